@@ -37,8 +37,6 @@ LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; m
 PLAIN = "python3 -c pass"
 ASKED = 8
 """What is asked of a command that a person calls to look at something."""
-ASKED_OF_MANY = 9
-"""The same of one that reads several plugins' files. Of `learned` and `why` 8 is the aim, with learning's rows in the store."""
 LINES = 30
 """Lines that the project's LEARNED.md has."""
 
@@ -70,9 +68,9 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("lesson load", [*LESSON, "load"], ASKED),
         CommandCase("lesson load, no lessons", [*LESSON, "load"], ASKED, "empty"),
         CommandCase("tacitd --help", [*TACITD, "--help"], ASKED),
-        CommandCase("tacitd context", [*TACITD, "context"], ASKED_OF_MANY),
-        CommandCase("tacitd learned", [*TACITD, "learned"], ASKED_OF_MANY),
-        CommandCase("tacitd why", [*TACITD, "why", "Prefers"], ASKED_OF_MANY),
+        CommandCase("tacitd context", [*TACITD, "context"], ASKED),
+        CommandCase("tacitd learned", [*TACITD, "learned"], ASKED),
+        CommandCase("tacitd why", [*TACITD, "why", "Prefers"], ASKED),
         CommandCase("tacitd history", [*TACITD, "history"], ASKED),
         CommandCase("tacitd learner due", [*TACITD, "learner", "due"], ASKED),
         CommandCase("tacitd spend", [*TACITD, "spend"], ASKED),

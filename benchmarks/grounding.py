@@ -122,7 +122,7 @@ class Line:
 
 def check_line(line: Line) -> Outcome:
     """What becomes of a line: "person" if its facts are written in its place."""
-    facts = tuple(NumberedFact(text, (text,), at=line.at) for text in line.facts)
+    facts = tuple(NumberedFact(text, at=line.at) for text in line.facts)
     replaces = tuple(ExistingLine(LEARNED, "Coding", text, is_ours=True) for text in line.replaces)
     files = {LEARNED: FileNow(line.replaces, (), frozenset(line.replaces))}
     plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files, facts))

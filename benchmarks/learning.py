@@ -45,7 +45,7 @@ from recorded_answers import (  # noqa: E402
 )
 from session_replay import ModelCall, ProjectReplay, list_missing, replay_project  # noqa: E402
 from support_claude import install_proxy, install_stand_in  # noqa: E402
-from tacitd_handlers.learning.inventory import list_learned  # noqa: E402
+from tacitd.store import open_readonly  # noqa: E402
 
 SET = Path(__file__).parent / "learning_set"
 ANSWERS = SET / "answers.jsonl"
@@ -202,13 +202,37 @@ def _score(replays: Sequence[ProjectReplay]) -> LabelScore:
     profiles: dict[str, str] = {}
     for replay in replays:
         name = replay.project.sessions[0].id.rpartition("-")[0]
-        lines += [
-            FoundLine(name, one.file, one.line, one.prompts)
-            for one in list_learned(replay.root, replay.state_dir)
-        ]
+        lines += _list_learned(name, replay)
         profile = replay.memory_dir / "profile.json"
         profiles[name] = profile.read_text("utf-8") if profile.exists() else ""
     return score_lines([one for one in labels if one.project in wanted], lines, profiles)
+
+
+def _list_learned(name: str, replay: ProjectReplay) -> list[FoundLine]:
+    """The lines of a project and of its person, with the messages that they were made from."""
+    home = replay.memory_dir.parents[1]
+    store = open_readonly(replay.state_dir)
+    assert store is not None
+    with store:
+        found = store.rows(
+            "SELECT number, path, text FROM learning_line WHERE state = 'present' ORDER BY number"
+        )
+        return [
+            FoundLine(
+                name,
+                path.removeprefix(f"{replay.root}/").replace(f"{home}/", "~/"),
+                text,
+                tuple(
+                    id
+                    for (id,) in store.rows(
+                        "SELECT DISTINCT p.id FROM learning_line_fact l JOIN learning_fact f ON f.number = l.fact "
+                        "JOIN prompt p ON p.number = f.prompt WHERE l.line = ?",
+                        number,
+                    )
+                ),
+            )
+            for number, path, text in found
+        ]
 
 
 def _measure(

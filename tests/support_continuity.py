@@ -94,7 +94,9 @@ class World:
         os.chdir(cwd or self.project)
         try:
             with mock.patch.dict(os.environ, {"CLAUDE_CODE_SESSION_ID": session} if session else {}):
-                result = CliRunner().invoke(cli.sessions, arguments, standalone_mode=False)
+                result = CliRunner().invoke(
+                    cli.sessions, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
+                )
         finally:
             os.chdir(before)
         if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +33,15 @@ def init(root: Path) -> None:
         (root / ".git" / name).mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".git/config").write_text(CONFIG)
+
+
+def run_git(directory: Path, *arguments: str) -> str:
+    """Run real git, as a person named Dev."""
+    who = ["-c", "user.name=Dev", "-c", "user.email=dev@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=directory, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def answer_without_process(

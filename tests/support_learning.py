@@ -1,69 +1,30 @@
-"""A bench for the learning handler: real files, real git, a real history, a fake clock and a scripted model.
-
-`Bench` offers events as the engine does: a `Done` becomes a record in a log, and then `committed` is called. `restart`
-makes a new handler from that log, as after a crash.
-"""
+"""A bench for learning alone: the real engine, and a scripted model that hears what a test says and makes a line of each fact."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
+from unittest import mock
 
-from support_commits import CommitStore
-from support_git import init
 from support_heard import list_facts, write_heard, write_proposals
-from tacitd.errors import FileBusyError, TacitdError
-from tacitd.events import (
-    Due,
-    Event,
-    NoProject,
-    Project,
-    Prompt,
-    PromptKind,
-    Record,
-    SessionEnded,
-    SessionStarted,
-    SourceChanged,
-    ToolUse,
-    TranscriptGrew,
-)
-from tacitd.files.disk import Disk
-from tacitd.files.git import find_repository
-from tacitd.files.log import Log
-from tacitd.files.transaction import History
-from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer
-from tacitd.plugins import find_plugins
-from tacitd.testing import FakeClock, ScriptedModel
-from tacitd_handlers.learning.handler import LearningHandler
-from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
-from tacitd_handlers.learning.settings import ExtractionSettings, LearningSettings
-from tacitd_handlers.learning.status_text import format_status_lines
-from tacitd_handlers.learning.store import ProjectPaths
+from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
+from tacitd_handlers.learning import make_plugin
+from tacitd_handlers.learning.learned_rows import LineRow, LineState, read_lines
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
-EXTENSIONS = find_plugins().collect_prompt_extensions()
-"""What the other plugins add to the prompts."""
 MORNING = 1_795_149_000.0
-"""2026-11-20T04:30:00Z, for tests that check a written date."""
-PNPM = "Use pnpm, never npm"
-SHORT = "Prefers short answers"
-
-
-_FOLDERS = re.compile(r"^FILE: (.+)/AGENTS\.md$", re.MULTILINE)
-
-
-def read_in(folder: Path) -> ToolUse:
-    """The use of a tool that reads a file of a folder."""
-    return ToolUse("t1", "Read", json.dumps({"file_path": str(folder / "x.py")}).encode())
+"""2026-11-20T04:30:00Z."""
+QUIET, IDLE = 601.0, 1861.0
+"""Seconds after which prompts are due, and after which a session has ended."""
 
 
 def lines(*facts: str, file: str = "LEARNED.md", section: str = "Coding") -> str:
-    """The smart model's answer with these lines, see `support_heard`."""
+    """The second call's answer with these lines, see `support_heard`."""
     return "\n\n".join(f"FILE: {file}\nSECTION: {section}\nFACT: {fact}" for fact in facts)
 
 
@@ -76,282 +37,125 @@ def git(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def every_fact(ask: ModelRequest) -> str:
-    """A model that returns a line for each fact in its prompt."""
-    return lines(*list_facts(ask.prompt).values())
+class LearningBench:
+    """A person who types in the project of a `HandlerBench`."""
 
+    def __init__(self, tmp: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.heard: str | NoAnswer = "NONE"
+        """The first call's answer, see `support_heard`."""
+        self.proposed: str | NoAnswer | None = None
+        """The second call's answer; None: a line of LEARNED.md for each fact."""
+        rules = [(EXTRACTION, self._hear), (SYNTHESIS, self._propose)]
+        self.model = ScriptedModel(rules)
+        self._home = mock.patch.dict("os.environ", {"HOME": str(tmp.resolve() / "home")})
+        self._home.start()
+        self.bench = HandlerBench(
+            tmp, make_plugin(), model=self.model, clock=FakeClock(MORNING), settings=settings
+        )
 
-class Bench:
-    """One home, its projects, and one handler."""
+    def __enter__(self) -> LearningBench:
+        return self
 
-    def __init__(
-        self, box: Path, *rules: tuple[str, Any], write: str = "local", disk: Disk | None = None
-    ) -> None:
-        self.box = box.resolve()
-        self.disk = disk
-        self.clock = FakeClock()
-        self.model = ScriptedModel()
-        self.touched: dict[str, None] = {}
-        """Folders that every session works in: those that the answers of the model name."""
-        self.answer(*(rules or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)]))
-        self.state = self.box / "state"
-        self.home = self.state / "handlers" / "learning"
-        self.log = CommitStore(self.state, "learning", self.clock)
-        self.write = write
-        self.modes: dict[Path, str] = {}
-        self.history = self.make_history()
-        self.degraded: dict[str, Degradation] = {}
-        self.posted: list[Event] = []
-        self.live: set[Path] = set()
-        self.directives: list[Path] = []
-        self.extraction = ExtractionSettings()
-        self.learning = LearningSettings()
-        self._at = 0
-        self._numbers = 0
-        self.project = self.new_project("app")
-        self.handler = LearningHandler()
-        self.open()
-        self.see(self.project)
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.bench.close()
+        self._home.stop()
 
-    # the world
+    def _hear(self, request: ModelRequest) -> Any:
+        if isinstance(self.heard, NoAnswer):
+            return self.heard
+        return write_heard(self.heard, request.prompt)
 
-    def new_project(self, name: str, *, is_git: bool = True) -> Project:
-        """A directory to work in."""
-        root = self.box / name
-        root.mkdir(parents=True)
-        if is_git:
-            init(root)
-        return Project(root, is_git)
+    def _propose(self, request: ModelRequest) -> Any:
+        if isinstance(self.proposed, NoAnswer):
+            return self.proposed
+        facts = list_facts(request.prompt).values()
+        made = lines(*facts)
+        return write_proposals(made if self.proposed is None else self.proposed, request.prompt)
+
+    # --- what happens
+
+    def say(self, words: str, heard: str | NoAnswer, session: str = "s1", cwd: Path | None = None) -> None:
+        """The person types, and the model hears this in it."""
+        self.heard = heard
+        self.bench.type(words, session=session, cwd=cwd)
+        self.bench.settle(QUIET)
+
+    def end(self) -> None:
+        """All sessions end, and what is to be written is written."""
+        self.bench.settle(IDLE)
+        self.bench.settle(60.0)
+
+    def learn(self, words: str, heard: str, session: str = "s1", proposed: str | None = None) -> None:
+        """A session in which this is typed and heard, until its lines are written. `proposed`: the second call's answer."""
+        self.proposed = proposed
+        self.say(words, heard, session)
+        self.end()
+        self.proposed = None
+
+    def edit(self, old: str, new: str, name: str = "LEARNED.md") -> None:
+        """The person replaces a text in a file, and the daemon notices it."""
+        path = self.root / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        self.look()
+
+    def look(self) -> None:
+        """Let the daemon compare the files until what it saw is concluded."""
+        for _ in range(3):
+            self.bench.settle(61.0)
+
+    # --- what came of it
 
     @property
     def root(self) -> Path:
-        return self.project.root
+        """The project."""
+        return self.bench.project
 
     @property
-    def files(self) -> ProjectPaths:
-        return ProjectPaths(self.project.root)
-
-    def put(self, name: str, text: str | bytes = "") -> Path:
-        """Write a file of the person's into the project."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
-    def tools(self) -> Tools:
-        """The tools for the handler."""
-        modes: Any = lambda project: self.modes.get(project.root, self.write)  # noqa: E731
-        return Tools(
-            clock=self.clock,
-            model=self.model,
-            history=self.history,
-            settings={
-                "extraction": self.extraction,
-                "learning": self.learning,
-            },
-            home=self.home,
-            project_of=self.project_of,
-            has_live_session=lambda project: project.root in self.live,
-            degrade=lambda what: self.degraded.update({what.id: what}),
-            clear=self.clear,
-            directives=self.directives,
-            write_mode_of=modes,
-            post=self.posted.append,
-            disk=self.disk,
-            prompt_extensions=EXTENSIONS,
-        )
-
-    def clear(self, id: str) -> None:
-        self.degraded.pop(id, None)
-
-    def project_of(self, cwd: str) -> Project | NoProject:
-        path = Path(cwd)
-        if not path.is_dir():
-            return NoProject(cwd, "the working directory does not exist", gone=True)
-        found = find_repository(path)
-        return Project(found.top if found else path, found is not None)
-
-    # the handler's life
-
-    def open(self) -> None:
-        self.handler.open(list(self.commits()), self.tools())
-
-    def make_history(self) -> History:
-        """The history as the daemon makes it."""
-        log = Log(self.state / "history.jsonl", self.disk)
-        is_local = lambda root: self.modes.get(root, self.write) == "local"  # noqa: E731
-        return History(log, self.clock, self.disk, is_local=is_local)
-
-    def restart(self) -> None:
-        """Kill the daemon and start it again: only what was written is known."""
-        self.history = self.make_history()
-        self.degraded.clear()
-        self.posted.clear()
-        self.history.recover()
-        self.handler = LearningHandler()
-        self.open()
-
-    def commits(self) -> Iterator[Commit]:
-        yield from self.log.read()
-
-    def play(self, event: Event) -> Outcome:
-        """Offer an event and apply the outcome, as the engine does. Raises FileBusyError."""
-        try:
-            outcome = self.handler.handle(event, self.tools())
-        except FileBusyError:
-            raise  # the engine offers the event again, and counts no attempt
-        except (OSError, TacitdError) as error:
-            outcome = Later(str(error), getattr(error, "hint", ""))
-        if isinstance(outcome, Done | Rejected):
-            self.commit(event, outcome)
-        return outcome
-
-    def commit(self, event: Event, outcome: Done | Rejected) -> None:
-        """One record in the log, then `committed`."""
-        upto = outcome.upto if outcome.upto is not None else getattr(event, "end", -1)
-        where = str(getattr(event, "transcript", "")), str(getattr(event, "session", ""))
-        kind, data = type(event).__name__, json.loads(json.dumps(dict(outcome.data)))
-        if not data:
-            return
-        commit = self.log.append(data, kind, *where, upto)
-        self.handler.committed(commit, self.tools())
-
-    def play_posted(self) -> list[Outcome]:
-        """Offer the events that the handler posted."""
-        posted, self.posted = self.posted, []
-        return [self.play(event) for event in posted]
-
-    # what happens
-
-    def record(
-        self,
-        *words: str,
-        kind: PromptKind = "typed",
-        session: str = "s1",
-        context: str = "",
-        tools: Sequence[ToolUse] = (),
-        age: float = 3600.0,
-        cwd: Path | None = None,
-    ) -> Record:
-        """One record of a transcript, with what a person typed in it."""
-        start, self._at = self._at, self._at + 100
-        at, here = self.clock.now() - age, str(cwd or self.root)
-        prompts = []
-        for text in words:
-            self._numbers += 1
-            prompts.append(Prompt(kind, text, session, f"u{self._numbers}", at, here, context))
-        return Record(
-            start,
-            self._at,
-            "user" if words else "assistant",
-            session=session,
-            time=at,
-            cwd=here,
-            prompts=tuple(prompts),
-            tools=tuple(tools),
-        )
-
-    def grew(
-        self, *records: Record, due: bool = False, project: Project | NoProject | None = None
-    ) -> TranscriptGrew:
-        """Growth of a transcript by these records."""
-        session = records[-1].session
-        path = self.box / f"{session}.jsonl"
-        start, end = records[0].start, records[-1].end
-        return TranscriptGrew(path, session, project or self.project, records, start, end, due)
-
-    def type(self, *words: str, session: str = "s1", project: Project | None = None) -> Outcome:
-        """Type a text and let the quiet period pass."""
-        place = project or self.project
-        uses = [read_in(place.root / folder) for folder in self.touched]
-        records = [self.record(text, session=session, cwd=place.root, tools=uses) for text in words]
-        return self.play(self.grew(*records, project=place))
-
-    def see(self, project: Project, session: str = "s0") -> Outcome:
-        """Begin a session in the project. Files that exist in it now count as not tacitd's."""
-        path = self.box / f"{session}.jsonl"
-        return self.play(SessionStarted(session, path, project, self.clock.now()))
-
-    def begin(self, session: str = "s1", project: Project | None = None) -> Outcome:
-        """Note a session of a project."""
-        path = self.box / f"{session}.jsonl"
-        return self.play(SessionStarted(session, path, project or self.project, self.clock.now()))
-
-    def end(self, session: str = "s1", project: Project | None = None) -> Outcome:
-        """End the session."""
-        path = self.box / f"{session}.jsonl"
-        return self.play(SessionEnded(session, path, project or self.project, self.clock.now(), "idle"))
-
-    def due(self, job: str, project: Project | None = None) -> Outcome:
-        """Run a job."""
-        return self.play(Due(job, project))
-
-    def changed(self, path: Path) -> Outcome:
-        """Offer the change of a source."""
-        return self.play(SourceChanged(self.project, path))
-
-    def learn(self, *words: str, session: str = "s1") -> Outcome:
-        """Type a text, extract its facts, and make lines of them."""
-        self.type(*(words or ("use pnpm, not npm",)), session=session)
-        return self.end(session)
-
-    # what came of it
-
-    @property
-    def learned(self) -> str:
-        path = self.files.learned_file
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+    def text(self) -> str:
+        """LEARNED.md; "" without one."""
+        path = self.root / "LEARNED.md"
+        return path.read_text() if path.exists() else ""
 
     @property
     def bullets(self) -> list[str]:
-        return [text[2:] for text in self.learned.splitlines() if text.startswith("- ")]
+        """The lines of LEARNED.md."""
+        return [line[2:] for line in self.text.splitlines() if line.startswith("- ")]
 
     @property
-    def raw(self) -> tuple[RawLine, ...]:
-        path = self.files.raw_file
-        return parse_raw_file(path.read_bytes()).lines if path.exists() else ()
+    def person(self) -> list[str]:
+        """The lines of the person's own file."""
+        path = self.bench.home / ".agents" / "LEARNED.md"
+        text = path.read_text() if path.exists() else ""
+        return [line[2:] for line in text.splitlines() if line.startswith("- ")]
 
     @property
-    def claimed(self) -> list[Path]:
-        return sorted(self.files.tmp_dir.glob("learning-raw.*.processing.jsonl"))
+    def raw(self) -> list[dict[str, Any]]:
+        """The lines of the raw file."""
+        path = self.root / "tmp" / "learning-raw.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        part = self.handler.status()
-        return {**part, "says": list(format_status_lines(part))}
+    def number(self) -> int:
+        """The project's row."""
+        ((number,),) = self.bench.rows("SELECT number FROM project WHERE root = ?", str(self.root))
+        return int(number)
 
-    def count_said(self, line: str = PNPM) -> tuple[int, int, int]:
-        """How often a line was said, in how many sessions, and how many of these were corrections."""
-        self.restart()
-        known = self.handler._state.line_confidences[self.root][line]
-        return known.seen_count, len(known.sessions), known.corrections
+    def facts(self, *columns: str) -> list[tuple[Any, ...]]:
+        """These columns of all facts, in order."""
+        return self.bench.rows(f"SELECT {', '.join(columns)} FROM learning_fact ORDER BY number")
 
-    def asked(self, about: str) -> list[str]:
-        """The prompts of calls with this purpose."""
-        return [prompt for prompt in self.model.prompts if about in prompt]
+    def line(self, text: str) -> LineRow:
+        """The row of a line, whatever its state."""
+        states: tuple[LineState, ...] = ("present", "removed", "gone", "replaced", "forgotten", "withheld")
+        found = [
+            *read_lines(self.bench.rows, self.number, states),
+            *read_lines(self.bench.rows, None, states),
+        ]
+        (row,) = [one for one in found if one.text == text]
+        return row
 
-    def excluded(self) -> list[str]:
-        """The local git excludes that tacitd added."""
-        path = self.root / ".git/info/exclude"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-    def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]]) -> None:
-        """Change the model's answers from now on. Facts and lines become JSON lines, see `support_heard`."""
-        named = (folder for _, reply in rules if isinstance(reply, str) for folder in _FOLDERS.findall(reply))
-        self.touched |= dict.fromkeys(named)
-        self.model.rules = [(about, _hear(reply)) for about, reply in rules]
-
-
-def _hear(
-    reply: str | NoAnswer | Callable[[ModelRequest], str | NoAnswer],
-) -> Callable[[ModelRequest], str | NoAnswer]:
-    def said(ask: ModelRequest) -> str | NoAnswer:
-        answer = reply(ask) if callable(reply) else reply
-        if isinstance(answer, NoAnswer):
-            return answer
-        if SYNTHESIS in ask.prompt:
-            return write_proposals(answer, ask.prompt)
-        return write_heard(answer, ask.prompt) if EXTRACTION in ask.prompt else answer
-
-    return said
+    def count_calls(self, purpose: str) -> int:
+        """How often the model was asked for this."""
+        return sum(one.purpose == purpose for one in self.model.asked)

@@ -251,7 +251,7 @@ def _problem(program: str, rest: str) -> str:
     An option at the end may lack its value: prose names options.
     """
     command: click.Command = make_program(TABLE) if program == "tacitd" else lesson_program
-    context = click.Context(command, info_name=program)
+    context = click.Context(command, info_name=program, help_option_names=["-h", "--help"])
     try:
         words = shlex.split(rest)
     except ValueError:

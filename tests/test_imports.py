@@ -122,18 +122,14 @@ def test_text_has_no_clock() -> None:
 RULES = frozenset(
     f"tacitd_handlers.{name}"
     for name in [
-        "learning.confidence",
         "learning.estimate",
-        "learning.headings",
         "learning.heard",
+        "learning.line_checks",
         "learning.numbered",
         "learning.plan",
         "learning.proposals",
         "shared.line_cleaning",
         "learning.statements",
-        "learning.summary",
-        "learning.tombstones",
-        "learning.stage1.gather",
         *("profile.dot_paths", "profile.fields", "profile.profile_confidence"),
         *("profile.profile_finding", "profile.render"),
         *("continuity.client_tasks", "continuity.resume_text", "continuity.session_edits"),
@@ -200,18 +196,18 @@ NAMES_OF_SYSTEMS = re.compile(
 def test_the_engine_names_no_handler() -> None:
     """DESIGN "The tree": the engine's code contains no name of a plugin, of its files or of its stages.
 
-    Docstrings may give examples.
+    Docstrings may give examples, and a client's package knows the client's own files, of which AGENTS.md is one.
     """
 
     def named(module: Module) -> list[str]:
         names = [node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)]
         return [text for text in (*module.strings, *names) if NAMES_OF_SYSTEMS.search(text)]
 
-    assert find_wrong(engine(), named) == {}
+    assert find_wrong([m for m in engine() if not m.name.startswith(SOURCE)], named) == {}
 
 
-SOURCE = "tacitd.sources.claude_code"
-"""The package of a client: its transcripts, and nothing outside of it knows their format."""
+SOURCE = ("tacitd.sources.claude_code", "tacitd.sources.codex")
+"""The packages of clients: their transcripts, and nothing outside of them knows their formats."""
 NAMING_IT = {"tacitd.sources.registry"}
 """The modules that may import it: app.py and the command line get the source from there."""
 FORMAT = re.compile(

@@ -85,7 +85,7 @@ from tacitd.work.watched_files import WatchedFiles
 from tacitd.work.work_notes import WorkNotes
 from tacitd.work.write_modes import WriteModes
 
-SourceFor = Callable[[Path, OwnCalls], Source]
+SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 A_DAY = 86400.0
 HOUSEKEEPING = 50.0
@@ -318,7 +318,8 @@ def _join_parts(
     activities = Activities(store, clock.now)
     budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
     own_sessions = budget.list_sessions()
-    source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
+    own = OwnCalls(str(work), SENTINEL, own_sessions)
+    source = outside.source_for(paths.config_dir, own, outside.environ)
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, own_sessions)
     model = make_model(config, budget)
     unfinished = threading.Event()

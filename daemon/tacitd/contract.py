@@ -369,6 +369,11 @@ class Tools(Protocol):
         """The client's own directory, such as `~/.claude`."""
         ...
 
+    @property
+    def directives(self) -> Sequence[Path]:
+        """Documents of the person that apply to every project (`directives`)."""
+        ...
+
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads."""
         ...

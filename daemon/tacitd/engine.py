@@ -185,8 +185,11 @@ class Engine:
         self.follower.start()
         self.follower.list_all()
         known = self.follower.list_own()
-        if not self.first_start.read():
-            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(known))
+        self.first_start.read()
+        if new := self.first_start.find_new_sources(self.source.names):
+            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
+            self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
@@ -197,9 +200,11 @@ class Engine:
                 path = Path(name)
                 self.reader.note_grown([path])
                 self._found_mtimes[path] = stamp.mtime_ns / 1e9
-        for session, path, cwd, last in self._store.rows(
-            "SELECT id, transcript, cwd, last FROM session WHERE ended IS NULL"
+        for session, path, cwd, last, pid in self._store.rows(
+            "SELECT id, transcript, cwd, last, pid FROM session WHERE ended IS NULL"
         ):
+            if pid is not None:
+                self.sessions.remember_client(session, pid, cwd)
             seen = known.get(path)
             at = seen.mtime_ns / 1e9 if seen is not None else last
             self.sessions.note_growth(Path(path), session, cwd, last, mtime=at)
@@ -350,7 +355,13 @@ class Engine:
                 self.sessions.note_growth(grown.path, grown.session, grown.cwd, grown.time, mtime=mtime)
 
     def _end_sessions(self) -> None:
-        for ended in self.sessions.take_ended():
+        ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()
+        if clients:
+            with self._store.write() as tx:
+                tx.executemany(
+                    "UPDATE session SET pid = ? WHERE id = ?", [(pid, id) for id, pid in clients.items()]
+                )
+        for ended in ended_now:
             self._ending[ended.path] = ended
             for path in self._list_transcripts(ended):
                 self.reader.note_ended(path)
@@ -434,6 +445,8 @@ class Engine:
             Path(name) for name, stamp in own.items() if stamp.size != offsets.get(name, 0)
         )
         now = self._clock.now()
+        with suppress(UnwritableError):
+            find_missing_projects(self._store, self._lookup, self.choices, now)
         with suppress(UnwritableError), self._store.write() as tx:
             if SYNC_JOB in {job.name for job in self._plan.jobs.get(ENGINE, ())}:
                 insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)

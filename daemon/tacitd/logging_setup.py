@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacitd.text.sanitize import sanitize_text
+
 if TYPE_CHECKING:
     from loguru import Record
     from loguru import logger as logger
@@ -58,7 +60,7 @@ class _RotatingFile:
 
     def write(self, message: str) -> None:
         """Append a line. loguru calls this under its lock."""
-        data = message.encode("utf-8", "backslashreplace")
+        data = sanitize_text(message).encode("utf-8", "backslashreplace")
         with suppress(OSError):
             self._rotate_if_needed(len(data))
             os.write(self._fd, data)
@@ -95,7 +97,9 @@ class _RotatingFile:
 def to_journal(level: str) -> None:
     """Log to stderr only, in the journal's form: each line begins with its priority, such as `<4>` (sd-daemon(3))."""
     logger.remove()
-    logger.add(sys.stderr, level=level, format=_for_journal, colorize=False, backtrace=False, diagnose=False)
+    logger.add(
+        _CleanStderr(), level=level, format=_for_journal, colorize=False, backtrace=False, diagnose=False
+    )
 
 
 def _for_journal(record: Record) -> str:
@@ -106,13 +110,22 @@ def _for_journal(record: Record) -> str:
 def to_stderr(level: str) -> None:
     """Log to stderr as well, for a daemon in a terminal."""
     logger.add(
-        sys.stderr,
+        _CleanStderr(),
         level=level,
         format="{level: <7} {message}",
         colorize=False,
         backtrace=False,
         diagnose=False,
     )
+
+
+class _CleanStderr:
+    """A sink that writes to stderr, without what a name or an error's text may hide or do to a terminal."""
+
+    def write(self, message: str) -> None:
+        """Write a line. loguru calls this under its lock."""
+        sys.stderr.write(sanitize_text(message))
+        sys.stderr.flush()
 
 
 def _open_private(path: Path) -> int:

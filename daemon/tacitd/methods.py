@@ -163,8 +163,8 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
 def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """The activities that are kept with a number above `after`, oldest first; without it, those since the daemon's start.
 
-    Returns `rows`, the `number` of the newest activity, and `since`: of what happened earlier, only the logs tell (seconds since
-    1970, UTC).
+    Returns `rows`, the `number` of the newest activity, `since`: of what happened earlier, only the logs tell (seconds since 1970,
+    UTC), and `started`: the daemon's start, because each daemon has numbers of its own.
     """
     mark = params.get("after", app.activities.load_mark)
     if not isinstance(mark, int) or mark < 0:
@@ -174,6 +174,7 @@ def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "number": found[-1][0] if found else newest,
         "since": found[0][1].at if is_cut else app.activities.load_time,
+        "started": app.activities.load_time,
         "rows": [one.describe() for _, one in found],
     }
 
@@ -439,6 +440,8 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         allow_again(tx, "prompt", [id for _, id in found])
         if ids is None:
             parked = make_parked_due(tx, now)
+            facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
+            allow_again(tx, "fact", [row for (row,) in facts])
             for name in find_job_owners(app.found.plugins, RETRY):
                 if name in app.queues:
                     app.queues[name].queue_event(tx, Due(RETRY))

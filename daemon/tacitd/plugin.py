@@ -55,6 +55,9 @@ class SharedFileKind(Struct, frozen=True):
     """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files.
     Called by a worker in the lane of the project, once for each edit. What is `added` is the person's, also a line of the plugin's that
     git took away and brought back: its removal is not reported any more, so it is not to be put again."""
+    always: bool = False
+    """Whether `on_edits` is called after every change of a file, with empty edits if no leaf of it was edited or it is gone: for plugins
+    that make something of the whole file."""
 
 
 class PluginSpec(Struct, frozen=True):

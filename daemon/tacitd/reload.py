@@ -15,7 +15,6 @@ from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
 from tacitd.state.settings_in_force import replace_settings
-from tacitd.work.handler_tools import list_directives
 from tacitd.work.tries import Pauses
 
 REFUSED = "config.refused"
@@ -115,7 +114,7 @@ def _tools(app: App, new: Config) -> None:
     for name, tools in list(app.tools.items()):
         _update(tools.settings, {key: new.get_section(key) for key in tools.settings})
         assert isinstance(tools.directives, list)
-        tools.directives[:] = list_directives(app.paths.home, new)
+        tools.directives[:] = new.list_directives(app.paths.home)
         app.tools[name] = replace(tools, write=new.projects.write)
         if (running := app.handlers.get(name)) is not None:
             running.tools = app.tools[name]

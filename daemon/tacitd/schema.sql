@@ -48,6 +48,7 @@ CREATE TABLE session(
   answers INTEGER NOT NULL DEFAULT 0,   -- of the assistant, since the last recognised prompt
   refusals TEXT NOT NULL DEFAULT '{}',  -- JSON, rule or unknown value -> count of records that it refused
   ended REAL,                           -- NULL while it goes on; set again NULL when it is resumed
+  pid INTEGER,                          -- of its client, once it was seen alive on this machine
   ended_by TEXT CHECK(ended_by IN ('idle', 'gone', 'replaced', 'asked'))
 ) WITHOUT ROWID;
 CREATE INDEX session_open ON session(last) WHERE ended IS NULL;

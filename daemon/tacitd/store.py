@@ -50,6 +50,7 @@ SETTINGS = (
     "foreign_keys=ON",
     "fullfsync=ON",  # macOS: fsync alone is not durable there
     "checkpoint_fullfsync=ON",
+    "wal_autocheckpoint=250",  # pages: a disk of a few megabytes has room for the log
     f"journal_size_limit={4 << 20}",  # bytes to which the write-ahead log is cut after a checkpoint
 )
 LOSS_HINT = "`tacitd status` says what that lost"

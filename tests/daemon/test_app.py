@@ -200,7 +200,11 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
     assert {one["reason"] for one in said["parked"]} == {"no model"} and said["parked"][0][
         "hint"
     ] == "install it"
-    assert said["handlers"]["a"]["parked"] == 3 and said["handlers"]["a"]["lag"]["transcripts"] == 3
+    assert (
+        said["handlers"]["a"]["busy"] == 0
+        and said["handlers"]["a"]["parked"] == 3
+        and said["handlers"]["a"]["lag"]["transcripts"] == 3
+    )
     assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,24 @@ def test_the_journal_gets_priorities(capfd: pytest.CaptureFixture[str]) -> None:
     logger.warning("two {x}")
     logger.error("three")
     assert capfd.readouterr().err == "<6>one\n<4>two {x}\n<3>three\n"
+
+
+def test_a_name_cannot_hide_or_break_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project's folder may have any name: the log has what is stored otherwise too, on one line of its own."""
+    name = "app\x1b]0;title\x07\x1b[31m\u202ered\u202c\u200b\x9b2J"
+    for to_sink in (lambda level: to_file(tmp_path / "tacitd.log", level), to_stderr, to_journal):
+        to_sink("INFO")
+        logger.info("writes in {}", name)
+        with suppress(ValueError):
+            _raise_named(name)
+    said = (tmp_path / "tacitd.log").read_text() + capsys.readouterr().err
+    assert said.count("writes in appred") == 4
+    assert not {char for char in said if not char.isprintable()} - {"\n"}
+
+
+def _raise_named(name: str) -> None:
+    try:
+        raise ValueError(name)
+    except ValueError as error:
+        logger.opt(exception=error).error("cannot read {}", name)
+        raise

@@ -107,6 +107,22 @@ def test_a_person_s_edits_are_reported_once(tmp_path: Path) -> None:
         assert read(bench) == ["Call mum"]
 
 
+def test_a_plugin_hears_of_each_change_if_it_asks(tmp_path: Path) -> None:
+    """`SharedFileKind.always`: also of one that edits none of its leaves, of a person's own line that goes, and of a file that is gone."""
+    spec = make_plugin()
+    with begin(tmp_path, spec=replace(spec, files=(replace(spec.files[0], always=True),))) as bench:
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        text = (bench.project / hooks.NAME).read_text()
+        edit(bench, text)
+        begun = len(events(bench, "edits"))
+        edit(bench, f"{text}- Call mum\n")
+        edit(bench, f"{text}\n\nA sentence.\n")
+        (bench.project / hooks.NAME).unlink()
+        bench.settle(2 * MINUTE)
+        assert events(bench, "edits")[begun:] == ["+1 -0", "+0 -0", "+0 -0"]
+
+
 def test_an_answer_that_was_paid_for_is_not_asked_for_again(tmp_path: Path) -> None:
     """DESIGN "The way of a prompt": a crash before the commit repeats the task, not its call; one whose answer was lost twice is not
     paid a third time."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tacitd_handlers.learning.raw_ownership import _digest
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.tutor.graph_files import _read_text
 
@@ -23,7 +22,6 @@ def count_open() -> int:
     "read",
     [
         pytest.param(lambda path: read_plain_bytes(path, 10), id="learning"),
-        pytest.param(lambda path: _digest(path, 10), id="raw files"),
         pytest.param(_read_text, id="tutor"),
     ],
 )

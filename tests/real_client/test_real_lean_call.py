@@ -89,6 +89,8 @@ def sent_alone(machine: Machine, prompt: str) -> None:
     assert call.prompt == prompt
     assert call.bytes <= len(prompt.encode()) + PAGE
     assert call.body["tools"] == []
+    assert call.body.get("thinking", {}).get("type", "disabled") == "disabled", "what it thinks is paid for"
+    assert call.body.get("output_config", {}).get("effort", "low") == "low"
     assert PROJECT_MARK not in call.text and PERSON_MARK not in call.text
     hostname = Path("/etc/hostname")
     if hostname.exists():

@@ -83,7 +83,7 @@ def test_learned_lines_arrive(world: LearnedWorld, tmp_path: Path, version: str,
 def test_the_command_says_what_arrives(
     world: LearnedWorld, tmp_path: Path, version: str, excluded: str
 ) -> None:
-    """`tacitd reach` lists exactly what the client loads, also with `claudeMdExcludes`."""
+    """`tacitd reach` lists which of tacitd's rules the client loads, also with `claudeMdExcludes`."""
     settings = world.daemon.home / ".claude" / "settings.json"
     for number, name in enumerate(("root", "other folder")):
         box, place = tmp_path / str(number), world.places[name]
@@ -96,20 +96,19 @@ def test_the_command_says_what_arrives(
             found.first[PROJECT_LINE] == 1,
             found.first[PERSON_LINE] == 1,
         ), said
-        if version == "2.1.328":
+        if (
+            version == "2.1.328" and world.claude_md
+        ):  # without one, this client loads a module's AGENTS.md by itself too
             read = {one["kind"] for one in said["loads"] if one["when"] == "read"}
             assert (read == {"module"}) == (found.last[MODULE_LINE] > 0), said
 
 
 @pytest.mark.parametrize("mode", ["p", "terminal"])
 @pytest.mark.parametrize("claude_md", [True, False])
-def test_a_module_s_line_is_there_once(
+def test_a_module_s_line_is_there(
     tmp_path_factory: pytest.TempPathFactory, claude_md: bool, mode: str
 ) -> None:
-    """A client that loads AGENTS.md by itself needs no copy of a module's lines, and its transcripts say which one it is.
-
-    The work tree, which has no AGENTS.md, and a project with a CLAUDE.md need the copy.
-    """
+    """Once where there is a CLAUDE.md. Without one, a client that loads AGENTS.md by itself shows the line beside its copy."""
     client = real_client("2.1.328")
     if mode == "terminal":
         need_terminal()
@@ -120,9 +119,10 @@ def test_a_module_s_line_is_there_once(
             for name, place in made.places.items()
             if name != "other folder"
         }
-        assert set(found.values()) == {1}, found
+        copies_only = ("linked worktree", "its module")
+        assert found == {name: 1 if claude_md or name in copies_only else 2 for name in found}
         copy = ".claude/rules/tacitd/pkg-cart.md"
-        assert (made.daemon.project / copy).exists() is claude_md and (made.worktree / copy).exists()
+        assert (made.daemon.project / copy).exists() and (made.worktree / copy).exists()
     finally:
         made.close()
 
@@ -131,11 +131,11 @@ def test_a_module_s_line_is_there_once(
     "place",
     ["../CLAUDE.md", "pkg/cart/CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", "~/.claude/CLAUDE.md"],
 )
-def test_a_module_s_line_is_there_once_wherever_instructions_are(
+def test_a_line_is_there_wherever_instructions_are(
     tmp_path_factory: pytest.TempPathFactory, place: str
 ) -> None:
-    """A CLAUDE.md above the project, in the module or of another name keeps the client from loading AGENTS.md; the
-    person's own does not. The project's line is there once in any case."""
+    """The project's line is there once, the module's once or beside the client's own look at AGENTS.md, whatever other instructions
+    there are."""
     made = LearnedWorld(
         tmp_path_factory.mktemp("above"), claude_md=False, version="2.1.328", instructions=[place]
     )
@@ -146,8 +146,8 @@ def test_a_module_s_line_is_there_once_wherever_instructions_are(
             )
             for name in ("root", "module", "linked worktree")
         }
-        once = {name: (one.first[PROJECT_LINE], one.last[MODULE_LINE]) for name, one in found.items()}
-        assert set(once.values()) == {(1, 1)}, once
+        assert {name: one.first[PROJECT_LINE] for name, one in found.items()} == dict.fromkeys(found, 1)
+        assert all(one.last[MODULE_LINE] in (1, 2) for one in found.values()), found
     finally:
         made.close()
 

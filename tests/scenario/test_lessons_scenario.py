@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support_daemon import ECHO_FACTS, SYNTHESIS, MakeDaemon
+from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, MakeDaemon
 
 pytestmark = pytest.mark.scenario
 
@@ -15,7 +16,11 @@ WORDS = "no, read tmux.conf first before you edit it: you were layering on wrong
 PATTERN = "WHEN editing tmux.conf -> DO read it first -> BECAUSE was layering on wrong assumptions"
 CORRECTED = ECHO_FACTS | {"reply": r"[1] Corrected: \g<1>"}
 """The stand-in marks each fact as a correction: only from these a lesson is drafted."""
-DRAFTS = (CORRECTED, {"match": SYNTHESIS, "reply": f"LESSON: {PATTERN}\nSCOPE: tmux"})
+DRAFTS = (
+    CORRECTED,
+    {"match": SYNTHESIS, "times": 1, "reply": f"FILE: LEARNED.md\nFACT: {WORDS}\nFROM: 1"},
+    {"match": SYNTHESIS, "reply": f"LESSON: {PATTERN}\nSCOPE: tmux"},
+)
 
 
 def shown(daemon: Any, id: str) -> dict[str, Any]:
@@ -32,10 +37,13 @@ def loaded(daemon: Any) -> str:
 
 
 def test_a_correction_becomes_a_lesson_and_a_wrong_one_stays_away(make: MakeDaemon) -> None:
-    """SPEC E-30, E-32: `show` names the session and the person's words; after a person marked the lesson wrong, a
-    second session with the same correction does not restore it."""
+    """SPEC E-30, E-32: the second correction drafts a lesson; `show` names the session and the person's words; after a person marked it
+    wrong, a third session with the same correction does not restore it."""
     daemon = make(DRAFTS)
     daemon.start()
+    daemon.type_("s0", WORDS)
+    assert daemon.synthesize() == []
+    assert daemon.cli("lesson", "list", "--json").stdout.count("pattern") == 0
     daemon.type_("s1", WORDS)
     assert daemon.synthesize() == []
     lesson = shown(daemon, "001")
@@ -62,21 +70,37 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     squash = "WHEN committing in billing -> DO squash the commits first -> BECAUSE the history stays short"
     steps = "WHEN committing in billing -> DO NOT squash the commits first -> BECAUSE reviews need the steps"
     line = "Squash the commits before committing in billing"
-    said, back = "no, squash the commits first when committing in billing: the history stays short", "keep"
+    contrary = "Do not squash the commits before committing in billing, reviews need the steps"
+    said = "no, squash the commits first when committing in billing: the history stays short"
+    back = "no, keep: do not squash the commits first when committing in billing, reviews need the steps"
+    again = f"(?s){SYNTHESIS}.*an L line, said again"
     daemon = make(
         [
-            CORRECTED,
-            {"match": f"(?s){SYNTHESIS}.*reviews need", "reply": f"LESSON: {steps}\nSCOPE: app"},
             {
-                "match": SYNTHESIS,
-                "reply": f"FILE: LEARNED.md\nFACT: {line}\nFROM: 1\n\nLESSON: {squash}\nSCOPE: app",
+                "match": f"(?s){EXTRACTION}.*I said:.*reviews need",
+                "reply": f"[1] Corrected: AGAIN: {contrary}",
             },
+            {"match": f"(?s){EXTRACTION}.*I said:", "reply": f"[1] Corrected: AGAIN: {line}"},
+            CORRECTED,
+            {"match": f"(?s){SYNTHESIS}.*reviews need.*said again", "reply": f"LESSON: {steps}\nSCOPE: app"},
+            {
+                "match": f"(?s){SYNTHESIS}.*reviews need",
+                "reply": f"FILE: LEARNED.md\nFACT: {contrary}\nFROM: 1",
+            },
+            {"match": again, "reply": f"LESSON: {squash}\nSCOPE: app"},
+            {"match": SYNTHESIS, "reply": f"FILE: LEARNED.md\nFACT: {line}\nFROM: 1"},
         ]
     )
     daemon.start()
     mine, other = daemon.new_project("a/app"), daemon.new_project("b/app")
-    daemon.type_("s1", said, mine)
-    assert daemon.synthesize(mine) == []
+
+    def correct(session: str, words: str, project: Path) -> None:
+        """The person corrects the same twice."""
+        for name, text in ((session, words), (f"{session}-again", words.replace("no,", "no, I said:"))):
+            daemon.type_(name, text, project)
+            assert daemon.synthesize(project) == []
+
+    correct("s1", said, mine)
     lesson = shown(daemon, "001")
     assert lesson["scope"] == "app" and lesson["origin"]["lines"] == [line]
     assert f"- {line}" in (mine / "LEARNED.md").read_text()
@@ -87,22 +111,16 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     assert squash not in daemon.cli("context", str(other)).stdout
     assert "001  app" in daemon.cli("lesson", "list").stdout
 
-    daemon.type_(
-        "s2",
-        f"no, {back}: do not squash the commits first when committing in billing, reviews need the steps",
-        mine,
-    )
-    assert daemon.synthesize(mine) == []
+    correct("s2", back, mine)
     assert shown(daemon, "001")["status"] == "active"
-    assert steps in daemon.cli("context", str(mine)).stdout
+    assert steps not in daemon.cli("context", str(mine)).stdout, "its line is loaded"
     asked = json.loads(daemon.cli("review", str(mine), "--json").stdout)
     assert {one["id"]: one["review"] for one in asked}[
         "001"
     ] == f"lesson 002 ({shown(daemon, '002')['scope']}) says the opposite: {steps}"
 
     other_line = other / "LEARNED.md"
-    daemon.type_("s3", said, other)
-    assert daemon.synthesize(other) == []
+    correct("s3", said, other)
     assert shown(daemon, "003")["status"] == "active" and shown(daemon, "003")["scope"] == "app"
     other_line.write_text(other_line.read_text().replace(f"- {line}\n", "- mine\n"))
     daemon.sync()

@@ -172,7 +172,7 @@ def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
     goes_on(daemon)
     assert daemon.put_to_model() == ["Prefers health-1"]
     assert sorted(path.name for path in daemon.home.iterdir()) == [".claude", "work"]
-    assert "1 prompt was left out: it is the home directory" in daemon.cli("status").stdout
+    assert "1 prompt was left out: no project" in daemon.cli("status").stdout
 
 
 def _utf16(daemon: Daemon) -> None:
@@ -200,11 +200,10 @@ def test_a_learned_file_that_cannot_be_spliced_waits(
     learned = daemon.project / "LEARNED.md"
     before = learned.read_bytes()
     daemon.type_("s1", "Prefers amber-1")
-    (parked,) = daemon.synthesize()
-    assert str(learned) in parked["reason"]
-    assert parked["hint"]
+    parked = daemon.synthesize()
+    assert parked and all(str(learned) in one["what"] + one["reason"] and one["hint"] for one in parked)
     lines = daemon.cli("status").stdout.splitlines()
-    assert sum(line.startswith("parked    learning:") and str(learned) in line for line in lines) == 1
+    assert any(line.startswith("parked    learning:") and str(learned) in line for line in lines)
     assert learned.read_bytes() == before
     assert len(raw_files(daemon.project)) == 1
     goes_on(daemon)
@@ -215,7 +214,7 @@ def test_a_learned_file_that_cannot_be_spliced_waits(
 
 
 def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon) -> None:
-    """SPEC S-21: other tools write into the raw file; bad lines are quarantined, good lines count as facts."""
+    """SPEC S-21: other programs write into the raw file; bad lines stay and are named, good lines count as facts."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "hello")  # files that exist before the project is first seen are not tacitd's
@@ -224,14 +223,13 @@ def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon
     tmp.mkdir(exist_ok=True)
     theirs = {"ts": "2026-11-20T07:00:00Z", "facts": ["Prefers basalt-2"]}
     broken = b'{"ts": "2026-11-20T07:00:00Z", "fac\nnot json at all\n[]\n'
-    (tmp / "learning-raw.jsonl").write_bytes(broken + json.dumps(theirs).encode())
+    with (tmp / "learning-raw.jsonl").open("ab") as file:
+        file.write(broken + json.dumps(theirs).encode())
     daemon.type_("s1", "Prefers amber-1")
     assert daemon.synthesize() == []
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers basalt-2"]
-    assert raw_files(daemon.project) == []
+    assert (tmp / "learning-raw.jsonl").read_bytes() == broken
     assert "3 lines" in degraded(daemon)[f"learning.raw:{daemon.project}"]
-    quarantine = (daemon.state / "handlers" / "learning" / "quarantine.jsonl").read_text()
-    assert "not json at all" in quarantine
     goes_on(daemon)
 
 

@@ -37,7 +37,10 @@ def test_a_line_that_a_person_deleted_is_no_longer_known(make: MakeDaemon, shape
     assert "Prefers amber-1" in summary.read_text()
     learned.write_text(learned.read_text().replace("- Prefers amber-1\n", ""))
     daemon.sync()
-    assert "Prefers amber-1" not in summary.read_text() and "Prefers basalt-2" in summary.read_text()
+    daemon.wait_until(
+        lambda _: "Prefers amber-1" not in summary.read_text(), "the line is not known any more"
+    )
+    assert "Prefers basalt-2" in summary.read_text()
     assert daemon.status()["watching"]["projects"] == [str(daemon.project)]
 
 

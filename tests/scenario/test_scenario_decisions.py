@@ -117,12 +117,9 @@ def test_purged_words_are_in_no_file_that_tacitd_writes(make: MakeDaemon) -> Non
 
     In the state and the cache directory, the memory, the lessons, the rules of all sessions and the project.
     """
-    drafted = {
-        "match": f"(?s){SYNTHESIS}.*lamps",
-        "reply": f"FILE: LEARNED.md\nFACT: Prefers cobalt-77 lamps\n\nLESSON: {LESSON}\nSCOPE: global",
-    }
+    written = {"match": f"(?s){SYNTHESIS}.*lamps", "reply": "FILE: LEARNED.md\nFACT: Prefers cobalt-77 lamps"}
     corrected = {"match": f"(?s){EXTRACTION}.*lamps", "reply": "[1] Corrected: Prefers cobalt-77 lamps"}
-    daemon = make([drafted, corrected, *LEARNING], **QUICK)
+    daemon = make([written, corrected, *LEARNING], **QUICK)
     daemon.start()
     learn(daemon, "Prefers ox", "Prefers ox 4 carts", session="s2")
     file = daemon.project / "LEARNED.md"
@@ -131,14 +128,15 @@ def test_purged_words_are_in_no_file_that_tacitd_writes(make: MakeDaemon) -> Non
     assert daemon.cli("accept", "Prefers ox", cwd=daemon.project).returncode == 0
     learn(daemon, "no: I prefer cobalt-77 lamps", session="s4")
     assert sorted(daemon.learned) == ["Prefers cobalt-77 lamps", "Prefers ox", "Prefers ox 4 carts"]
+    assert daemon.cli("lesson", "add", LESSON).returncode == 0
     for arguments in (["report"], ["report", "--all"], ["learned"], ["log"], ["context"], ["status"]):
         done = daemon.cli(*arguments, cwd=daemon.project)
         assert done.returncode == 0, done.stderr
     daemon.restart()
     lines = {"cobalt": "cobalt-77 lamps", "ox": "Prefers ox"}
     before = list_files_with(daemon, *lines.values())
-    for name in ("report.html", "history.jsonl", "lessons.jsonl", "index.json", "LEARNED.md"):
-        assert any(path.endswith(name) for path in before), (name, before)
+    for name in ("report.html", "tacitd.sqlite", "lessons.jsonl", "index.json", "LEARNED.md"):
+        assert any(name in path for path in before), (name, before)
     lesson = next(one["id"] for one in json.loads(daemon.cli("why", "lighting rooms", "--json").stdout))
     short = ids(daemon)["Prefers ox"]
     for asked in (ids(daemon)["Prefers cobalt-77 lamps"], short, lesson):
@@ -216,7 +214,6 @@ def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> No
     assert "learned in 3 projects" in item["review"] and str(daemon.home) in item["review"]
     declined = daemon.cli("forget", item["id"], cwd=daemon.project)
     assert "not offered again" in declined.stderr and review(daemon) == []
-    assert daemon.cli("adopt").stdout == ""
     assert daemon.cli("forget", "--undo", item["id"], cwd=daemon.project).returncode == 0
     done = daemon.cli("accept", "amber-1", cwd=daemon.project)
     assert done.returncode == 0 and "every session" in done.stderr, done.stderr
@@ -225,7 +222,7 @@ def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> No
     daemon.wait_until(lambda _: rules.exists() and "- Prefers amber-1" in rules.read_text(), "the rule")
     assert review(daemon) == []
     withdrawn = daemon.cli("forget", "amber-1", cwd=daemon.project)
-    assert withdrawn.returncode == 0 and "withdrawn" in withdrawn.stderr, withdrawn.stderr
+    assert withdrawn.returncode == 0 and "never learned again" in withdrawn.stderr, withdrawn.stderr
     daemon.call("due", job="user-rules")
     daemon.wait_until(lambda _: not rules.exists() or "amber-1" not in rules.read_text(), "the rule is gone")
 
@@ -245,7 +242,7 @@ def test_a_rule_that_is_not_heeded_is_reviewed(make: MakeDaemon) -> None:
     (item,) = review(daemon)
     assert item["text"] == line and "2 times since" in item["review"] and "a hook" in item["review"]
     code, text = play_terminal([*PROGRAM, "review"], daemon, b"k\n")
-    assert code == 0 and "make it a check" in text and "1 of 1 decided" in text, text
+    assert code == 0 and "have it checked" in text and "1 of 1 decided" in text, text
     assert review(daemon) == [] and daemon.status()["slices"]["learning"]["unheeded"] == {}
     assert daemon.learned == [line]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, MakeDaemon, append, line, tool_record
+from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, MakeDaemon, append, line, tool_record, until
 
 pytestmark = pytest.mark.scenario
 BOTH = {
@@ -82,7 +82,7 @@ def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
     daemon.type_("s2", "Prefers amber-1")
     daemon.type_("s2", "Prefers basalt-2")
     daemon.synthesize()
-    assert daemon.learned == ["never sleep in tests", "Prefers basalt-2"]
+    until(lambda: daemon.learned == ["never sleep in tests", "Prefers basalt-2"], 60.0, daemon.said)
     assert "1 line that you removed was learned again" in daemon.cli("status").stdout
 
 

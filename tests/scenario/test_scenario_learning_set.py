@@ -32,4 +32,5 @@ def test_the_labelled_set_is_learned() -> None:
     for name in ("duplicates", "stale", "profile_missed", "unlabelled", "problems"):
         assert found[name] == [], (name, found[name])
     assert found["calls"]["fixed_share"] <= 0.46
-    assert found["calls"]["calls"] <= 0.25 * found["calls"]["typed"]
+    # A call more for each session that says something about the person, whose file is another one.
+    assert found["calls"]["calls"] <= 0.28 * found["calls"]["typed"]

@@ -22,7 +22,7 @@ IN_STATE = (
     "handlers/learning/summaries.jsonl",
 )
 IN_HOME = (".claude/user-memory/changelog.jsonl", ".claude/user-memory/sessions/session-other.json")
-IN_PROJECT = ("tmp/learning-raw.abc.dead.jsonl", "tmp/learning-raw.abc.processing.jsonl")
+IN_PROJECT = ("tmp/known-facts-summary.md",)
 OF_THE_PERSON = (
     ".claude/leetcode-teacher-profile.md",
     ".claude/leetcode-teacher-ledger.md",

@@ -20,16 +20,15 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "answers.jsonl"
     monkeypatch.setattr(learning, "ANSWERS", path)
     dumped = tmp_path / "dumped"
-    for reply in (
-        "- Never edit files in data/raw.",
-        '{"message": 4, "words": "in the tex files one sentence per line please", "fact": "One sentence per line in the tex files"}',
-        "NONE",
-    ):
-        if learning.main(["--projects", "thesis", "--dump-prompts", str(dumped)]) == 0:
-            break
+    replies = {
+        "# Thesis\n": "- Never edit files in data/raw.",
+        "# Known facts\n": '{"message": 4, "words": "in the tex files one sentence per line please", "fact": "One sentence per line in the tex files"}',
+    }
+    while learning.main(["--projects", "thesis", "--dump-prompts", str(dumped)]) != 0:
         for prompt in dumped.glob("*[0-9a-f].txt"):
-            answer = prompt.with_name(f"{prompt.stem}.answer.txt")
-            answer.write_text(reply, "utf-8")
+            asked = prompt.read_text("utf-8")
+            reply = next((text for shown, text in replies.items() if shown in asked), "NONE")
+            prompt.with_name(f"{prompt.stem}.answer.txt").write_text(reply, "utf-8")
         assert learning.main(["--take-answers", str(dumped)]) == 0
         for used in dumped.iterdir():
             used.unlink()

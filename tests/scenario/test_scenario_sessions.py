@@ -53,10 +53,9 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
     assert daemon.put_to_model() == [f"Prefers amber-{number}" for number in range(4)]
     # It is written after the facts are counted.
     until(lambda: raw_files(daemon.project) == ["learning-raw.jsonl"], PATIENCE, daemon.said)
-    raw = json.loads((daemon.project / "tmp" / "learning-raw.jsonl").read_text())
-    assert raw["facts"] == daemon.put_to_model()
-    assert raw["session"] == "s1"
-    assert len(raw["prompts"]) == 4
+    raw = [json.loads(one) for one in (daemon.project / "tmp/learning-raw.jsonl").read_text().splitlines()]
+    assert [one["facts"] for one in raw] == [[text] for text in daemon.put_to_model()]
+    assert {one["session"] for one in raw} == {"s1"} and len({one["prompts"][0] for one in raw}) == 4
 
 
 def test_ten_prompts_go_out_at_once(make: MakeDaemon) -> None:

@@ -1,10 +1,9 @@
-"""What was done two months ago, when only the archive of the history has it, in a real daemon."""
+"""What was done two months ago, in a real daemon."""
 
 from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,21 +37,14 @@ RULES = [
 OLD, OTHER, NEW = "Use topaz77 for jewels", "Use opal33 for rings", "Use ruby11 for crowns"
 
 
-def lengthen(log: Path, size: int) -> None:
-    """Make the history so long that a start compacts it."""
-    line = json.dumps({"id": "x", "state": "dropped", "reason": "x" * 200}) + "\n"
-    with log.open("a") as file:
-        file.write(line * (size // len(line) + 1))
-
-
 def ask(daemon: Daemon) -> list[Any]:
     """What commands say of the old line and of all changes."""
     asked = (["why", OLD], ["log", "--since", "100d"], ["history"], ["learned"])
     return [json.loads(daemon.cli(*each, "--json", cwd=daemon.project).stdout) for each in asked]
 
 
-def test_what_is_in_the_archive_is_shown_undone_and_purged(make: MakeDaemon) -> None:
-    """Compacting changes no answer of a command, and a purge blanks the words in the archive and the store too."""
+def test_what_is_old_is_shown_undone_and_purged(make: MakeDaemon) -> None:
+    """Two months and a start change no answer of a command, and a purge blanks the words in the store too."""
     daemon = make(RULES, EXTRACTION__SETTLE="0s")
     daemon.before = [sys.executable, "-c", EARLIER, str(60 * DAY)]
     daemon.start()
@@ -68,10 +60,8 @@ def test_what_is_in_the_archive_is_shown_undone_and_purged(make: MakeDaemon) -> 
     before = ask(daemon)
     assert len(before[0]) == 1 and [row["line"] for row in before[3]] == [OLD, OTHER, NEW]
     (made,) = (row["id"] for row in before[2] if row["lines"] and row["lines"][0]["added"] == OTHER)
-    lengthen(daemon.state / "history.jsonl", 300 << 10)
 
     daemon.start()
-    assert OLD in (daemon.state / "history-archive.jsonl").read_text()
     assert ask(daemon) == before
     assert daemon.cli("undo", made, cwd=daemon.project).returncode == 0
     assert daemon.learned == [OLD, NEW]

@@ -1,8 +1,6 @@
-"""Two daemons with two homes learn in one project: the second leaves the first one's copy alone, and says so."""
+"""Two daemons with two homes learn in one project: both keep the same copy."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 
@@ -14,7 +12,7 @@ AMBER, BASALT, COBALT, DELTA = "Prefers amber-1", "Prefers basalt-2", "Prefers c
 
 
 def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
-    """Both add to LEARNED.md, one writes the copy. Nothing is rewritten in turns, and a deleted line stays away."""
+    """Both add to LEARNED.md, and the copy follows. Nothing is rewritten in turns, and a deleted line stays away."""
     first, second = make(), make()
     project = first.project
     learned, copy = project / "LEARNED.md", project / ".claude" / "rules" / "tacitd-learned.md"
@@ -42,7 +40,7 @@ def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
 
     def look_again() -> None:
         for daemon in (first, second):
-            for job in ("recover", "mirror", "restore", "unfinished-mirrors"):
+            for job in ("recover", "tidy"):
                 daemon.call("due", job=job, project=str(project))
             daemon.sync()
 
@@ -65,12 +63,7 @@ def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
     learn(first, "a3", "Prefers ebony-5")
     agree(AMBER, COBALT, DELTA, "Prefers ebony-5")
 
-    said = f"{copy} was not written by this tacitd"
-    assert said in second.cli("status").stdout
-    found = json.loads(second.cli("doctor", "--json").stdout)
-    assert said in json.dumps(found)
-    assert said not in first.cli("status").stdout
-
+    assert all("not written" not in daemon.cli("status").stdout for daemon in (first, second))
     assert second.cli("exclude", str(project)).returncode == 0
     second.sync()
     agree(AMBER, COBALT, DELTA, "Prefers ebony-5")

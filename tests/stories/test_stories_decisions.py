@@ -181,3 +181,88 @@ def test_what_is_said_often_is_not_stale_sooner(begin: Begin) -> None:
             world.type(session, "use pnpm, not npm").leave(session).wait_days(80, step=48 * 3600)
         (line,) = world.run("learned", "--json").json
         assert (line["seenCount"], line["stale"]) == (3, False)
+
+
+def test_undo_does_what_it_can_and_names_the_rest(begin: Begin) -> None:
+    """S-33: of a change with two lines, the one that the person reworded stays; an id can be shortened from either side."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        (change,) = world.run("history", "--json").json
+        world.edit("LEARNED.md", replace=(SHORT, "Answer in two sentences")).wait(60)
+        done = world.run("undo", change["id"][-6:])
+        assert (
+            done.code == 0
+            and f"not undone, because somebody removed or changed it since: {SHORT}" in done.err
+        )
+        assert world.bullets("LEARNED.md") == ["Answer in two sentences"]
+
+
+def test_learned_says_when_the_first_line_comes(begin: Begin) -> None:
+    """Priority 3: before the first line, `learned` says when it will come, and which command makes it now."""
+    with begin(FACTS) as world:
+        before = world.run("learned")
+        assert (
+            before.code == 0 and "nothing was learned here yet; lines come when a session ends" in before.err
+        )
+        world.type("s1", "use pnpm, not npm").wait(900)
+        waits = world.run("learned")
+        assert "1 fact waits, written " in waits.err and "`tacitd sync --write` does it now" in waits.err
+        world.leave("s1")
+        assert "nothing was learned" not in world.run("learned").err and PNPM in world.run("learned").out
+
+
+def test_why_finds_a_line_that_was_removed(begin: Begin) -> None:
+    """Priority 3: with the words, what became of it, and the changes of it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        id = find_id(world, PNPM)
+        world.edit("LEARNED.md", replace=(f"- {PNPM}\n", "")).wait(60).wait(60)
+        (found,) = world.run("why", "pnpm", "--json").json
+        assert found["where"].endswith("you removed it") and found["words"] == ["use pnpm, not npm"]
+        (change,) = world.run("history", "--json").json
+        assert found["id"] == id and found["changes"] == [change["id"]]
+
+
+def test_sync_names_a_line_that_was_withheld(begin: Begin) -> None:
+    """S-28: what a person removed and says again is named with its text where the work is reported."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.edit("LEARNED.md", replace=(f"- {PNPM}\n", "")).wait(60).wait(60)
+        world.type("s2", "use pnpm, not npm")
+        said = world.run("sync", "--write")
+        assert f"you removed it before, and said it again (`tacitd review` asks about it): {PNPM}" in said.err
+        assert PNPM in world.run("log").out
+
+
+def test_a_rule_that_is_broken_again_says_so(begin: Begin) -> None:
+    """Corrected twice although it is written: `learned`, `why`, `review` and `status` say when, and a hook is offered."""
+    facts: Facts = {"pnpm": Fact(PNPM, corrected=True)}
+    with begin(facts) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        for session in ("s2", "s3"):
+            assert world.run("review", "--json").json == []
+            world.wait(3600).type(session, "no, use pnpm, not npm").leave(session)
+        (item,) = world.run("review", "--json").json
+        assert "corrected 2 times since it was written (" in item["review"]
+        for command in ("learned", "why"):
+            asked = ("why", "pnpm") if command == "why" else ("learned",)
+            assert "corrected 2 times since it was written (" in world.run(*asked).out
+        assert "corrected at least twice" in world.run("status").out
+        hook = world.run("learned", "--check", item["id"])
+        assert hook.json["hooks"]["PreToolUse"][0]["matcher"] == "Bash" and "npm" in hook.out
+
+
+def test_share_can_be_taken_back(begin: Begin) -> None:
+    """S-34: `share --undo` hides again what git does not track."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        for options in ([], ["--undo"]):
+            assert world.run("exclude", *options, str(world.project)).code == 0
+        exclude = world.project / ".git/info/exclude"
+        assert "/LEARNED.md" in exclude.read_text()
+        assert world.run("share").code == 0 and "/LEARNED.md" not in exclude.read_text()
+        undone = world.run("share", "--undo")
+        assert undone.code == 0 and "hidden from git again" in undone.err
+        assert "/LEARNED.md" in exclude.read_text()
+        world.type("s2", "keep answers short").leave("s2")
+        assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"

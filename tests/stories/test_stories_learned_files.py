@@ -267,5 +267,5 @@ def test_a_lock_of_git_that_was_left_is_named(begin: Begin) -> None:
         assert "index.lock" in world.run("status").out
         assert world.bullets("LEARNED.md") == [PNPM, SHORT]
         world.path(".git/index.lock").unlink()
-        world.wait(60)
+        world.wait(60).wait(60)
         assert world.bullets("LEARNED.md") == [SHORT] and "index.lock" not in world.run("status").out

@@ -180,16 +180,16 @@ def _list_transactions(root: Path | None) -> list[Transaction]:
 
 
 def find_change_id(asked: str, ids: Iterable[str]) -> str:
-    """The one id that is or begins with `asked`, or ends with it (the part after the date). Raises UsageError."""
+    """The one id that is, begins with or ends with `asked`. Raises UsageError."""
     if not asked.strip():
         raise UsageError("the id is empty", "`tacitd history --all` lists them")
     known, shown = list(dict.fromkeys(ids)), show_argument(asked)
     if asked in known:
         return asked
-    found = [each for each in known if (each.startswith(asked) or each.endswith(f"-{asked}"))]
+    found = [each for each in known if each.startswith(asked) or each.endswith(asked)]
     if len(found) == 1:
         return found[0]
     if not found:
         raise UsageError(f"no change has the id {shown}", "`tacitd history --all` lists them")
     named = ", ".join(found[-5:])
-    raise UsageError(f"{len(found)} changes begin with {shown}: {named}", "name one of them")
+    raise UsageError(f"{len(found)} changes begin or end with {shown}: {named}", "name one of them")

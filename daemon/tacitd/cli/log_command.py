@@ -47,7 +47,7 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
     try:
         kept: Mapping[str, Any] = call_daemon(places.socket, "log")
     except UnavailableError:
-        kept = {"rows": [], "since": math.inf, "number": None}
+        kept = {"rows": [], "since": math.inf, "number": 0, "started": None}
     rows = _list_rows(places.state_dir, kept, earliest, count)
     if as_json and not follow:
         echo_json(rows)
@@ -55,7 +55,7 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
         _echo_rows(rows, as_json)
     if follow:
         with suppress(KeyboardInterrupt):
-            _follow_daemon(places.socket, kept["number"], as_json)
+            _follow_daemon(places.socket, kept, as_json)
     elif not rows:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
@@ -65,23 +65,21 @@ def _list_rows(state: Path, kept: Mapping[str, Any], earliest: float, count: int
     chosen = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
     if len(chosen) < count:
         from tacitd.cli.stored_activities import list_stored
-        from tacitd.plugins import find_declarations
 
-        stored = list_stored(state, find_declarations().plugins, earliest, kept["since"], count)
+        stored = list_stored(state, earliest, kept["since"], count)
         chosen = [one.describe() for one in stored] + chosen
     return chosen[-count:] if count else []
 
 
-def _follow_daemon(socket: Path, mark: int | None, as_json: bool) -> None:
-    """Print what happens until Ctrl-C, also after the daemon was stopped and started again. `mark`: the number of the newest
-    activity that was printed; None: no daemon ran."""
+def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None:
+    """Print what happens until Ctrl-C, also after the daemon was stopped and started again. `kept`: what was printed."""
     is_waiting = False
     while True:
         try:
-            answer = call_daemon(socket, "log", {"after": mark} if mark is not None else {})
-            if mark is not None and answer["number"] < mark:  # another daemon, which counts from 1
+            answer = call_daemon(socket, "log", {"after": kept["number"]})
+            if answer["started"] != kept["started"]:  # another daemon, with numbers of its own
                 answer = call_daemon(socket, "log")
-            mark, is_waiting = answer["number"], False
+            kept, is_waiting = answer, False
             _echo_rows(answer["rows"], as_json)
         except TacitdError:  # gone, or stopping: then it refuses to answer
             if not is_waiting:

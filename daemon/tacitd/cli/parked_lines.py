@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,8 @@ def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 def _what(group: list[Mapping[str, Any]]) -> str:
     if len(group) <= NAMED:
         return ", ".join(str(row["what"]) for row in group)
+    if all(str(row["what"]).startswith("prompts of session ") for row in group):
+        return f"prompts of {len(group)} sessions"
     growth = all(str(row["what"]).startswith("growth of ") for row in group)
     return f"{len(group)} {'transcripts' if growth else 'work items'}"
 
@@ -36,7 +39,7 @@ def _what(group: list[Mapping[str, Any]]) -> str:
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
     projects. `projects`: roots."""
-    roots = list(projects)
+    named = [re.compile(rf"(?<![^\s('\"]){re.escape(root)}(?![^\s/:,;)'\"])") for root in projects]
     for row in degraded:
-        if any(root in str(row["what"]) for root in roots):
+        if any(one.search(str(row["what"])) for one in named):
             yield str(row["what"]), str(row["hint"])

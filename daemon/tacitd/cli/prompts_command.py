@@ -37,7 +37,8 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     from tacitd.model.answer_checks import SENTINEL
 
     seen, places = SeenPrompts(), get_paths()
-    source = make_source(places.config_dir, OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL))
+    own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
+    source = make_source(places.config_dir, own, os.environ)
     projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
     failed = False
     for path in _list_files(where, source):

@@ -1,7 +1,7 @@
 """What happened, from the store and the logs of the state directory: for `tacitd log` without a daemon, and for what the daemon has not kept.
 
-Transactions become `changed`, calls of the model `asked`, and commits what their plugin's hook makes of them. What was
-read and what was parked is in no log.
+Changes of files become `changed`, calls of the model `asked`; what plugins made is rows. What was read and what was parked is
+stored nowhere.
 """
 
 from __future__ import annotations
@@ -14,32 +14,26 @@ from tacitd.clock import SystemClock, parse_utc
 from tacitd.files.log import Log
 from tacitd.files.row_history import list_row_changes
 from tacitd.files.transaction import History
-from tacitd.handler import Plugin
 from tacitd.model.budget import list_ended
 from tacitd.store import open_readonly
 from tacitd.work.activities import (
     Activity,
     describe_call,
     describe_change,
-    describe_commit,
     describe_row,
     read_activities,
 )
-from tacitd.work.commit_rows import read_all_commits
 
 LATEST = 253_402_300_800.0
 """The year 10000, in seconds since 1970: a foreign record may have a time that cannot be shown."""
 
 
-def list_stored(
-    state: Path, plugins: Iterable[Plugin], since: float, before: float, limit: int
-) -> list[Activity]:
+def list_stored(state: Path, since: float, before: float, limit: int) -> list[Activity]:
     """The newest `limit` activities at `since` (seconds since 1970, UTC) or later and earlier than `before`, oldest first.
 
     `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
     """
     parts: list[Iterable[Activity]] = [_list_changes(state), _list_rows(state, since)]
-    parts += [_list_commits(state / "handlers" / one.name, one) for one in plugins if one.activity]
     end = min(before, LATEST)
     found = (one for part in parts for one in part if max(since, 0.0) <= one.at < end)
     return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
@@ -65,8 +59,3 @@ def _list_rows(state: Path, since: float) -> list[Activity]:
         ]
         calls = [Activity(at, "asked", *describe_call(one)) for at, one in list_ended(store, since)]
         return [*changed, *calls, *read_activities(store.rows, since)]
-
-
-def _list_commits(home: Path, plugin: Plugin) -> Iterator[Activity]:
-    for commit in read_all_commits(home):
-        yield from describe_commit(plugin, commit)

@@ -16,7 +16,8 @@ from tacitd.errors import UsageError
 def undo(change: str, dry_run: bool, as_json: bool) -> None:
     """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
 
-    It is refused if one of its lines was changed since. The first letters of ID suffice; `tacitd history` lists them.
+    A line that was changed since stays, and is named; it is refused if that is all of them. The first letters of ID suffice, and so do
+    the last; `tacitd history` lists them.
     """
     every = list_changes(None)
     id = find_change_id(change, [each["id"] for each in every])
@@ -32,4 +33,6 @@ def undo(change: str, dry_run: bool, as_json: bool) -> None:
     if dry_run:
         echo_message("nothing was written; this is what it would do")
     else:
+        for text in done.get("left", ()):
+            echo_message(f"not undone, because somebody removed or changed it since: {text}")
         echo_message(f"{id} is undone; `tacitd undo {done['id']}` restores it")

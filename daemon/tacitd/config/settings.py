@@ -93,6 +93,10 @@ class Config(Section):
                 raise ValueError(f"{name!r} is not an absolute path (it may begin with ~)")
         return names
 
+    def list_directives(self, home: Path) -> list[Path]:
+        """The documents that apply to every project."""
+        return [home / name[2:] if name.startswith("~/") else Path(name) for name in self.directives]
+
     def get_section(self, name: str) -> Any:
         """The section of this name: an instance of the plugin's settings model."""
         return getattr(self, name)
@@ -129,7 +133,7 @@ def load_config(
 
 def _toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -49,11 +49,18 @@ class Bullets:
     A leaf that gets another text is reworded in its place; its name then has the new text.
     """
 
-    def __init__(self, title: str = "", first: str = "") -> None:
-        """`title`: of a file that is made. `first`: the line that a generated file begins with, if it has one."""
+    def __init__(
+        self, title: str = "", first: str = "", order: Sequence[str] = (), *, keeps_headings: bool = False
+    ) -> None:
+        """`title`: of a file that is made. `first`: the line that a generated file begins with, if it has one. `order`: headings, of
+        which one that is added is put before those behind it. `keeps_headings`: whether a heading stays whose last line is removed,
+        because it is the person's."""
         self.title = title
         self._first = first
-        options = {key: value for key, value in (("title", title), ("first", first)) if value}
+        self._later = {heading: order[at + 1 :] for at, heading in enumerate(order)}
+        self._keeps_headings = keeps_headings
+        given = {"title": title, "first": first, "order": list(order), "keeps_headings": keeps_headings}
+        options = {key: value for key, value in given.items() if value}
         self.is_generated = bool(first)
         self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
 
@@ -72,10 +79,11 @@ class Bullets:
             if value is not None and leaf in now and now[leaf] != value:
                 data, _ = swap_line(data or b"", now[leaf], value)
         if gone:
-            data, _ = take_lines(data or b"", [text for _, text in gone], [heading for heading, _ in gone])
+            headings = [] if self._keeps_headings else [heading for heading, _ in gone]
+            data, _ = take_lines(data or b"", [text for _, text in gone], headings)
         if new:
             data = self._mend(data or b"", changes) if self.is_generated else data
-            data, _ = put_lines(data, new, self.title)
+            data, _ = put_lines(data, new, self.title, self._later)
         if not self.is_generated:
             return data or b""
         data = arrange_lines(data or b"", [value for value in changes.values() if value])
@@ -310,12 +318,17 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines()
 
 
 def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
-    """The format of this name, as a plan stores it: one of FORMATS, or the hook of a plugin's own, `module:name`. Raises KeyError, and
-    what the import raises."""
-    if name not in formats and ":" in name.partition(" ")[0]:
-        module, _, attribute = name.partition(":")
-        found: Format = getattr(import_module(module), attribute)
-        return found
+    """The format of this name, as a plan stores it; a plugin's own is named by its hook, `module:name`. Raises FileRefusedError if its
+    plugin is not installed any more, and KeyError."""
     kind, _, options = name.partition(" ")
+    if ":" in kind and kind not in formats:
+        module, _, attribute = kind.partition(":")
+        try:
+            found: Format = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise FileRefusedError(
+                f"the format {name} is not known", "install the plugin that made it"
+            ) from error
+        return found
     makers: Mapping[str, Callable[..., Format]] = {"bullets": Bullets, "json-leaves": JsonLeaves}
     return makers[kind](**json.loads(options)) if options and kind in makers else formats[kind]

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
@@ -36,7 +39,11 @@ INDEX_LOCK = "index.lock"
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 VERSION_LIMIT = 8 << 20
 """Bytes of one version of a file that is read from the repository."""
+_DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
+_JJ = ".jj/repo"
+_PATH_BYTES = 4096
+"""Bytes of a file that names a path."""
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
 _IDENT = compile_lazily(rb"\$Id:[^$\n]*\$")
@@ -61,13 +68,16 @@ class Repository(Struct, frozen=True):
     """A work tree and the directories that belong to it."""
 
     top: Path
-    """The top level of the main work tree; of the linked one itself if the main repository is bare."""
+    """The top level of the main work tree. Of a bare repository: the directory beside it whose `.git` file names it, otherwise
+    itself."""
     here: Path
     """The top level of the work tree that was asked about."""
     git_dir: Path
     """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
+    is_jj: bool = False
+    """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
 
 
 class HeadMove(Struct, frozen=True):
@@ -98,10 +108,17 @@ def find_repository(directory: Path) -> Repository | None:
                 return _from_file(here, mark)
             if (mark / "HEAD").is_file():
                 return Repository(here, here, mark, mark)
+            if (here / _JJ).exists():
+                return _from_jj(here)
     except (OSError, ValueError):
         # A directory on the way is not accessible: git would not find the repository either.
         return None
     return None
+
+
+def find_unbacked(directory: Path) -> Path | None:
+    """Given an existing directory in no repository, return the top of a jj repository without a git directory that it is in."""
+    return next((here for here in (directory, *directory.parents) if (here / _JJ).exists()), None)
 
 
 def find_project_root(directory: Path) -> Path:
@@ -211,26 +228,36 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
 
 
 def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> tuple[int, bytes] | None:
-    """The exit code and what it printed; None as in `run_git`. `given`: its standard input."""
+    """The exit code and what it printed; None as in `run_git`. `given`: its standard input. Raises FileRefusedError if git does not
+    read a repository that belongs to another user: it would seem to track nothing."""
     import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
 
     program = _program()
     if program is None:
         return None
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
-            input=given,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=TIMEOUT,
-            check=False,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    return done.returncode, done.stdout
+    try:
+        printed, said = child.communicate(given, TIMEOUT)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
+        child.communicate()
+        return None
+    if child.returncode and _DUBIOUS in said:
+        hint = f"if you trust it: git config --global --add safe.directory {directory}"
+        raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
+    return child.returncode, printed
 
 
 def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
@@ -245,6 +272,9 @@ def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
     """
     found = _repository_at(root)
     inside = path.is_relative_to(root)
+    if found and found.is_jj:
+        excluded = read_small_file(found.common_dir / "info/exclude").splitlines()
+        return inside and path.exists() and f"/{path.relative_to(root).as_posix()}" not in excluded
     if found and inside and not _may_list(found.git_dir / "index", os.fspath(path.relative_to(root))):
         return False
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
@@ -380,9 +410,42 @@ def _blob_id(data: bytes, *, sha256: bool) -> str:
 
 
 def _repository_at(root: Path) -> Repository | None:
-    """The repository whose work tree has exactly this top level; None if there is none."""
+    """The repository whose work tree has exactly this top level, or that is bare and here itself; None if there is none."""
     found = find_repository(root)
-    return found if found is not None and found.here == root else None
+    if found is not None and found.here == root:
+        return found
+    return Repository(root, root, root, root) if _is_bare(root) else None
+
+
+def _is_bare(directory: Path) -> bool:
+    """Whether this is a bare repository."""
+    there = (directory / "HEAD").is_file() and (directory / "objects").is_dir()
+    said = read_small_file(directory / "config") if there else ""
+    return re.search(r"^\s*bare\s*=\s*true\s*$", said, re.I | re.M) is not None
+
+
+def _find_root_of_bare(common: Path, here: Path) -> Path:
+    """The root of a project whose git directory is not in a work tree; `here` is one of its work trees."""
+    if not _is_bare(common):
+        return here
+    said = read_small_file(common.parent / ".git")
+    named = said.startswith("gitdir:") and _resolved(common.parent, said.removeprefix("gitdir:").strip())
+    return common.parent if named == common else common
+
+
+def _from_jj(here: Path) -> Repository | None:
+    """Given the top of a workspace of jj, return its repository; None if there is no git directory behind it.
+
+    A further workspace has a file `repo` that names the main one's directory, and is of that project.
+    """
+    mark = here / _JJ
+    repo = mark if mark.is_dir() else _resolved(here / ".jj", read_small_file(mark, _PATH_BYTES).strip())
+    store = repo / "store"
+    named = read_small_file(store / "git_target", _PATH_BYTES).strip()
+    behind = _resolved(store, named) if named and repo.name == "repo" else None
+    if behind is None or not (behind / "HEAD").is_file():
+        return None
+    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
 
 
 def _from_file(here: Path, mark: Path) -> Repository | None:
@@ -399,7 +462,7 @@ def _from_file(here: Path, mark: Path) -> Repository | None:
         # Trigger: `commondir` names a repository that does not list this work tree. Why: a hostile archive may name any
         # repository of the person's. Outcome: this work tree is a project of its own.
         return Repository(here, here, own, own)
-    main = common.parent if common.name == ".git" else here
+    main = common.parent if common.name == ".git" else _find_root_of_bare(common, here)
     return Repository(main, here, own, common)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from tacitd.clock import utc_seconds
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import UsageError
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf, Row, Rows
@@ -34,10 +34,10 @@ class ChangedLine(Struct, frozen=True):
     put: str | None
 
 
-def list_row_changes(rows: Rows, root: Path | None = None) -> list[dict[str, Any]]:
-    """The changes of a project's files and of the person's (None: of all), oldest first, in the form of
-    `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
-    found = [_describe(rows, row) for row in rows(f"{_CHANGES} ORDER BY c.number")]
+def list_row_changes(rows: Rows, root: Path | None = None, since: float = 0.0) -> list[dict[str, Any]]:
+    """The changes of a project's files and of the person's (None: of all) since a time (seconds since 1970, UTC), oldest first, in the
+    form of `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
+    found = [_describe(rows, row) for row in rows(f"{_CHANGES} WHERE c.at >= ? ORDER BY c.number", since)]
     return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]
 
 
@@ -82,13 +82,16 @@ def list_reasons(
     """The written lines that contain a text, the newest of each, for `tacitd why`. `known_by`: plugins that explain
     their lines themselves."""
     known = set[tuple[str, str]]()
-    for number, path, put in rows(
-        "SELECT change, path, put FROM change_line WHERE put IS NOT NULL AND instr(lower(put), lower(?)) ORDER BY change DESC",
+    for number, path, put, plugin in rows(
+        "SELECT l.change, l.path, l.put, c.plugin FROM change_line l JOIN change c ON c.number = l.change "
+        "WHERE l.put IS NOT NULL AND instr(lower(l.put), lower(?)) ORDER BY l.change DESC",
         text,
     ):
+        if plugin in known_by:
+            continue
         (row,) = rows(f"{_CHANGES} WHERE c.number = ?", number)
         change = _describe(rows, row)
-        if (path, put) in known or change["by"] in known_by or change["root"] not in ("", str(root)):
+        if (path, put) in known or change["root"] not in ("", str(root)):
             continue
         known.add((path, put))
         said = rows(
@@ -124,23 +127,27 @@ def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
         )
 
 
-def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> dict[Leaf, str | None]:
-    """What takes the lines of one file back, given what is in it now. Pure. Raises FileRefusedError if one was changed since."""
+class RowUndo(NamedTuple):
+    """What takes the lines of one file back."""
+
+    back: dict[Leaf, str | None]
+    left: list[str]
+    """Lines that somebody removed or changed since: they stay as they are."""
+
+
+def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> RowUndo:
+    """What takes the lines of one file back, given what is in it now. Pure."""
     back: dict[Leaf, str | None] = {}
+    left = list[str]()
     for line in lines:
         if line.put is None:
             if line.leaf not in now:
                 back[line.leaf] = line.taken
-            continue
-        leaf = _find_leaf(line, now)
-        if leaf is None:
-            raise FileRefusedError(
-                f"{line.path.name} no longer has “{line.put}”: somebody removed or changed it since"
-            )
-        back[leaf] = line.taken
-    if not back:
-        raise UsageError("what it removed is there again: there is nothing to undo")
-    return back
+        elif (leaf := _find_leaf(line, now)) is not None:
+            back[leaf] = line.taken
+        else:
+            left.append(line.put)
+    return RowUndo(back, left)
 
 
 def _find_leaf(line: ChangedLine, now: Mapping[Leaf, str]) -> Leaf | None:

@@ -33,6 +33,8 @@ from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
+UNSETTLED = 30.0
+"""Seconds until the next look while git merges or has a lock."""
 ID_BYTES = 3
 
 
@@ -123,10 +125,9 @@ class SharedFiles:
         )
         head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, None, None)
         root = git.find_project_root(path.parent)
-        if git.in_progress(root):
-            raise FileBusyError(
-                f"a merge or rebase is under way in {root}", "finish or abort it", seconds=60.0
-            )
+        if (mark := git.find_unsettled(root)) is not None:
+            hint = "finish or abort the merge or rebase; remove a lock if no git runs"
+            raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
         head = read_checkout(root)
         if snapshot is None:
@@ -206,8 +207,7 @@ class SharedFiles:
         if self._store.rows("SELECT 1 FROM change WHERE key = ?", f"{change.cause.key} {change.path}"):
             return Planned(change, {}, project, look, changes)
         if look.doubt == "removed once":
-            # Trigger: lines were just removed. Why: a change that is decided now may write them again. Outcome: it waits for the
-            # second look.
+            # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
             with self._store.write() as tx:
                 self.store_look(tx, change.path, plugin, change.format, project, _only_doubt(look))
             raise FileBusyError(f"lines of {change.path} were removed a moment ago", seconds=TWO_LOOKS)
@@ -356,7 +356,12 @@ class SharedFiles:
         )
         if not rows:
             return True
-        format = find_format(rows[0][1], self._formats)
+        try:
+            format = find_format(rows[0][1], self._formats)
+        except FileRefusedError:
+            if must:
+                raise
+            return False
         plan = {
             leaf: PlannedLeaf(expected, put, theirs, listed)
             for leaf, _, expected, put, _, theirs, listed, _ in rows
@@ -385,7 +390,9 @@ class SharedFiles:
             is_private = rows[0][-1] is None or not path.is_relative_to(rows[0][-1])
             new = 0o600 if is_private and not self._disk.resolve(path).exists() else None
             edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
-            if emptied:
+            if emptied or not any(
+                one.put for one in plan.values()
+            ):  # a crash may have come before its removal
                 self._remove_empty(path)
         except (FileBusyError, FileRefusedError, OSError):
             if must:

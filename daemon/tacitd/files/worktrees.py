@@ -10,7 +10,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from tacitd.files.git import find_repository, read_small_file
+from tacitd.files.git import find_repository, git_dir, read_small_file
 
 LIMIT = 200
 """Maximum number of entries that are read."""
@@ -18,14 +18,14 @@ _PATH_LIMIT = 8192
 
 
 def worktree_list(root: Path) -> Path:
-    """The directory that changes when a linked work tree of this main work tree is added or removed."""
-    return root / ".git" / "worktrees"
+    """The directory that changes when a linked work tree of this project is added or removed."""
+    return (git_dir(root) or root / ".git") / "worktrees"
 
 
 def list_linked_worktrees(root: Path) -> list[Path]:
-    """Given the top level of a main work tree, return those of its linked work trees that exist, sorted.
+    """Given a project's root, return those of its linked work trees that exist, sorted.
 
-    [] for a linked work tree, for one of a bare repository, and without git. A work tree that cannot be read is left out.
+    [] for a linked work tree, and without git. A work tree that cannot be read is left out.
     """
     directory = worktree_list(root)
     if (root / ".git").is_symlink() or directory.is_symlink():

@@ -19,8 +19,10 @@ ISOLATION: Mapping[str, str] = {
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_MAX_RETRIES": "2",
     "API_TIMEOUT_MS": "120000",
+    "CLAUDE_CODE_DISABLE_THINKING": "1",
+    "CLAUDE_CODE_EFFORT_LEVEL": "low",
 }
-"""The eight variables of CLAUDE_CODE 3.1. Nothing overrides them."""
+"""The eight variables of CLAUDE_CODE 3.1, and two that spare what a call would think. Nothing overrides them."""
 
 MARK = "TACITD_CHILD"
 """In every child, with the id of the process that waits for its answer. A project's own tacitd hooks do nothing then (S-62), and children that survived a crash are

@@ -12,7 +12,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
+from tacitd.files import git
 from tacitd.handler import load_hook
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
@@ -37,6 +38,7 @@ from tacitd.service.uninstall import list_state_files
 from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way
+from tacitd.work.known_projects import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
 """Free bytes below which the disk counts as full."""
@@ -82,6 +84,7 @@ def examine_machine(
     found += _check_claude(config, env, _nearest(paths.state_dir, Path.is_dir), environ)
     found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
     found += [_check_room(paths), *check_modes(paths), *_check_daemon(paths), _check_retention(paths)]
+    found += check_owners(list_known_projects(paths.state_dir))
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
     return [*found, *_ask_plugins(environ)]
 
@@ -151,6 +154,16 @@ def _check_room(paths: Paths) -> DoctorFinding:
         what = f"{free >> 20} MB are free for {paths.state_dir}"
         return _fail("disk.full", what, "free space on that disk")
     return _ok("disk.ok", f"{free >> 20} MB are free")
+
+
+def check_owners(roots: Iterable[str]) -> Iterator[DoctorFinding]:
+    """The projects whose repository git does not read because it belongs to another user."""
+    for root in map(Path, roots):
+        try:
+            if root.is_dir() and git.find_repository(root) is not None:
+                git.run_git(["rev-parse", "--git-dir"], root)
+        except FileRefusedError as error:
+            yield _warn("project.dubious", error.what, error.hint)
 
 
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:

@@ -239,6 +239,15 @@ class Source(Protocol):
         ...
 
     @property
+    def names(self) -> Sequence[str]:
+        """The names of all clients whose transcripts it has."""
+        ...
+
+    def name_of(self, path: Path) -> str:
+        """The name of the client that writes the transcript with this path."""
+        ...
+
+    @property
     def home(self) -> Path:
         """The client's own directory."""
         ...
@@ -248,9 +257,13 @@ class Source(Protocol):
         """The directories below which transcripts are. They are watched, and need not exist."""
         ...
 
-    @property
-    def absent_hint(self) -> str:
-        """What a person can do if a root does not exist."""
+    def absent_hint(self, root: Path) -> str:
+        """What a person can do if this root does not exist; "" if it need not exist."""
+        ...
+
+    def why_odd(self, path: str) -> str:
+        """Why a file that is no transcript may have a person's words nevertheless, for a person; "" for any other file. Called for
+        every other file of a listing."""
         ...
 
     @property

@@ -175,7 +175,7 @@ class Follower:
         found = [problem for root in self._roots for problem in root.watcher.list_problems()]
         if not self._first:
             for root in self._roots:
-                found += _root_problems(root, self._source.absent_hint)
+                found += _root_problems(root, self._source.absent_hint(Path(root.top)))
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found
@@ -201,7 +201,7 @@ class Follower:
 
     def _compare_all(self, now: float) -> None:
         tops = [root.top for root in self._roots]
-        listing = scan_below(tops, self._is_transcript, tops=tops)
+        listing = scan_below(tops, self._is_transcript, tops=tops, why_odd=self._source.why_odd)
         for path in [path for path in self._stamps if path not in listing.stamps]:
             # Below an unreadable directory it is unknown, and not gone.
             if not any(path == one or path.startswith(f"{one}/") for one in listing.unreadable):
@@ -289,6 +289,8 @@ _ODD_HINT = (
 def _root_problems(root: _Root, absent_hint: str) -> list[Degradation]:
     """The problems of a root: it is missing, or partly without watches."""
     if not root.there:
+        if not absent_hint:
+            return []
         what = f"{root.top} does not exist: there is no transcript yet"
         return [Degradation("transcripts.absent", what, absent_hint)]
     if not root.is_partial or root.watcher.list_problems():

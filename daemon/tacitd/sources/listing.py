@@ -21,6 +21,8 @@ _FIELDS = struct.Struct("<qqqQ")
 NOT_UTF8 = "its name is not UTF-8"
 IsTranscript = Callable[[str], bool]
 """Whether a file with this path is a transcript: `base.Source.is_transcript`."""
+WhyOdd = Callable[[str], str]
+"""`base.Source.why_odd`."""
 
 
 class Stamp(bytes):
@@ -72,7 +74,13 @@ class Listing(Struct):
     """What could not be read: path to reason. What is below is unknown, which does not mean gone."""
 
 
-def scan_below(directories: Iterable[str], is_transcript: IsTranscript, *, tops: Iterable[str]) -> Listing:
+def scan_below(
+    directories: Iterable[str],
+    is_transcript: IsTranscript,
+    *,
+    tops: Iterable[str],
+    why_odd: WhyOdd = lambda path: "",
+) -> Listing:
     """Given directories at or below some tops, return what is in them and below. Each directory is listed once.
 
     A missing directory gives an empty listing. A top may be a link, because people move it to another disk. Links below it
@@ -83,7 +91,7 @@ def scan_below(directories: Iterable[str], is_transcript: IsTranscript, *, tops:
     while waiting:
         directory = waiting.pop()
         if directory not in found.directories:
-            waiting += _list_one(directory, is_transcript, found, at_top=directory in known)
+            waiting += _list_one(directory, is_transcript, found, at_top=directory in known, why_odd=why_odd)
     return found
 
 
@@ -109,7 +117,9 @@ def is_utf8(path: str) -> bool:
         return False
 
 
-def _list_one(directory: str, is_transcript: IsTranscript, found: Listing, *, at_top: bool) -> list[str]:
+def _list_one(
+    directory: str, is_transcript: IsTranscript, found: Listing, *, at_top: bool, why_odd: WhyOdd
+) -> list[str]:
     """Add one directory's transcripts to `found`, and return its subdirectories."""
     below: list[str] = []
     try:
@@ -125,6 +135,8 @@ def _list_one(directory: str, is_transcript: IsTranscript, found: Listing, *, at
                     _take_entry(entry, found)
                 elif at_top and entry.is_symlink():
                     found.odd[path] = odd_kind(stat.S_IFLNK)
+                elif reason := why_odd(path):
+                    found.odd[path] = reason
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

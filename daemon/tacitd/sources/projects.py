@@ -98,10 +98,16 @@ class ProjectFinder:
         try:
             there, existing = place.is_dir(), _existing(place)
             repository = git.find_repository(existing)
+            unbacked = git.find_unbacked(existing) if repository is None else None
         except OSError as error:
             reason = f"the working directory cannot be looked at ({error.strerror})"
             # No directory can have a name that is too long; everything else may be over later.
             return self._refuse(cwd, place, place, reason, gone=error.errno != errno.ENAMETOOLONG)
+        if repository is not None and self._home.is_relative_to(repository.top):
+            repository = None  # a person's dotfiles: below them, each directory is what it is without git
+        if unbacked is not None and not self._home.is_relative_to(unbacked):
+            reason = f"{unbacked} is a jj repository without git behind it, so what tacitd writes could not be ignored"
+            return self._refuse(cwd, place, unbacked, reason)
         root = repository.top if repository is not None else place
         if not there and (repository is None or self._refusal(existing, root, True)):
             return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)

@@ -1,4 +1,4 @@
-"""The source of transcripts that is used: the only place that names a client's own package.
+"""The source of transcripts that is used: the only place that names clients' own packages.
 
 app.py passes it to the engine. Commands that read transcripts without a daemon get it here too. A session's start needs only
 the names of files, so what reads transcripts is imported when a source is made.
@@ -6,7 +6,9 @@ the names of files, so what reads transcripts is imported when a source is made.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
@@ -27,15 +29,24 @@ __all__ = [
 ]
 
 
-def make_source(home: Path, own: OwnCalls | None = None) -> Source:
-    """Given the client's own directory (`Paths.config_dir`), return the source of its transcripts.
+def make_source(
+    home: Path, own: OwnCalls | None = None, environ: Mapping[str, str] = MappingProxyType({})
+) -> Source:
+    """Given Claude Code's own directory (`Paths.config_dir`), return the source of its transcripts, and of those of Codex if the
+    environment says where these are.
 
     `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
     transcripts, or where it does not matter.
     """
+    from tacitd.sources.base import OwnCalls
     from tacitd.sources.claude_code.source import ClaudeCode
+    from tacitd.sources.codex.rollouts import Codex, find_home
+    from tacitd.sources.combined import CombinedSource
 
-    return ClaudeCode(home, own) if own is not None else ClaudeCode(home)
+    calls = own if own is not None else OwnCalls()
+    first = ClaudeCode(home, calls)
+    codex = find_home(environ)
+    return CombinedSource(first, Codex(codex, calls)) if codex is not None else first
 
 
 def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:

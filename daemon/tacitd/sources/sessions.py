@@ -1,7 +1,7 @@
 """When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
-sooner if the client that ran it is gone, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
+sooner if the client that ran it is gone or runs another one, as after `/clear`, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
 because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
 The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
 seconds while a session is live.
@@ -120,6 +120,7 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
         self._next_look = math.inf
         """When `take_ended` looks at every session again (monotonic seconds); before that none can end."""
+        self._new_clients: dict[str, int] = {}
 
     def note_growth(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
@@ -154,6 +155,15 @@ class Sessions:
         """The session's client said that it goes on, for example because a person resumed it."""
         if (session := self._sessions.get(session_id)) is not None:
             session.left = None
+
+    def remember_client(self, session_id: str, pid: int, cwd: str) -> None:
+        """A daemon before this one saw this process alive, running the session: if it is gone, the session has ended."""
+        self._sessions.setdefault(session_id, _Session()).clients.setdefault(pid, _Client(cwd))
+
+    def take_new_clients(self) -> dict[str, int]:
+        """The processes that were seen alive since the last call, by the session that they run."""
+        taken, self._new_clients = self._new_clients, {}
+        return taken
 
     def list_endings(self) -> list[SessionEnding]:
         """When each live session with a transcript will have ended, soonest first."""
@@ -223,8 +233,14 @@ class Sessions:
         if session.ended and watched:
             for claim in self._read_claims():
                 if claim.session == name and self._is_alive(claim.pid):
-                    session.clients.setdefault(claim.pid, _Client(claim.cwd))
+                    self._note_client(session, claim)
         return session
+
+    def _note_client(self, session: _Session, claim: SessionClaim) -> None:
+        """This process is alive and runs the session."""
+        if claim.pid not in session.clients:
+            session.clients[claim.pid] = _Client(claim.cwd)
+            self._new_clients[claim.session] = claim.pid
 
     def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
@@ -249,13 +265,14 @@ class Sessions:
         return ends
 
     def _check_clients(self, now: float) -> None:
-        """Find out which clients are alive, and note since when the others are not."""
-        is_alive = cache(self._is_alive)
-        for claim in self._read_claims():
+        """Find out which clients are alive and run their session still, and note since when the others do not."""
+        is_alive, claims = cache(self._is_alive), self._read_claims()
+        for claim in claims:
             session = self._sessions.get(claim.session)
             if session is not None and is_alive(claim.pid):
-                session.clients.setdefault(claim.pid, _Client(claim.cwd))
-        for session in self._sessions.values():
+                self._note_client(session, claim)
+        runs = {claim.pid: claim.session for claim in claims}
+        for name, session in self._sessions.items():
             for pid, client in session.clients.items():
                 since = now if client.gone_since is None else client.gone_since
-                client.gone_since = None if is_alive(pid) else since
+                client.gone_since = None if is_alive(pid) and runs.get(pid, name) == name else since

@@ -54,14 +54,6 @@ def was_left_open(path: Path) -> bool:
     return any(has_bytes(Path(f"{path}{end}")) for end in ("-wal", "-journal"))
 
 
-def find_last_write(directory: Path) -> float | None:
-    """When the store in a state directory was written last, seconds since 1970, UTC: at most a minute ago while a daemon runs. None
-    if there is none."""
-    path = directory / STORE
-    times = [one.stat().st_mtime for one in (path, Path(f"{path}-wal")) if has_bytes(one)]
-    return max(times, default=None)
-
-
 def has_bytes(path: Path) -> bool:
     """Whether there is a file of this name that is not empty."""
     try:

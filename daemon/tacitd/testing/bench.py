@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from tacitd.app import App, build_app
 from tacitd.contract import Done, Row
@@ -101,7 +101,7 @@ class HandlerBench:
             self._app.close()
         self._start()
 
-    def __enter__(self) -> HandlerBench:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:

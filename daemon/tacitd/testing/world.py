@@ -336,7 +336,7 @@ class World:
         found = {}
         for path in sorted(self.home.rglob("*")):
             name = path.relative_to(self.home).as_posix()
-            is_left_out = "/.git/" in f"/{name}/" or self._client.root in path.parents
+            is_left_out = {".git", ".bare"} & set(Path(name).parts) or self._client.root in path.parents
             if path.is_file() and not path.is_symlink() and not is_left_out:
                 found[name] = path.read_text("utf-8", errors="replace")
         return found

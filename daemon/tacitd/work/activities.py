@@ -24,7 +24,7 @@ from tacitd.files.change_view import summarise_transaction
 from tacitd.files.purge import blank_value
 from tacitd.files.row_history import summarise_row
 from tacitd.files.transaction_records import Transaction
-from tacitd.handler import Commit, Notice, Plugin, load_hook
+from tacitd.handler import Notice
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
 from tacitd.text.dollars import format_dollars
@@ -248,18 +248,3 @@ def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Ac
 def describe_row(change: Mapping[str, Any]) -> tuple[str, str, str]:
     """The same of a change in the store, as `row_history` describes it."""
     return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"
-
-
-def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
-    """Given a commit of this plugin, yield what its hook `activity` makes of it. A hook that fails is logged."""
-    if not plugin.activity:
-        return
-    try:
-        notices: list[Notice] = list(load_hook(plugin.activity)(commit))
-    except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
-        from loguru import logger
-
-        logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
-        return
-    for one in notices:
-        yield _make_activity(commit.at, plugin.name, one)

@@ -78,7 +78,7 @@ class AskedTasks:
         self, plugins: Mapping[str, RunningPlugin], change: dict[str, Any], *, dry_run: bool
     ) -> dict[str, Any]:
         """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it, and so
-        is the result; its `id` is "" in a dry run. Raises as `run`, UsageError, and UnavailableError if its plugin does not run."""
+        is the result; its `id` is "" in a dry run, and `left` are lines that were changed since. Raises as `run`, UsageError, and UnavailableError if its plugin does not run."""
         rows = self._store.rows
         require_undoable(rows, change)
         if change["undone_by"]:
@@ -97,12 +97,13 @@ class AskedTasks:
                 "lines": lines[::-1],
             }
         ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
-        self.run(
+        done = self.run(
             plugin,
             NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number}),
         )
         ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
-        return find_row_change(rows, made) or change
+        left = [one.text for one in done.notices]
+        return {**(find_row_change(rows, made) or change), "left": left}
 
     def decide(self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem]) -> Decided:
         """Have a person's decision carried out. `items`: those that the plugin lists. Raises as `run`."""

@@ -107,7 +107,7 @@ class BehindReader:
             self._is_after_pause = part.ends_paused
             batch = Batch(
                 path,
-                self._source.name,
+                self._source.name_of(path),
                 session,
                 place,
                 number,

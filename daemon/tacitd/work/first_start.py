@@ -7,7 +7,9 @@ have been wrong at the first start, or may be wrong now, and what is typed meanw
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 
 from tacitd.clock import Clock
 from tacitd.store import Store
@@ -16,6 +18,8 @@ GRACE = 60.0
 """Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
 pressed, and appears in the file later."""
 _KEY = "first start"
+_SOURCES = "sources"
+"""The setting with the names of the sources that were known at a start before: JSON."""
 
 
 class FirstStart:
@@ -43,6 +47,19 @@ class FirstStart:
             self.at = min(self.at, self._stored)
         self.is_now = not found
         return bool(found)
+
+    def find_new_sources(self, names: Sequence[str]) -> set[str]:
+        """Those of these sources whose transcripts were not known at any start before: what exists of them counts as read. A
+        client that is installed later than tacitd is not new then, so nothing that is typed in it is passed over. The first one
+        is as old as the store."""
+        found = self._store.rows("SELECT value FROM setting WHERE key = ?", _SOURCES)
+        known = set(json.loads(found[0][0])) if found else set() if self.is_now else set(names[:1])
+        return set(names) - known
+
+    def store_sources(self, names: Sequence[str]) -> None:
+        """These sources are known from now on. Raises UnwritableError, StoreLostError."""
+        with self._store.write() as tx:
+            tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", _SOURCES, json.dumps(sorted(names)))
 
     def note_clock(self) -> None:
         """Look at the clock, whether the store can be written or not: it may be set again before it can be."""

@@ -19,7 +19,7 @@ _GATHERED = """
 SELECT p.session, p.project, max(p.priority = 'live'), count(CASE WHEN p.kind <> 'bash' THEN 1 END),
   sum(length(CAST(p.text AS BLOB))), max(CASE WHEN p.kind <> 'bash' THEN p.typed END), max(p.ingested),
   (SELECT ended FROM session s WHERE s.id = p.session), r.root,
-  EXISTS(SELECT 1 FROM task c WHERE c.plugin = t.plugin AND c.kind = 'compaction' AND c.session = p.session)
+  EXISTS(SELECT 1 FROM task c WHERE c.plugin = t.plugin AND c.kind = 'compaction' AND c.session = p.session), max(t.tries)
 FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN project r ON r.number = p.project
 WHERE t.plugin = ? AND t.state = 'waiting'
   AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'prompts'
@@ -46,10 +46,11 @@ def find_due_prompts(
     tasks, nearest = list[NewTask](), math.inf
     for plugin, rule in rules.items():
         for row in rows(_GATHERED, plugin):
-            session, project, live, count, size, typed, ingested, ended, root, compacts = row
+            session, project, live, count, size, typed, ingested, ended, root, compacts, tries = row
             # If the clock was set back, the newest prompt counts as typed when it was read.
             quiet_at = min(typed, ingested) + rule.quiet if typed is not None else 0.0
-            is_full = count >= rule.prompts or size >= rule.bytes
+            # Those that failed were gathered before, and go one by one now.
+            is_full = count >= rule.prompts or size >= rule.bytes or tries > 0
             if asked or compacts or ended is not None or is_full or quiet_at <= now:
                 priority: Priority = "live" if live else "scan"
                 tasks.append(

@@ -12,8 +12,7 @@ from tacitd.errors import TacitdError, describe_failure
 from tacitd.events import Event
 from tacitd.handler import BaseHandler, Degradation, Done, Outcome, Plugin, Tools
 from tacitd.state.layout import StateLayout
-from tacitd.work.activities import Activity, describe_commit, read_activities
-from tacitd.work.commit_rows import list_commits_since
+from tacitd.work.activities import Activity, read_activities
 from tacitd.work.growth_queue import Services
 from tacitd.work.handler_adapter import AdaptedHandler
 from tacitd.work.reader import Observer
@@ -69,17 +68,13 @@ def open_handlers(
 ) -> list[Activity]:
     """Open the handlers; one that fails runs no longer. Returns what they and the plugins did at `since` (seconds since
     1970, UTC) or later."""
-    earlier = list[Activity]()
     for name, one in list(handlers.items()):
         try:
             one.open()
         except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             degraded[f"handler.broken:{name}"] = describe_broken(name, error)
             del handlers[name], runnables[name]
-            continue
-        for commit in list_commits_since(rows, name, since):
-            earlier.extend(describe_commit(one.plugin, commit))
-    return [*earlier, *read_activities(rows, since)]
+    return list(read_activities(rows, since))
 
 
 def describe_broken(name: str, error: Exception) -> Degradation:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tacitd.config.settings import Config
 from tacitd.contract import Task
 from tacitd.errors import TacitdError
 from tacitd.events import Project
@@ -60,7 +58,7 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         ),
         degrade=degrade,
         clear=clear,
-        directives=list_directives(app.paths.home, app.config),
+        directives=app.config.list_directives(app.paths.home),
         guards=app.guards,
         write=app.config.projects.write,
         write_mode_of=app.write_modes.get_mode,
@@ -73,12 +71,6 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         client_home=app.paths.config_dir,
         post=adapted.post,
     )
-
-
-def list_directives(home: str | Path, config: Config) -> list[Path]:
-    """The documents that apply to every project."""
-    top = Path(home)
-    return [top / name[2:] if name.startswith("~/") else Path(name) for name in config.directives]
 
 
 def discard_calls(budget: Budget, calls: Sequence[str]) -> None:

@@ -65,7 +65,7 @@ class Scanner(Struct, frozen=True):
                 tx.execute(
                     "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, 0, 0)",
                     str(path),
-                    self.source.name,
+                    self.source.name_of(path),
                 )
             for session, cwd in sessions:
                 tx.execute(
@@ -87,7 +87,12 @@ class Scanner(Struct, frozen=True):
         known = tx.rows("SELECT number FROM prompt WHERE id = ?", id)
         if not known:
             new = NewPrompt(
-                replace(prompt, text=text, context=context), self.source.name, str(path), project, "", "scan"
+                replace(prompt, text=text, context=context),
+                self.source.name_of(path),
+                str(path),
+                project,
+                "",
+                "scan",
             )
             stored = insert_prompt(tx, new, now)
             if stored is None:

@@ -16,6 +16,7 @@ from tacitd.errors import describe_plugin_error
 from tacitd.handler import Degradation, Job
 from tacitd.model.budget import Budget
 from tacitd.plugin import GatherRule, PluginSpec
+from tacitd.state.paths import find_home
 from tacitd.work.activities import Activities
 from tacitd.work.handler_start import describe_broken
 from tacitd.work.plugin_tools import ToolServices
@@ -60,6 +61,7 @@ class RunningPlugins:
         """Those of all, also of the ones that are off."""
         self._services = services
         self._environ = environ
+        services.directives = config.list_directives(find_home(environ))
         for spec in specs:
             off = services.store.off.get(spec.name, "")
             try:
@@ -98,6 +100,7 @@ class RunningPlugins:
 
     def set_config(self, config: Config) -> None:
         """Other settings are in force for the tasks from now on."""
+        self._services.directives = config.list_directives(find_home(self._environ))
         for one in self.by_name.values():
             one.settings = {name: config.get_section(name) for name in one.spec.settings}
 

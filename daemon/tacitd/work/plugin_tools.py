@@ -39,6 +39,8 @@ class ToolServices(Struct):
     """The model's answer to every request of a task; None if the model is called."""
     prompt_parts: Mapping[str, Sequence[str]]
     """Hooks of the parts that plugins add to prompts, by the prompt's name."""
+    directives: Sequence[Path] = ()
+    """Documents of the person that apply to every project. `RunningPlugins` sets them with each configuration."""
 
 
 class PluginTools:
@@ -69,6 +71,11 @@ class PluginTools:
     def client_home(self) -> Path:
         """See `Tools`."""
         return self._services.client_home
+
+    @property
+    def directives(self) -> Sequence[Path]:
+        """See `Tools`."""
+        return self._services.directives
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """See `Tools`."""

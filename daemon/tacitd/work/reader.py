@@ -209,7 +209,7 @@ class Reader:
         with self._store.write() as tx:
             tx.executemany(
                 "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
-                [(str(path), self._source.name, one.offset, one.crc) for path, one in positions],
+                [(str(path), self._source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
 
     # --- a pass
@@ -350,7 +350,7 @@ class Reader:
             "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
             "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
             path,
-            self._source.name,
+            self._source.name_of(one.path),
             one.position.offset,
             one.position.crc,
             lines,
@@ -378,7 +378,7 @@ class Reader:
             start, end = part.records[0].start, part.records[-1].end
             batch = Batch(
                 one.path,
-                self._source.name,
+                self._source.name_of(one.path),
                 session,
                 run.place,
                 number,
@@ -414,7 +414,7 @@ class Reader:
         for prompt, at in dated:
             typed = at if prompt.time is None else prompt.time
             why: Passed = "paused" if choices.is_paused_at(run.place, session, typed) else usual
-            row = NewPrompt(prompt, self._source.name, str(one.path), number, why)
+            row = NewPrompt(prompt, self._source.name_of(one.path), str(one.path), number, why)
             stored = insert_prompt(tx, row, now)
             if stored is None:
                 continue
@@ -457,7 +457,7 @@ class Reader:
             "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
             "answers = CASE WHEN ? THEN 0 ELSE answers + excluded.answers END, ended = NULL, ended_by = NULL",
             session,
-            self._source.name,
+            self._source.name_of(one.path),
             str(one.path),
             project,
             run.cwd,

@@ -11,10 +11,11 @@ from tacitd.work.task_rows import Rows
 
 A_DAY = 86_400.0
 _KEPT = """
-SELECT p.number, p.id, t.plugin, p.session, p.cwd, p.typed, p.text, t.state, t.reason, k.reason, p.ingested
+SELECT p.number, p.id, t.plugin, p.session, p.cwd, p.typed, p.text, t.state, t.reason,
+  coalesce(nullif(k.reason, ''), 'its directory does not exist'), p.ingested
 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
-LEFT JOIN task k ON k.plugin = t.plugin AND k.kind = 'grew' AND k.key = p.transcript
-WHERE t.state = 'rejected' OR (t.state = 'waiting' AND k.reason <> '' AND min(p.typed, p.ingested) < ?)
+LEFT JOIN task k ON k.plugin = t.plugin AND (k.kind, k.key) IN (('grew', p.transcript), ('prompts', p.session || ' ' || p.project))
+WHERE t.state = 'rejected' OR (t.state = 'waiting' AND (k.reason <> '' OR (p.project IS NULL AND p.passed IS NULL)) AND min(p.typed, p.ingested) < ?)
 ORDER BY p.number, t.plugin
 """
 

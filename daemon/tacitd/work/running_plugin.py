@@ -26,7 +26,7 @@ from tacitd.contract import (
     Tools,
     Tx,
 )
-from tacitd.errors import FileBusyError, TacitdError, UnavailableError
+from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UnavailableError, UsageError
 from tacitd.events import Due, Event, Message, Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
@@ -160,7 +160,8 @@ class RunningPlugin:
         if kind is None:
             return Done()
         found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format)
-        done = kind.on_edits(path, found.edits, tools) if any(found.edits) else Done()
+        is_due = any(found.edits) or (kind.always and found.again is None)
+        done = kind.on_edits(path, found.edits, tools) if is_due else Done()
         if not isinstance(done, Done):
             raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
         return replace(done, apply=self._note(task, path, kind, found, done))
@@ -188,20 +189,29 @@ class RunningPlugin:
         return done
 
     def _undo(self, task: Task) -> Done:
-        """Take a change of this plugin's back. What that changes in the file counts as the person's edit."""
+        """Take a change of this plugin's back, as far as nobody changed its lines since; the notices name the others. What that changes
+        in a file counts as the person's edit. Raises FileRefusedError, or UsageError, if there is nothing to take back."""
         rows, number = self._services.store.rows, int(task.data["change"])
         by_path = dict[Path, list[ChangedLine]]()
         for line in list_lines(rows, number):
             by_path.setdefault(line.path, []).append(line)
-        changes = list[FileChange]()
+        changes, left = list[FileChange](), list[Notice]()
         for path, lines in by_path.items():
             ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
             format = find_format(name)
             self._services.files.settle(path)
-            back = plan_row_undo(lines, self._services.files.look(path, format).now)
+            back, changed = plan_row_undo(lines, self._services.files.look(path, format).now)
+            left += [Notice("not undone", text, path.name) for text in changed]
+            if not back:
+                continue
             cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
             changes.append(FileChange(path, format, _decide_always(back), cause))
-        return Done(files=tuple(changes))
+        if not changes and left:
+            what = f"{left[0].where} no longer has “{left[0].text}”: somebody removed or changed it since"
+            raise FileRefusedError(what)
+        if not changes:
+            raise UsageError("what it removed is there again: there is nothing to undo")
+        return Done(files=tuple(changes), notices=left)
 
     def committed(self, task: Task) -> None:
         """Announce what was made and changed."""
@@ -272,7 +282,8 @@ def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
 
 
 def _load_kind(kind: SharedFileKind) -> FileKind:
-    return FileKind(kind.name, find_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
+    hooks = load_hook(kind.list_paths), load_hook(kind.on_edits)
+    return FileKind(kind.name, find_format(kind.format), *hooks, always=kind.always)
 
 
 def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:

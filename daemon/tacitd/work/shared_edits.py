@@ -32,6 +32,7 @@ class FileKind(Struct, frozen=True):
     format: Format
     list_paths: Callable[..., Any]
     on_edits: Callable[..., Done]
+    always: bool = False
 
 
 class Sharing(Protocol):

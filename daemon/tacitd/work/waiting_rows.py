@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ Ending = tuple[str, str, float]
 """An open session, the root of its project, and when it ends if nothing more happens: seconds since 1970, UTC."""
 
 
-def read_stored_waits(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of `waits`, as handlers of the first contract reported them last, and those of `sessions`. Raises TacitdError."""
+def read_stored_waits(
+    state_dir: Path, now: float, plugin: str, find_part: Callable[[Rows, float], Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of `waits` of a plugin, of which `find_part` is its part of the status, and those of `sessions`. Raises TacitdError."""
     store = open_readonly(state_dir)
     if store is None:
         return [], []
@@ -27,7 +29,7 @@ def read_stored_waits(state_dir: Path, now: float) -> tuple[list[dict[str, Any]]
             return [], []
         settings = SettingsInForce(rows)
         endings = list_endings(rows, note, settings, now)
-        waits = list(list_waits(note.parts, endings))
+        waits = list(list_waits({plugin: find_part(rows, now)}, endings))
         choices = read_choices(store, settings.get("projects", "write", "local"), now)
         return waits, list_sessions(rows, note.payers, endings, waits, choices)
 

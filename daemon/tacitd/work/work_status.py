@@ -23,6 +23,16 @@ WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' O
 """
 
 
+_GONE = """
+SELECT t.plugin, p.session, p.cwd, min(p.ingested) FROM prompt p JOIN prompt_task t ON t.prompt = p.number
+WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'
+  AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'grew' AND k.key = p.transcript)
+GROUP BY t.plugin, p.session, p.cwd
+"""
+"""Prompts that were typed in a directory that is not there now."""
+RESTORE = "restore the directory; otherwise `tacitd rescue` lists the prompts after a day"
+
+
 class ParkedTask(Struct, frozen=True):
     """Work that waits for something."""
 
@@ -64,6 +74,9 @@ def list_parked(
         if reason:
             what = _describe(kind, key, session, data)
             yield ParkedTask(plugin, what, root or "", reason, hint, since, tries, not_before)
+    for plugin, session, cwd, since in rows(_GONE):
+        reason = f"{cwd}: the working directory does not exist"
+        yield ParkedTask(plugin, f"prompts of session {session}", cwd, reason, RESTORE, since, 0, None)
 
 
 def _find_pause(choices: Choices, root: str, session: str) -> str:
@@ -79,6 +92,8 @@ def _describe(kind: str, key: str, session: str, data: str) -> str:
     match kind:
         case "grew":
             return f"growth of {key}"
+        case "prompts":
+            return f"prompts of session {session}"
         case "session-ended":
             return f"the end of session {session}"
         case "job":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration
@@ -14,10 +11,6 @@ class ContinuitySettings(BaseModel):
     """`continuity`: what is stored of each session, so that it can be resumed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    removed_settings: ClassVar[Mapping[str, str]] = {
-        "min_prompts": "the length of a session counts now (`continuity.min_turns`), not its prompts",
-        "settle": "a session's file is written when something in it changes",
-    }
 
     summaries: bool = Field(
         default=True,

@@ -1,39 +1,62 @@
 """Learning (seed 003): write the user's corrections and preferences as lines of LEARNED.md and modules' AGENTS.md.
 
-Stage 1 (`stage1/`) extracts facts from prompts, Stage 2 (`stage2/`) writes facts as lines. `handler.py` decides which
-event starts which stage. The other modules are rules, files and commands of the two stages.
+A prompt becomes facts (`extract`), which wait as rows; at the end of its session they become lines (`synthesize`, `plan`) in the
+files that people edit too (`sources`); copies for the client follow them (`project_rules`). `learned_rows` reads and changes the rows of
+both, `edits` is what a person's edits of the files mean for them, and `task_dispatch` says which task does which of these. The other
+modules are commands and what they show.
 """
 
-from tacitd.handler import Job, Plugin
+from __future__ import annotations
 
-__all__ = ["make_plugin"]
+TYPE_CHECKING = False  # importing typing would slow down the fast commands
+if TYPE_CHECKING:
+    from tacitd.plugin import PluginSpec
+
+__all__ = ["SCHEMA", "make_plugin"]
+
+SCHEMA = ("tacitd_handlers.learning:schema.sql",)
+"""The steps of its tables; the number of steps is their version."""
 
 
-def make_plugin() -> Plugin:
-    """Return the plugin. The `tacitd.handlers` entry point names this function; its imports are inside to keep it fast."""
+def make_plugin() -> PluginSpec:
+    """Return the plugin; the entry point `tacitd.handlers` calls it."""
+    from tacitd.plugin import PluginSpec, SharedFileKind, TimedJob
+
     here = "tacitd_handlers.learning"
-    return Plugin(
+    once = float("inf")
+    return PluginSpec(
         "learning",
-        f"{here}.handler:LearningHandler",
+        order=15,
         settings={
             "extraction": f"{here}.settings:ExtractionSettings",
             "learning": f"{here}.settings:LearningSettings",
             "reach": "tacitd_handlers.shared.reach_settings:ReachSettings",
         },
-        jobs=(
-            Job("recover", 600.0, at_start=True),
-            Job("synthesize"),
-            Job("init"),
-            Job("retry"),
-            Job("mirror"),
-            Job("restore"),
-            Job("unfinished-mirrors", 30.0),
-        ),
-        lanes=2,
+        schema=SCHEMA,
+        observe=f"{here}.folders:observe",
+        run=f"{here}.task_dispatch:run",
         gather=f"{here}.settings:choose_gather",
-        activity=f"{here}.learned_notices:describe_commit",
-        footprint=f"{here}.learning_files:learning_footprint",
-        order=10,
+        events=frozenset({"session-started", "session-ended", "purge"}),
+        jobs=(
+            TimedJob("recover", 600.0),
+            TimedJob("tidy", 86_400.0),
+            TimedJob("synthesize", once, each_project=True),
+            TimedJob("init", once, each_project=True),
+            TimedJob("retry", once),
+        ),
+        files=(
+            SharedFileKind(
+                "learned", "bullets", f"{here}.sources:list_paths", f"{here}.edits:take_edits", always=True
+            ),
+            SharedFileKind(
+                "rules",
+                f"{here}.rule_text:COPY",
+                f"{here}.project_rules:list_copies",
+                f"{here}.project_rules:take_copy_edits",
+                always=True,
+            ),
+            SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
+        ),
         commands={
             "demo": (f"{here}.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", "Others"),
             "scan": (
@@ -41,46 +64,35 @@ def make_plugin() -> Plugin:
                 "Learn from past transcripts, after an estimate of the cost.",
                 "Others",
             ),
-            "learned": (
-                f"{here}.learned_command:learned",
-                "Show what was learned in a project.",
-                "See it",
-            ),
+            "learned": (f"{here}.learned_command:learned", "Show what was learned in a project.", "See it"),
             "init": (f"{here}.cli:init", "Create LEARNED.md and the summary in a project.", "Others"),
             "synthesize": (f"{here}.cli:synthesize", "Make lines from the waiting facts now.", "Others"),
-            "link": (
-                f"{here}.link:link",
-                "Offer the line by which agents find LEARNED.md, as a diff.",
-                "Others",
-            ),
             "share": (
-                f"{here}.link:share",
+                f"{here}.share_command:share",
                 "Share LEARNED.md and AGENTS.md with a team through git.",
                 "Decide",
             ),
-            "exclude": (f"{here}.link:exclude", "Stop writing in a project.", "Decide"),
-            "adopt": (
-                f"{here}.adopt_command:adopt",
-                "Make a line that was learned in three projects a rule for all.",
-                "Others",
-            ),
+            "exclude": (f"{here}.share_command:exclude", "Stop writing in a project.", "Decide"),
             "trust": (
                 f"{here}.trust_command:trust",
                 "Show the text that came with a project to its sessions.",
                 "Others",
             ),
+            "move": (
+                f"{here}.move_command:move",
+                "Move a learned line to all projects, or to a folder.",
+                "Others",
+            ),
         },
-        context=f"{here}.context:build_section",
-        context_order=15,
-        context_budget=3_000,
-        context_for_agents=True,
-        explain=f"{here}.explain_line:find_reasons",
-        findings=f"{here}.mirrors.mirror_checks:find_problems",
-        person_rules=f"{here}.adopted_rules:LearnedRules",
-        items=f"{here}.line_items:list_items",
-        decide=f"{here}.line_decisions:decide_line",
-        purge=f"{here}.purged_files:purge_words",
+        session_text=f"{here}.learned_text:make_text",
+        status=f"{here}.learning_status:report_status",
+        items=f"{here}.line_items",
+        why=f"{here}.explain_line:explain",
         report=f"{here}.report_sections:build_sections",
-        status_lines=f"{here}.status_text:format_status_lines",
+        prompt_parts={
+            "person-rules": f"{here}.person_lines:LearnedRules",
+            "doctor": f"{here}.rule_checks:find_problems",
+        },
         mcp=f"{here}.mcp_tools:LEARNING",
+        footprint=f"{here}.learning_footprint:find_footprint",
     )

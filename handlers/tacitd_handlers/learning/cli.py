@@ -1,43 +1,64 @@
 """The learning plugin's commands: init, synthesize, demo.
 
-`learned` and `scan` are in their own modules; link, share and exclude are in `link`.
+`learned`, `scan`, and `share` with `exclude` are in modules of their own.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import click
 
 from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
-from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.parked_lines import find_reasons, parked_lines
 from tacitd.clock import SystemClock
-from tacitd.errors import PARKED, UsageError
+from tacitd.errors import PARKED
+from tacitd.files.git import find_project_root
+from tacitd.mcp.agent_caller import is_agent
 from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
-@click.pass_context
-def init(ctx: click.Context, project: str | None) -> None:
+@click.option("--yes", is_flag=True, help="Do not ask before the line is added to AGENTS.md.")
+def init(project: str | None, yes: bool) -> None:
     """Set up a project: create LEARNED.md if it is missing, and the summary of what is known.
 
-    If there are directives or an AGENTS.md, the model is asked once; without an answer the documents' own lines are used.
+    If there are directives or an AGENTS.md, the model is asked about each once; without an answer the documents' own lines are used.
+    To an AGENTS.md that does not name LEARNED.md, a line by which other agents find it is offered as a diff; Claude Code needs none.
     """
-    root = resolve_directory(project)
+    directory = resolve_directory(project)
     with connect_or_run() as call:
-        where = call("due", job="init", project=str(root))["project"]
-        result = call("sync")
-    code = _echo_parked(result, where)
-    if not code and not (Path(where) / "LEARNED.md").exists():
-        raise UsageError(f"{where} is excluded: nothing was written", f"`tacitd exclude --undo {where}`")
-    if not code:
-        echo_message(f"{where}/LEARNED.md and its summary are there")
-    ctx.exit(code)
+        call("task", plugin="learning", key=f"init {uuid4()}", project=str(directory), data={"do": "init"})
+    root = find_project_root(directory)
+    echo_message(f"{root}/LEARNED.md and its summary are there")
+    offer_reference(root / "AGENTS.md", root, yes=yes)
+
+
+def offer_reference(target: Path, root: Path, *, yes: bool) -> None:
+    """Offer the line by which agents find LEARNED.md in AGENTS.md, as a diff. Without a terminal it is only named."""
+    from tacitd.files.replaced import edit_file
+    from tacitd_handlers.learning.agents_line import SEE_ALSO, add_line, format_diff, may_add
+
+    before = may_add(target, root)
+    if before is None:
+        return
+    click.echo(format_diff(target, before, add_line(before)), nl=False)
+    if not yes:
+        if not sys.stdin.isatty() or is_agent(os.environ):
+            echo_message(f"hint: other agents find it by this line in {target}: {SEE_ALSO}")
+            return
+        if not click.confirm(f"Write this into {target}?", err=True):
+            return
+    if edit_file(target, lambda data: add_line(data or b"")):
+        echo_message(f"{target} refers to LEARNED.md now")
 
 
 @click.command(epilog="\b\nExample: tacitd synthesize")
@@ -56,7 +77,7 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
 def echo_lines(result: Mapping[str, Any], where: str) -> int:
     """Given the answer of `sync` and the project's root, print the lines that were written, or why there are none.
 
-    Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
+    Returns the exit code: 75 if facts of this project still wait, or its files cannot be written now, 0 otherwise.
     """
     for one in result["made"]:
         echo_message(one["line"])
@@ -78,7 +99,15 @@ def echo_lines(result: Mapping[str, Any], where: str) -> int:
         facts = ", ".join(row["what"] for row in waited)
         echo_message(f"{facts} made no new line in {where}: {why}")
     _echo_others(result, where)
+    if _list_busy(result):
+        echo_reasons({"degraded": _list_busy(result)}, [where])
+        return PARKED if any(find_reasons(_list_busy(result), [where])) else 0
     return 0
+
+
+def _list_busy(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows of `degraded` about files that are decided on and cannot be written now."""
+    return [one for one in result["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
 
 
 def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[Mapping[str, Any]]:

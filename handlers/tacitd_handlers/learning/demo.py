@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.registry import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -71,13 +73,13 @@ def run_demo_engine(
     )
     app = build_app(
         paths,
-        {"TACITD_EXTRACTION__SETTLE": "0s"},
+        {"HOME": str(directory), "TACITD_EXTRACTION__SETTLE": "0s"},
         clock=clock,
-        found=FoundPlugins((make_plugin(),)),
+        found=FoundPlugins((view_plugin(make_plugin()),)),
         model=model,
         watcher_for=SilentWatcher,
     )
-    with app:
+    with _at_home(directory), app:
         thread = threading.Thread(target=app.run)
         thread.start()
         try:
@@ -85,6 +87,21 @@ def run_demo_engine(
         finally:
             app.request_stop()
             thread.join()
+
+
+@contextmanager
+def _at_home(directory: Path) -> Iterator[None]:
+    """Take the person's own files from this directory: nothing of theirs is read or written."""
+    before = {name: os.environ.get(name) for name in ("HOME", "TACITD_STATE_DIR")}
+    os.environ |= {"HOME": str(directory), "TACITD_STATE_DIR": str(directory / "state")}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def type_demo_prompts(app: App, project: Path, clock: Clock) -> None:

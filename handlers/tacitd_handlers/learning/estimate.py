@@ -53,19 +53,32 @@ class Estimate(Struct, frozen=True):
     usd: float
 
 
-def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes: int) -> Estimate:
-    """Given the sessions and the limits of one call in prompts and bytes, return the upper bounds."""
+def estimate_cost(
+    sessions: Iterable[SessionVolume], max_prompts: int, max_bytes: int, directives: int = 2
+) -> Estimate:
+    """Given the sessions, the limits of one call in prompts and bytes, and the number of directives of all projects, return the upper
+    bounds."""
     kept = [s for s in sessions if s.prompts]
     fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
     answers = Counter[str]()
     for session in kept:
         answers[session.project] += _calls(session, max_prompts, max_bytes)
-    # For each project one summary call for its own directives, and its syntheses; one call for shared directives.
-    smart = sum(1 + _syntheses(number) for number in answers.values()) + bool(answers)
+    # For each project one summary call for its own directives, its syntheses, and one for what is about the person; one call for
+    # each directive of all.
+    smart = sum(2 + _syntheses(number) for number in answers.values()) + directives * bool(answers)
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
+
+
+def describe_pace(est: Estimate, calls_per_day: int, usd_per_day: float, share: float) -> str:
+    """How long a scan takes under the caps of a day, of which it has a share: `about 3 days at $1.00 a day`; "" for one day."""
+    usd, calls = share * usd_per_day, share * calls_per_day
+    if not usd or not calls:
+        return "the budget allows no call now"
+    days = ceil(max(est.usd / usd, est.calls / calls))
+    return f"about {days} days at ${usd_per_day:.2f} a day" if days > 1 else ""
 
 
 def _syntheses(answers: int) -> int:

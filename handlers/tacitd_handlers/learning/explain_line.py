@@ -1,157 +1,199 @@
-"""The origin of learned lines, for `tacitd why`. Reads the state directory only: no daemon, no model, no writes."""
+"""Where a line came from: the hook `why`. It reads rows only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext, suppress
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
-
-from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
-from tacitd.files.git import find_project_root
-from tacitd.model.spend_report import find_calls, is_call_of
-from tacitd.store import open_readonly
-from tacitd.work.commit_rows import read_all_commits
-from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.person_decisions import ID_LENGTH
-from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
+from tacitd.state.paths import state_dir
+from tacitd.state.store_words import FORGOTTEN
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    LineState,
+    read_facts,
+    read_lines,
+)
+from tacitd_handlers.learning.line_queries import (
+    OUTSIDE,
+    ItemPlace,
+    SaidFact,
+    describe_corrections,
+    list_earlier,
+    list_places,
+    list_words,
+    make_fact_id,
+    make_said,
+    name_place,
+    read_said_of,
+)
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 SHORTEST_ID = 4
-"""Minimum length of the beginning of an id."""
+"""Characters of the beginning of an id."""
+_STATES: Mapping[LineState, str] = {
+    "present": "",
+    "removed": "you removed it",
+    "gone": "git took it away",
+    "replaced": "another line took its place",
+    "forgotten": "you forgot it",
+    "withheld": "you removed it, and said it again since",
+}
+_EVERY: tuple[LineState, ...] = tuple(_STATES)
+_OPEN: tuple[FactState, ...] = ("waiting", "review", "refused", "aside", "left out")
+_CALLS = """
+SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
+FROM call_part k JOIN call c ON c.number = k.call
+WHERE c.plugin = 'learning' AND c.ended IS NOT NULL AND (k.kind, k.row) IN (VALUES {}) ORDER BY c.number
+"""
+_CHANGES = """
+SELECT DISTINCT c.id FROM change_line l JOIN change c ON c.number = l.change WHERE l.path = ? AND {} ORDER BY c.number
+"""
 
 
-class SaidPrompts(Struct):
-    """The prompts that were put to the model, and the calls that they were part of."""
-
-    words: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By id: the prompt's beginning with secrets blanked, and when it was typed (UTC, "" if unknown)."""
-    calls: dict[str, str] = field(default_factory=dict)
-    """By id: the key of the call."""
-
-
-def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Return each learned line of the project that contains `asked`, or the line with that id in any project, as JSON.
-
-    `asked` is compared without case. The keys are `id`, `root`, `what` (the line), `where` (file and heading), `at` (when it
-    was written: UTC, `2025-12-17T01:50:00Z`), `restored` (when an undo brought it back, "" if none did), `sessions` (ids), `words` (beginnings of the prompts), `said` (the same, each `{"words", "at"}`;
-    `at` is when the prompt was typed, "" if that is not known) and `calls` (as `find_calls` has them, with `at` as
-    text). Facts that wait, and texts that were refused, are found too; `where` says so.
-    """
-    inventory, root = Inventory(get_paths().state_dir), find_project_root(cwd)
-    wanted = asked.strip().removeprefix("- ").casefold()
-    if found := _find_ids(asked.strip(), inventory, root):
-        return found
+def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]]:
+    """The lines of the project and of the person that contain a text, or the line with this id in any project, and facts that are no
+    lines. Each is `id`, `root`, `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words` (beginnings of
+    the prompts), `said` (the same with when they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
+    wanted = text.strip().removeprefix("- ").casefold()
+    if found := _find_ids(rows, wanted):
+        yield from found
+        return
     if not wanted:
+        return
+    for place in list_places(rows, root):
+        lines = [one for one in read_lines(rows, place.number, _EVERY) if wanted in one.text.casefold()]
+        for line in sorted(lines, key=lambda one: one.state != "present"):
+            yield _explain_line(rows, place, line)
+        for fact in read_facts(rows, place.number, _OPEN):
+            if wanted in fact.text.casefold():
+                yield _explain_fact(rows, place, fact)
+
+
+def _find_ids(rows: Rows, asked: str) -> list[dict[str, Any]]:
+    """What has this id, or an id that begins so, in any project."""
+    if len(asked) < SHORTEST_ID or set(asked) - set("0123456789abcdef"):
         return []
-    lines = [one for one in inventory.list_lines(root) if wanted in one.line.casefold()]
-    return [*explain_lines(lines, inventory), *_explain_waiting(wanted, inventory, root)]
-
-
-def explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[str, Any]]:
-    """The reason of each line, in the form of `find_reasons`."""
-    if not lines:
-        return []
-    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning")
-    wanted = [_list_keys(one, prompts, inventory) for one in lines]
-    with open_readonly(inventory.state_dir) or nullcontext() as store:
-        calls = find_calls(store, set[str]().union(*wanted)) if store is not None else []
-    return [
-        _reason(one, prompts, [call for key, call in calls if is_call_of(key, keys)])
-        for one, keys in zip(lines, wanted, strict=True)
-    ]
-
-
-def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, Any]]:
-    """The line or the refused text whose id begins with `asked`: in this project, otherwise in any."""
-    if not SHORTEST_ID <= len(asked) <= ID_LENGTH or set(asked) - set("0123456789abcdef"):
-        return []
-    for each in dict.fromkeys((root, *inventory.list_roots())):
-        lines = [one for one in inventory.list_lines(each) if one.id.startswith(asked)]
-        if found := [*explain_lines(lines, inventory), *_explain_proposed(asked, inventory, each)]:
-            return found
-    return []
-
-
-def _reason(entry: LearnedLine, prompts: SaidPrompts, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    said = [prompts.words[id] for id in entry.prompts if id in prompts.words and prompts.words[id][0]]
-    where = f"{entry.file} · {entry.heading}" if entry.heading else entry.file
-    return {
-        "id": entry.id,
-        "root": str(entry.root),
-        "what": entry.line,
-        "where": where,
-        "at": entry.at,
-        "restored": entry.restored_at,
-        "sessions": list(entry.sessions),
-        "words": [words for words, _ in said],
-        "said": [{"words": words, "at": at} for words, at in said],
-        "calls": [{**one, "at": utc_seconds(one["at"])} for one in calls],
-    }
-
-
-def _list_keys(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> set[str]:
-    """The keys of the calls that its prompts were part of, and of the one that wrote the line, which is that of its transaction."""
-    return {prompts.calls[id] for id in entry.prompts if id in prompts.calls} | {
-        each.key
-        for each in inventory.history.list_transactions(entry.root)
-        if each.key.startswith("synthesis:") and utc_seconds(each.at) == entry.at
-    }
-
-
-def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
-    waiting = inventory.state.waiting.get(root, {})
-    rows = read_waiting_rows(inventory.state_dir, inventory.clock.now()) if waiting else {}
-    for batch in waiting.values():
-        for fact in batch.facts:
-            if wanted in fact.casefold():
-                when = describe_writing(rows.get(str(root), {}), inventory.clock.now())
-                yield _unwritten(root, fact, f"waits, {when}", batch.at, batch.session, batch.words)
-
-
-def _explain_proposed(asked: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
-    from tacitd_handlers.learning.line_items import find_refusals, list_project
-
-    for item in list_project(inventory, root):
-        if item.state == "proposed" and item.id.startswith(asked):
-            at = max((float(one["at"]) for one in find_refusals(inventory, root, item.id)), default=0.0)
-            found = _unwritten(root, item.text, f"{item.kind}: {item.review}", at, "", item.words)
-            yield found | {"id": item.id}
-
-
-def _unwritten(
-    root: Path, text: str, where: str, at: float, session: str, words: tuple[str, ...]
-) -> dict[str, Any]:
-    """The reason of a text that is in no file. `at`: seconds since 1970, UTC; 0: unknown."""
-    return {
-        "id": "",
-        "root": str(root),
-        "what": text,
-        "where": where,
-        "at": utc_seconds(at) if at else "",
-        "restored": "",
-        "sessions": [session] if session else [],
-        "words": list(words),
-        "said": [{"words": each, "at": ""} for each in words],
-        "calls": [],
-    }
-
-
-def _read_prompts(home: Path) -> SaidPrompts:
-    found = SaidPrompts()
-    for commit in read_all_commits(home):
-        data = commit.data
-        if data.get("kind") == "batch":
-            with suppress(TypeError, ValueError, KeyError, IndexError, OverflowError):  # damaged or foreign
-                _add_batch(found, data)
+    found = list[dict[str, Any]]()
+    for place in list_places(rows, None):
+        lines = read_lines(rows, place.number, _EVERY)
+        found += [_explain_line(rows, place, one) for one in lines if one.id.startswith(asked)]
+        found += _explain_fact_ids(rows, place, asked)
     return found
 
 
-def _add_batch(found: SaidPrompts, data: Mapping[str, Any]) -> None:
-    ids, words = data.get("prompts", ()), data.get("words", ())
-    times = [*data.get("times", ()), *[None] * len(ids)]  # batches of older versions have no times
-    for id, text, at in zip(ids, words, times, strict=False):
-        found.words[str(id)] = (str(text), utc_seconds(at) if isinstance(at, int | float) else "")
-        found.calls[str(id)] = f"extraction:{ids[0]}"
+def _explain_fact_ids(rows: Rows, place: ItemPlace, asked: str) -> Iterator[dict[str, Any]]:
+    for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
+        id = make_fact_id(place.number, fact.same)
+        if id.startswith(asked):
+            yield _explain_fact(rows, place, fact) | {"id": id}
+
+
+def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]:
+    numbers = [line.number]
+    if line.reworded:  # it still says what the line before said
+        numbers += [number for number, _ in list_earlier(rows, line)]
+    said = read_said_of(rows, numbers)
+    corrections = describe_corrections(line)
+    notes = [name_place(line, place.root), _STATES[line.state], corrections]
+    if line.by == "person":
+        notes.append("you reworded it")
+    if said and not any(one.prompt for one in said):
+        notes.append(f"you did not type it: {OUTSIDE}")
+    return {
+        "id": line.id,
+        "root": str(place.root or ""),
+        "what": line.text,
+        "where": ", ".join(filter(None, notes)),
+        "at": utc_seconds(line.written_at),
+        **_list_origin(said),
+        "calls": _list_calls(rows, said),
+        "changes": _list_changes(rows, line, said),
+        "correctedSince": [utc_seconds(at) for at in line.corrected_since],
+    }
+
+
+def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]:
+    match fact.state:
+        case "waiting":
+            from tacitd_handlers.learning.waiting_facts import describe_writing
+
+            where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
+        case "review":
+            where = f"it waits for you: {fact.reason}"
+        case "refused":
+            where = f"it was refused: {fact.reason}"
+        case "left out":
+            where = "no line was made of it; said again, it is put to the model again"
+        case _:
+            where = "no answer fits it: `tacitd rescue` lists it"
+    found = rows(
+        "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number FROM learning_fact f "
+        "LEFT JOIN prompt p ON p.number = f.prompt WHERE f.number = ?",
+        fact.number,
+    )
+    said = [make_said(row) for row in found]
+    where = where if fact.prompt is not None else f"{where}; you did not type it: {OUTSIDE}"
+    return {
+        "id": "",
+        "root": str(place.root or ""),
+        "what": fact.text,
+        "where": where.rstrip("."),
+        "at": utc_seconds(fact.said_at),
+        **_list_origin(said),
+        "calls": _list_calls(rows, said),
+        "changes": [],
+    }
+
+
+def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
+    words = list(list_words(said))
+    return {
+        "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "words": [text for text, _ in words],
+        "said": [
+            {"words": text, "at": utc_seconds(typed) if typed is not None else ""} for text, typed in words
+        ],
+    }
+
+
+def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
+    """The calls that the prompts and the facts were part of."""
+    keys = [("prompt", key) for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
+    keys += [("fact", str(one.number)) for one in said]
+    pairs = ", ".join(["(?, ?)"] * len(keys))
+    found = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []
+    return [
+        {
+            "purpose": purpose,
+            "model": model,
+            "at": utc_seconds(at),
+            "usd": usd,
+            "assumed": bool(assumed),
+            "in": tokens_in,
+            "out": tokens_out,
+        }
+        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in found
+    ]
+
+
+def _list_changes(rows: Rows, line: LineRow, said: Sequence[SaidFact]) -> list[str]:
+    """The changes that put or took a line; of one whose words were purged, those that rest on its prompts."""
+    prompts = [one.prompt_number for one in said if one.prompt_number is not None]
+    if line.text == FORGOTTEN:
+        of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({_marks(prompts)}))"
+        found = rows(_CHANGES.format(of_prompts), line.path, *prompts)
+    else:
+        found = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
+    return [id for (id,) in found]
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

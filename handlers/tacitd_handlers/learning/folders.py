@@ -1,7 +1,6 @@
-"""The folders that a session worked in, those of the files that its tools read and wrote (SPEC S-30), and the names of learning's
-files in them.
+"""The folders that a session's tools read and wrote (SPEC S-30), and the names of learning's files in them.
 
-Paths are compared as text; `project_files` reads the disk. Shell commands are not parsed for paths.
+Paths are compared as text; `sources` reads the disk. Shell commands are not parsed for paths.
 """
 
 from __future__ import annotations
@@ -9,19 +8,16 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
-from tacitd.files import git
 from tacitd.text.lazy_pattern import compile_lazily
 
 if TYPE_CHECKING:
-    from tacitd.events import Project, ToolUse, TranscriptGrew
-    from tacitd.handler import Tools
+    from tacitd.contract import Batch, Rows, Tx
+    from tacitd.events import ToolUse
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"
@@ -36,62 +32,49 @@ _VENDORED = """
 """
 VENDORED = frozenset(_VENDORED.split())
 """Names of folders below which nothing is written, compared without case."""
-
 INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
 """Folders that belong to version control or to Claude Code."""
-_SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
 FOLDERS_LIMIT = 30
 """Maximum number of folders of a session."""
+_SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
 _FILE_KEYS = ("file_path", "notebook_path")
 _FOLDER_OR_FILE_KEY = "path"
 
 
-def folders_of(
-    root: str,
-    uses: Iterable[ToolUse],
-    *,
-    cwd: str = "",
-    worktrees: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Return the folders of the tool uses, relative to the project's root, most frequent first, at most 30.
+def observe(batch: Batch, tx: Tx) -> None:
+    """Count the folders of the files that the records' tools read or wrote. They are stored as absolute paths."""
+    if batch.passed or batch.project_number is None:
+        return
+    counts = Counter[tuple[str, str]]()
+    cwd = batch.cwd
+    for record in batch.records:
+        cwd = record.cwd or cwd
+        for use in record.tools:
+            for path in _list_named_folders(use):
+                place = normpath(path if path.startswith("/") else f"{cwd}/{path}")
+                counts[cwd, place] += place.startswith("/")
+    tx.executemany(
+        "INSERT INTO learning_folder(session, cwd, folder, uses) VALUES(?, ?, ?, ?) "
+        "ON CONFLICT(session, cwd, folder) DO UPDATE SET uses = uses + excluded.uses",
+        [(batch.session, cwd, folder, uses) for (cwd, folder), uses in counts.items() if uses],
+    )
 
-    `cwd`: the directory for relative paths, by default the root. `worktrees`: further roots of the same project. Paths
-    outside all roots, the root itself and vendored folders are left out.
+
+def list_folders(rows: Rows, sessions: Collection[str], root: Path) -> tuple[str, ...]:
+    """The folders that sessions worked in, relative to the project's root, the most used first, at most 30.
+
+    Of a linked worktree, the folders are those of the project. Paths outside, the root itself and vendored folders are left out.
     """
-    roots = [normpath(one) for one in (root, *worktrees)]
-    counts: Counter[str] = Counter()
-    for use in uses:
-        for path in _named_folders(use):
-            folder = _relative(normpath(path if path.startswith("/") else f"{cwd or root}/{path}"), roots)
-            if folder and not any(part.casefold() in VENDORED for part in folder.split("/")):
-                counts[folder] += 1
+    counts = Counter[str]()
+    for session in dict.fromkeys(sessions):
+        for cwd, folder, uses in rows(
+            "SELECT cwd, folder, uses FROM learning_folder WHERE session = ?", session
+        ):
+            name = _make_relative(folder, [str(root), *_find_worktree(cwd, root)])
+            if name and not any(part.casefold() in VENDORED for part in name.split("/")):
+                counts[name] += uses
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(folder for folder, _ in ranked[:FOLDERS_LIMIT])
-
-
-def _named_folders(use: ToolUse) -> list[str]:
-    """The folders that the tool's input names. A `path` whose last part has a suffix counts as a file."""
-    try:
-        given = json.loads(use.input)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(given, dict):
-        return []
-    found = [f"{value}/.." for key in _FILE_KEYS if isinstance(value := given.get(key), str) and value]
-    either = given.get(_FOLDER_OR_FILE_KEY)
-    if isinstance(either, str) and either:
-        found.append(f"{either}/.." if "." in either.rstrip("/").rsplit("/", 1)[-1].lstrip(".") else either)
-    return [path for path in found if path.isprintable()]
-
-
-def _relative(path: str, roots: Sequence[str]) -> str:
-    """The path relative to the innermost root that contains it; "" if there is none, or if it is the root."""
-    for root in sorted(roots, key=len, reverse=True):
-        if path == root:
-            return ""
-        if path.startswith(root.rstrip("/") + "/"):
-            return path[len(root.rstrip("/")) + 1 :]
-    return ""
+    return tuple(name for name, _ in ranked[:FOLDERS_LIMIT])
 
 
 def is_internal(name: str) -> bool:
@@ -103,38 +86,34 @@ def is_internal(name: str) -> bool:
     return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
 
 
-class SessionFolders:
-    """Counts the folders that a session worked in (SPEC S-30).
+def _list_named_folders(use: ToolUse) -> Iterator[str]:
+    """The folders that the tool's input names. A `path` whose last part has a suffix counts as a file."""
+    try:
+        given = json.loads(use.input)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(given, dict):
+        return
+    found = [f"{value}/.." for key in _FILE_KEYS if isinstance(value := given.get(key), str) and value]
+    either = given.get(_FOLDER_OR_FILE_KEY)
+    if isinstance(either, str) and either:
+        found.append(f"{either}/.." if "." in either.rstrip("/").rsplit("/", 1)[-1].lstrip(".") else either)
+    yield from (path for path in found if path.isprintable())
 
-    While the model does not answer, the engine offers the same records several times; they are counted once.
-    """
 
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._read: dict[Path, int] = {}
+def _find_worktree(cwd: str, root: Path) -> list[str]:
+    """The linked worktree of the project that a directory is in; none if it is in the project itself."""
+    from tacitd.files import git  # a command that lists names needs no git
 
-    def count_growth(self, event: TranscriptGrew, project: Project, tools: Tools) -> None:
-        """Count the folders of the records, and once those of the part before: what was counted is in memory only."""
-        from tacitd_handlers.shared.unwanted_places import read_session  # a command reads no transcript
+    if not cwd.startswith("/") or Path(cwd).is_relative_to(root):
+        return []
+    here = git.find_repository(Path(cwd))
+    return [str(here.here)] if here is not None and here.top == root else []
 
-        if event.start and event.transcript not in self._read:
-            before = read_session(event.session, event.transcript, 0, event.start, project, tools)
-            self.count_folders(
-                structs.replace(event, records=tuple(before), start=0, end=event.start), project
-            )
-        self.count_folders(event, project)
 
-    def count_folders(self, event: TranscriptGrew, project: Project) -> None:
-        """Count the folders of the files that the records' tools read or wrote."""
-        mark = self._read.get(event.transcript, 0)
-        uses = [use for record in event.records if record.start >= mark for use in record.tools]
-        self._read[event.transcript] = max(mark, event.end)
-        cwd = next((r.cwd for r in reversed(event.records) if r.cwd), "")
-        here = git.find_repository(Path(cwd)) if cwd.startswith("/") and uses else None
-        worktrees = [str(here.here)] if here is not None and here.top == project.root else []
-        for use in uses:
-            self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
-
-    def list_folders(self) -> tuple[str, ...]:
-        """The most frequent folders first, at most 30, relative to the project."""
-        return tuple(name for name, _ in self._counts.most_common(30))
+def _make_relative(path: str, roots: list[str]) -> str:
+    """The path relative to the innermost root that contains it; "" if there is none, or if it is the root."""
+    for root in sorted(roots, key=len, reverse=True):
+        if path.startswith(root.rstrip("/") + "/"):
+            return path[len(root.rstrip("/")) + 1 :]
+    return ""

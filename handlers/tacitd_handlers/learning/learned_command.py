@@ -4,7 +4,9 @@ to be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +20,15 @@ from tacitd.cli.common import (
     escape_output,
     get_paths,
     resolve_directory,
+    show_argument,
 )
 from tacitd.errors import FAILED, UsageError
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows
     from tacitd.handler import StoredItem
-    from tacitd_handlers.learning.inventory import Inventory, LearnedLine
+    from tacitd_handlers.learning.learned_rows import LineRow
+    from tacitd_handlers.learning.line_queries import ItemPlace, SaidFact
 
 OWN_PLUGIN = "learning"
 
@@ -38,7 +43,7 @@ OWN_PLUGIN = "learning"
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON: id, kind, file, heading, line, time, sessions, confidence, counts, stale.",
+    help="Print JSON: id, kind, file, heading, line, times, sessions, counts, corrections since it was written, stale.",
 )
 @click.option(
     "--withheld", is_flag=True, help="List lines that you removed and that were learned again since."
@@ -49,6 +54,9 @@ OWN_PLUGIN = "learning"
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
 @click.option("--forgotten", is_flag=True, help="List what is never learned again.")
+@click.option(
+    "--check", metavar="ID", help="Print a hook of Claude Code that checks a line which is not heeded."
+)
 @add_pager_option
 def learned(
     project: str | None,
@@ -58,28 +66,31 @@ def learned(
     withheld: bool,
     refused: bool,
     forgotten: bool,
+    check: str | None,
     no_pager: bool,
 ) -> int:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
 
-    Behind them are the lessons and the values of your profile that were learned, which hold in all projects. With WORDs, only
-    what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
+    Behind them are the lines that hold in all projects, the lessons, and the values of your profile that were learned. With WORDs,
+    only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
     and `accept` take the ids.
     """
-    from tacitd_handlers.learning.inventory import Inventory
+    from tacitd.session_context.plugin_view import open_rows
+    from tacitd_handlers.learning import make_plugin
 
-    if withheld + refused + forgotten > 1:
-        raise click.UsageError("--withheld, --refused and --forgotten exclude each other")
+    if withheld + refused + forgotten + (check is not None) > 1:
+        raise click.UsageError("--withheld, --refused, --forgotten and --check exclude each other")
     directory, wanted = _split_arguments(project, words, everywhere)
-    inventory = Inventory(get_paths().state_dir)
-    roots = inventory.list_roots() if directory is None else [_find_root(directory)]
-    if withheld or refused or forgotten:
-        kind = "withheld" if withheld else "refused" if refused else "forgotten"
-        found = _show_items(inventory, roots, kind, wanted, as_json=as_json, no_pager=no_pager)
-    else:
-        found = _show_lines(
-            inventory, roots, wanted, as_json=as_json, no_pager=no_pager, with_root=directory is None
-        )
+    root = None if directory is None else _find_root(directory)
+    with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        if check is not None:
+            _print_check(rows, check)
+            return 0
+        if withheld or refused or forgotten:
+            kind = "withheld" if withheld else "refused" if refused else "forgotten"
+            found = _show_items(rows, root, kind, wanted, as_json=as_json, no_pager=no_pager)
+        else:
+            found = _show_lines(rows, root, wanted, as_json=as_json, no_pager=no_pager)
     return FAILED if wanted and not found else 0
 
 
@@ -121,28 +132,77 @@ def _contains(text: str, words: Iterable[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def _show_lines(
-    inventory: Inventory,
-    roots: Sequence[Path],
-    words: Sequence[str],
-    *,
-    as_json: bool,
-    no_pager: bool,
-    with_root: bool,
-) -> int:
+def _print_check(rows: Rows, id: str) -> None:
+    """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
+    from tacitd_handlers.learning.learned_rows import PRESENT, read_lines
+    from tacitd_handlers.learning.line_checks import make_check
+
+    places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
+    found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
+    if len(found) != 1:
+        raise UsageError(
+            f"no line has the id {show_argument(id)}", "`tacitd learned` lists the lines with their ids"
+        )
+    check = make_check(found[0].text)
+    echo_message(check.about)
+    echo_json(check.hooks)
+
+
+# --- lines
+
+
+def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool) -> int:
     """Print the learned lines that contain the words; return how many there are."""
-    found = [one for root in roots for one in inventory.list_lines(root) if _contains(one.line, words)]
+    from tacitd_handlers.learning.learned_rows import read_lines
+    from tacitd_handlers.learning.line_queries import list_places, name_place, read_said
+
+    found: list[tuple[ItemPlace, LineRow, list[SaidFact]]] = []
+    for place in [*list_places(rows, root)[1:], *list_places(rows, root)[:1]]:  # the person's last
+        said = read_said(rows, place.number)
+        lines = [one for one in read_lines(rows, place.number) if _contains(one.text, words)]
+        lines.sort(key=lambda one: (name_place(one, place.root), one.number))
+        found += [(place, one, said.get(one.number, [])) for one in lines]
     theirs = [one for one in _list_person_items("stored", words) if not one.by_person]
     if as_json:
-        made = [{"kind": "line", **one.as_data(inventory.count_projects(one.line))} for one in found]
-        echo_json([*made, *({**_as_data(one, {}), "kind": one.kind, "root": ""} for one in theirs)])
+        counts: dict[str, int] = dict(
+            rows("SELECT same, count(DISTINCT project) FROM learning_line WHERE state = 'present' GROUP BY 1")
+        )
+        made = [_as_data(*one, counts) for one in found]
+        echo_json([*made, *(_item_data(one) | {"kind": one.kind, "root": ""} for one in theirs)])
         return len(made) + len(theirs)
-    shown = [*_format_lines(found, with_root=with_root), *_format_person_items(theirs)]
+    shown = [*_format_lines(found, with_root=root is None), *_format_person_items(theirs)]
     echo_paged(iter(shown), no_pager=no_pager)
     if not found and words:
         echo_message(f"no learned line contains {escape_output(' '.join(words))}")
-    _echo_waiting(inventory, roots, is_empty=not found and not words)
+    _echo_waiting(rows, root, is_empty=not any(place.root for place, _, _ in found) and not words)
     return len(found) + len(theirs)
+
+
+def _as_data(
+    place: ItemPlace, line: LineRow, said: Sequence[SaidFact], counts: dict[str, int]
+) -> dict[str, Any]:
+    """A line as JSON. Times are UTC, `2025-12-17T01:50:00Z`."""
+    from tacitd.clock import utc_seconds
+    from tacitd_handlers.learning.line_queries import is_stale, name_file
+
+    return {
+        "kind": "line",
+        "id": line.id,
+        "root": str(place.root or ""),
+        "file": name_file(line.path, place.root),
+        "heading": line.heading,
+        "line": line.text,
+        "at": utc_seconds(line.written_at),
+        "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "prompts": list(dict.fromkeys(one.prompt for one in said if one.prompt)),
+        "firstSeen": utc_seconds(min((one.said_at for one in said), default=line.written_at)),
+        "lastSeen": utc_seconds(line.last_said),
+        "seenCount": line.said,
+        "corrections": line.corrections,
+        "correctedSince": [utc_seconds(at) for at in line.corrected_since],
+        "projects": counts.get(line.same, 0),
+        "stale": is_stale(line, time.time()),
+    }
 
 
 def _list_person_items(state: str, words: Sequence[str]) -> list[StoredItem]:
@@ -163,60 +223,66 @@ def _format_person_items(items: Iterable[StoredItem]) -> Iterator[str]:
         yield f"  {one.id}  {escape_output(one.text)}"
 
 
-def _format_lines(found: Iterable[LearnedLine], *, with_root: bool) -> Iterator[str]:
+def _format_lines(
+    found: Iterable[tuple[ItemPlace, LineRow, Sequence[SaidFact]]], *, with_root: bool
+) -> Iterator[str]:
     """A head for each file and heading, and a line with id, text, how often and when it was last said."""
-    from tacitd.clock import local_minutes
+    from tacitd.clock import local_date
+    from tacitd_handlers.learning.line_queries import (
+        describe_corrections,
+        describe_count,
+        is_stale,
+        name_place,
+    )
 
-    place = ""
-    for one in found:
-        here = f"{one.file} · {one.heading}" if one.heading else one.file
-        here = f"{one.root}/{here}" if with_root else here
-        if here != place:
+    before, now = "", time.time()
+    for place, line, said in found:
+        here = name_place(line, place.root)
+        if place.root is None:
+            here += ", in all projects"
+        elif with_root:
+            here = f"{place.root}/{here}"
+        if here != before:
             yield escape_output(here)
-            place = here
-        said = one.describe_count() or "said once"
-        last = local_minutes(one.strength.last_seen).partition("T")[0]
-        stale = ", stale" if one.is_stale else ""
-        yield f"  {one.id}  {escape_output(one.line)}  ({said}, last on {last}{stale})"
+            before = here
+        sessions = {one.session for one in said if one.session}
+        notes = [describe_count(line.said, len(sessions), line.corrections)]
+        notes += [f"last on {local_date(line.last_said)}", describe_corrections(line)]
+        notes += ["stale"] if is_stale(line, now) else []
+        yield f"  {line.id}  {escape_output(line.text)}  ({', '.join(filter(None, notes))})"
 
 
-def _echo_waiting(inventory: Inventory, roots: Sequence[Path], *, is_empty: bool) -> None:
-    """Say on stderr what was extracted and is not written yet. `is_empty`: there is no line; say when the first will come."""
+def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
+    """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
+    from tacitd_handlers.learning.line_queries import list_places
     from tacitd_handlers.learning.waiting_facts import describe_first_lines, describe_waiting_facts
 
-    now = inventory.clock.now()
-    waiting = list(describe_waiting_facts(inventory.state, roots, inventory.state_dir, now))
+    state_dir, now = get_paths().state_dir, time.time()
+    roots = [place.root for place in list_places(rows, root) if place.root is not None]
+    waiting = list(describe_waiting_facts(rows, roots, state_dir, now))
     if is_empty:
-        when = "" if waiting else f"; {describe_first_lines(roots, inventory.state_dir, now)}"
+        when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
         echo_message(f"nothing was learned here yet{when}")
     for line in waiting:
         echo_message(line)
 
 
+# --- what is no line
+
+
 def _show_items(
-    inventory: Inventory,
-    roots: Sequence[Path],
-    kind: str,
-    words: Sequence[str],
-    *,
-    as_json: bool,
-    no_pager: bool,
+    rows: Rows, root: Path | None, kind: str, words: Sequence[str], *, as_json: bool, no_pager: bool
 ) -> int:
     """Print the items of one kind; return how many there are."""
-    from tacitd_handlers.learning.line_items import list_project
+    from tacitd_handlers.learning.line_items import list_items
 
-    refusals = {} if kind != "refused" else _read_refusals(inventory, roots)
-    found = [
-        one
-        for root in roots
-        for one in list_project(inventory, root)
-        if _is_of_kind(one, kind) and _contains(one.text, words)
-    ]
+    listed = [one for one in list_items(rows, os.environ, root) if one.root is not None or kind != "refused"]
+    found = [one for one in listed if _is_of_kind(one, kind) and _contains(one.text, words)]
     found += _list_person_items("forgotten", words) if kind == "forgotten" else []
     if as_json:
-        echo_json([_as_data(one, refusals.get(one.id, {})) for one in found])
+        echo_json([_item_data(one) | _refusal_data(rows, one) for one in found])
         return len(found)
-    echo_paged(_format_items(found, refusals), no_pager=no_pager)
+    echo_paged(_format_items(rows, found, with_reasons=kind == "refused"), no_pager=no_pager)
     if not found:
         verb = "was refused" if kind == "refused" else f"is {kind}"
         echo_message(f"nothing {verb} here" + (" in the last 90 days" if kind == "refused" else ""))
@@ -229,56 +295,58 @@ def _show_items(
     return len(found)
 
 
-def _format_items(items: Sequence[StoredItem], refusals: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """The lines of withheld, forgotten or refused texts. `refusals`: the records of refused ones, by id."""
+def _is_of_kind(item: StoredItem, kind: str) -> bool:
+    if kind == "forgotten":
+        return item.state == "forgotten"
+    return item.state == "proposed" and item.kind.startswith(kind)
+
+
+def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
+    """The lines of withheld, forgotten or refused texts."""
     from tacitd.text.text_table import format_table
 
-    if not refusals:
-        rows = ((one.id, one.where, escape_output(one.text) or "(its words were purged)") for one in items)
-        yield from format_table(("ID", "FILE", "LINE"), rows)
-        return
-    known = [(one, refusals[one.id]) for one in items if one.id in refusals]
-    heads = ("ID", "WHEN", "VERDICT", "KIND", "TEXT")
-    cells = (
+    table = (
         (
             one.id,
-            _format_time(float(record["at"])),
-            record["verdict"],
-            record["kind"],
-            escape_output(one.text),
+            *([_refusal_data(rows, one).get("at", "")] if with_reasons else [one.where]),
+            escape_output(one.text) or "(its words were purged)",
         )
-        for one, record in known
+        for one in items
     )
-    head, *lines = format_table(heads, cells) or [""]
-    yield from [head] if known else []
-    for line, (one, record) in zip(lines, known, strict=True):
+    head, *lines = list(format_table(("ID", "WHEN" if with_reasons else "FILE", "TEXT"), table)) or [""]
+    yield from [head] if lines else []
+    for line, one in zip(lines, items, strict=True):
         yield line
-        yield f"  because {escape_output(str(record['reason']))}"
-        for words in one.words:
-            yield f"  from: {escape_output(words)}"
+        if with_reasons:
+            yield f"  {escape_output(one.review)}"
+            for words in one.words:
+                yield f"  from: {escape_output(words)}"
 
 
-def _is_of_kind(item: StoredItem, kind: str) -> bool:
-    return item.state == "forgotten" if kind == "forgotten" else item.kind.startswith(kind)
+def _item_data(item: StoredItem) -> dict[str, Any]:
+    file, _, heading = item.where.partition(" · ")
+    return {"id": item.id, "line": item.text, "file": file, "heading": heading}
 
 
-def _read_refusals(inventory: Inventory, roots: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """The records of refused texts by the ids of their items."""
-    from tacitd_handlers.learning.refusals import make_refusal_id
-
-    return {make_refusal_id(one): one for root in roots for one in inventory.list_refusals(root)}
-
-
-def _as_data(item: StoredItem, record: dict[str, Any]) -> dict[str, Any]:
-    """An item as JSON; a refused text also has the fields of its record. Times are UTC, `2025-12-17T01:50:00Z`."""
+def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
+    """When a text was refused last, and why: `at` (UTC), `verdict` (`waits` or `refused`), `reason`, `text`, `words`."""
+    if item.kind != "refused fact" or item.state != "proposed":
+        return {}
     from tacitd.clock import utc_seconds
 
-    if not record:
-        return {"id": item.id, "line": item.text, "file": item.where}
-    return {"id": item.id, **record, "at": utc_seconds(float(record["at"]))}
-
-
-def _format_time(at: float) -> str:
-    from tacitd.clock import local_minutes
-
-    return local_minutes(at).replace("T", " ")
+    found = rows(
+        "SELECT state, reason, said_at FROM learning_fact WHERE text = ? AND state IN ('review', 'refused') "
+        "ORDER BY number DESC LIMIT 1",
+        item.text,
+    )
+    if not found:
+        return {}
+    state, reason, at = found[0]
+    verdict = "waits" if state == "review" else "refused"
+    return {
+        "at": utc_seconds(at),
+        "verdict": verdict,
+        "reason": reason,
+        "text": item.text,
+        "words": list(item.words),
+    }

@@ -1,251 +1,344 @@
-"""Carry out what a person decided about a line: the hook `decide` of the learning plugin.
+"""Carry out what a person decided about an item of learning: rows and files change in one transaction, and copies follow.
 
-A decision is recorded before files change, so a crash between the two leaves a line that can be forgotten again. The files
-change in one transaction with their copies in `.claude/rules/`.
+What is forgotten is a choice of the person's (`state/person_choices`), by the digest of what it says, so that a store that is made
+anew knows it too: no fact that says it is kept, and no line written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from tacitd.errors import FileRefusedError, TacitdError, UsageError
-from tacitd.events import Due, Project
-from tacitd.files import git
-from tacitd.files.log import BLANK
-from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
-from tacitd.handler import Decided, Decision, StoredItem, Tools
-from tacitd.work.commit_rows import read_all_commits
-from tacitd_handlers.learning.fact_marks import read_marks
-from tacitd_handlers.learning.folders import LEARNED
-from tacitd_handlers.learning.handler import MIRROR, LearningHandler
-from tacitd_handlers.learning.headings import group_of
-from tacitd_handlers.learning.inherited_origins import REVIEW_EDIT, find_origin
-from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.line_items import find_refusals, list_project
-from tacitd_handlers.learning.offer_items import decide_offer
-from tacitd_handlers.learning.person_decisions import (
-    StoredDecision,
-    append_decision,
-    clean_text,
-    list_dropped,
-    make_drop,
-    read_decisions,
+from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd.events import Project
+from tacitd.files.formats import Bullets, bullet
+from tacitd.handler import Decision, Notice
+from tacitd.state.paths import state_dir
+from tacitd.state.person_choices import Choice, choose, withdraw
+from tacitd.state.store_words import FORGOTTEN
+from tacitd.text.sanitize import sanitize_line
+from tacitd.work.project_rows import store_project
+from tacitd_handlers.learning import hiding, sources
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    LineRow,
+    NewLineRow,
+    digest_same,
+    find_line,
+    make_line_id,
+    mark_facts,
+    mark_line,
+    put_line,
+    queue_message,
+    read_facts,
+    read_line_facts,
+    reword_line,
 )
-from tacitd_handlers.learning.project_files import find_own_section, find_root_file, title_for
-from tacitd_handlers.learning.refusals import shorten_message
-from tacitd_handlers.shared.equality import same_fact
+from tacitd_handlers.learning.line_queries import (
+    find_offers,
+    find_place,
+    group_facts,
+    list_own_lines,
+    make_fact_id,
+    name_file,
+)
+from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
+from tacitd_handlers.learning.project_rules import queue_copies
 
-LINE_KINDS = ("line", "withheld line", "refused fact", "refused line")
-"""The kinds of items that can become a line."""
-
-
-def decide_line(handler: LearningHandler, tools: Tools, decision: Decision) -> Decided:
-    """Carry out a decision; see `tacitd.handler.Decision`.
-
-    Raises UsageError if no such item exists or the choice does not apply, FileRefusedError and FileBusyError if its file
-    cannot be changed now, OSError.
-    """
-    if decision.root is None:
-        return decide_offer(tools, decision)
-    root = decision.root
-    inventory = Inventory(tools.home.parent.parent, tools.clock, tools.history)
-    found = [one for one in list_project(inventory, root) if one.id == decision.id]
-    if not found:
-        raise UsageError(f"there is no line {decision.id} any more", "`tacitd learned` lists the lines")
-    # A person may have written a forgotten line by hand: then two items have this id.
-    item = next(
-        (one for one in found if (one.state == "forgotten") == (decision.choice == "restore")), found[0]
-    )
-    work = _LineDecision(handler, tools, inventory, root, item)
-    match decision.choice, item.state:
-        case "drop", "forgotten":
-            return Decided("it is forgotten already", work.list_texts())
-        case "drop", _:
-            return work.drop()
-        case "restore", "forgotten":
-            return work.restore()
-        case "keep", "stored":
-            work.record("keep")
-            return Decided("it stays")
-        case "keep", "proposed":
-            return work.store(item.text, "accept")
-        case "edit", "stored":
-            return work.reword(clean_text(decision.text))
-        case "edit", "proposed":
-            return work.store(clean_text(decision.text), REVIEW_EDIT)
-        case choice, state:
-            raise UsageError(f"{choice} does not apply: the line is {state}")
+GENERAL = "General"
+"""The heading of a line for which the model named none."""
+NEVER = "removed, and never learned again"
 
 
-class _LineDecision:
-    """One decision about one item of one project."""
+def decide_item(decision: Decision, tools: Tools) -> Done:
+    """Carry out a decision; see `tacitd.handler.Decision`. Raises UsageError if no such item exists or the choice does not apply,
+    FileRefusedError if its file cannot be changed, OSError."""
+    return _Decided(decision, tools).carry_out()
 
-    def __init__(
-        self, handler: LearningHandler, tools: Tools, inventory: Inventory, root: Path, item: StoredItem
-    ) -> None:
-        self._handler = handler
+
+class _Decided:
+    """One decision, with its place."""
+
+    def __init__(self, decision: Decision, tools: Tools) -> None:
+        self._decision = decision
         self._tools = tools
-        self._inventory = inventory
-        self._project = Project(root, git.git_dir(root) is not None)
-        self._item = item
-        self._place = item.where.partition(" · ")[0]
-        self._heading = item.where.partition(" · ")[2]
+        self._place = _find_source_place(decision.root, tools)
+        self._now = tools.clock.now()
+        self._state_dir = state_dir(os.environ)
+        self._listeners = list_listeners(tools)
 
-    @property
-    def _path(self) -> Path:
-        return self._project.root / self._place
+    def carry_out(self) -> Done:
+        rows, id = self._tools.rows, self._decision.id
+        line = find_line(rows, id)
+        if line is not None and line.project == self._place.number:
+            match line.state:
+                case "present":
+                    return self._decide_line(line)
+                case "withheld":
+                    return self._decide_proposal(line.text, line.path, line.heading, (), line)
+                case "forgotten":
+                    return self._restore(line)
+                case _:
+                    pass
+        facts = read_facts(rows, self._place.number, ("review", "refused", "forgotten"))
+        for same, group in group_facts(facts).items():
+            if make_fact_id(self._place.number, same) == id:
+                if group[-1].state == "forgotten":
+                    return self._restore_facts(group)
+                path = str(self._find_main_file())
+                return self._decide_proposal(group[-1].text, path, GENERAL, group, None)
+        for path, heading, text in list_own_lines(rows, find_place(rows, self._decision.root), os.environ):
+            if make_line_id(path, text) == id:
+                return self._decide_own(path, heading, text)
+        if self._place.number is None:
+            path = str(self._find_main_file())
+            for text, _ in find_offers(rows):
+                if make_line_id(path, text) == id:
+                    return self._decide_proposal(text, path, GENERAL, (), None)
+        raise UsageError(f"there is no line {id} any more", "`tacitd learned` lists the lines")
 
-    def drop(self) -> Decided:
-        """Forget it: record the decision first, then remove the line."""
-        line = self._find_line()
-        facts = line.facts if line is not None else ()
-        texts = self.list_texts()
-        made = make_drop(
-            self._tools.clock.now(), self._project.root, self._item.id, self._place, self._item.text, facts
-        )
-        append_decision(self._tools.home, made, self._tools.disk)
-        what = "never learned again"
-        if self._item.state == "stored":
-            try:
-                section = find_own_section(self._project, self._path, self._item.text, self._tools.history)
-                done = self._run([TakeLine(self._path, self._item.text, section)], "forget")
-            except TacitdError:
-                self.record("restore")  # the file was not changed, so nothing is forgotten
-                raise
-            append_decision(self._tools.home, replace(made, done=done), self._tools.disk)
-            what = f"removed from {self._name_file()}, and {what}"
-        return Decided(what, texts)
+    # --- lines in their files
 
-    def restore(self) -> Decided:
-        """Do not forget it any more, and put the line back where it was."""
-        dropped = list_dropped(read_decisions(self._tools.home, self._project.root)).get(self._item.id)
-        self.record("restore")
-        what = "it may be learned again"
-        if dropped is None or not dropped.done or not self._item.text:
-            return Decided(what)
-        try:
-            self._tools.history.undo_transaction(dropped.done)
-        except (FileRefusedError, UsageError) as error:
-            return Decided(f"{what}; it was not put back: {error.what}")
-        self._follow_up()
-        return Decided(f"put back into {self._name_file()}")
+    def _decide_line(self, line: LineRow) -> Done:
+        match self._decision.choice:
+            case "drop":
+                return self._drop(line, self._change(line.path, _taking(line.text), "forget"))
+            case "keep":
+                return self._done(
+                    lambda tx: _keep(tx, line.number, self._now), "kept", "it stays", line.path, line.id
+                )
+            case "edit":
+                text = clean_text(self._decision.text)
+                change = self._change(line.path, _swapping(line.text, text), "review edit")
 
-    def store(self, text: str, what: str) -> Decided:
-        """Write a proposed text as a line. Raises UsageError for what cannot be a line."""
-        if self._item.kind not in LINE_KINDS:
+                def apply(tx: Tx) -> None:
+                    reword_line(tx, line.number, line.path, line.heading, text)
+                    _keep(tx, line.number, self._now)
+                    self._follow(tx, [line.text])
+
+                return self._done(apply, "changed", "the line is yours now", line.path, files=[change])
+            case choice:
+                raise UsageError(f"{choice} does not apply: the line is stored already")
+
+    def _decide_own(self, path: str, heading: str, text: str) -> Done:
+        """A line that the person wrote themselves. Forgotten, it is a row, so that it can be put back."""
+        match self._decision.choice:
+            case "drop":
+
+                def forget(tx: Tx) -> None:
+                    new = NewLineRow(self._find_number(tx), path, heading, text, state="forgotten")
+                    number = put_line(tx, new, self._now)
+                    tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
+                    self._never(tx, [digest_same(text)])
+                    self._follow(tx)
+
+                change = self._change(path, _taking(text), "forget", theirs=True)
+                return self._done(forget, "forgotten", NEVER, path, self._decision.id, [change])
+            case "keep":
+                return self._done(lambda tx: None, "kept", "it stays", path)
+            case "edit":
+                change = self._change(
+                    path, _swapping(text, clean_text(self._decision.text)), "review edit", theirs=True
+                )
+                return self._done(self._follow, "changed", "as you said", path, files=[change])
+            case choice:
+                raise UsageError(f"{choice} does not apply: the line is stored already")
+
+    def _drop(self, line: LineRow, change: FileChange | None) -> Done:
+        sames = self._list_sames(line)
+
+        def apply(tx: Tx) -> None:
+            mark_line(tx, line.number, "forgotten")
+            self._never(tx, sames)
+            self._follow(tx, [line.text])
+
+        files = [change] if change is not None else []
+        return self._done(apply, "forgotten", NEVER, line.path, line.id, files)
+
+    def _restore(self, line: LineRow) -> Done:
+        """Do not forget a line any more, and put it back; an offer that was declined is open again."""
+        choice = self._decision.choice
+        if choice != "restore":
+            raise UsageError("it is forgotten already", f"`tacitd forget --undo {line.id}` lifts that")
+        sames, is_purged = self._list_sames(line), line.text == FORGOTTEN
+        was_offer = self._place.number is None and not read_line_facts(self._tools.rows, line.number)
+        is_gone = is_purged or (was_offer and line.by == "tacitd")
+        files = [] if is_gone else [self._put(line.path, line.heading, line.text, "forget --undo")]
+
+        def apply(tx: Tx) -> None:
+            self._lift(tx, sames)
+            mark_line(tx, line.number, "gone" if is_gone else "present")
+            self._follow(tx)
+
+        said = "it may be learned again" if is_gone else "it is in its file again"
+        return self._done(apply, "restored", said, line.path, line.id, files)
+
+    # --- what is only proposed
+
+    def _decide_proposal(
+        self, text: str, path: str, heading: str, facts: Collection[FactRow], line: LineRow | None
+    ) -> Done:
+        """A withheld line, a fact that waits or was refused, or an offer."""
+        numbers = [one.number for one in facts]
+        if self._decision.choice == "restore":
+            raise UsageError("restore does not apply: it is not forgotten")
+        if self._decision.choice == "drop":
+            if line is not None:
+                return self._drop(line, None)
+
+            def forget(tx: Tx) -> None:
+                if numbers:
+                    mark_facts(tx, numbers, "forgotten")
+                    self._never(tx, [one.same for one in facts])
+                else:  # an offer: the lines in the projects stay
+                    new = NewLineRow(None, path, heading, text, state="forgotten")
+                    put_line(tx, new, self._now)
+
+            said = (
+                "it is never proposed again"
+                if numbers
+                else "not offered again; the lines in the projects stay"
+            )
+            return self._done(forget, "declined", said, path, self._decision.id)
+        stored = clean_text(self._decision.text) if self._decision.choice == "edit" else text
+        what = "accept" if self._decision.choice == "keep" else "review edit"
+        change = self._put(path, heading, stored, what)
+        new = NewLineRow(self._place.number, path, heading, stored, numbers)
+
+        def apply(tx: Tx) -> None:
+            self._lift(tx, [digest_same(stored)])
+            number = put_line(tx, new, self._now)
+            if line is not None and stored != line.text:
+                mark_line(tx, line.number, "replaced", number)
+            _keep(tx, number, self._now)
+            mark_facts(tx, numbers, "written")
+            if stored != text:
+                tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
+            self._follow(tx)
+
+        said = "every session of every project loads it" if self._place.number is None else "it is a line now"
+        return self._done(apply, "stored", said, path, make_line_id(path, stored), [change])
+
+    def _restore_facts(self, facts: Collection[FactRow]) -> Done:
+        if self._decision.choice != "restore":
             raise UsageError(
-                f"a {self._item.kind} cannot become a line", _OTHER_COMMANDS.get(self._item.kind, "")
+                "it is forgotten already", f"`tacitd forget --undo {self._decision.id}` lifts that"
             )
-        if self._tools.write_mode(self._project) == "off":
-            raise FileRefusedError(
-                f"{self._project.root} is excluded", f"`tacitd exclude --undo {self._project.root}`"
+        is_purged = all(one.text == FORGOTTEN for one in facts)
+
+        def apply(tx: Tx) -> None:
+            self._lift(tx, [one.same for one in facts])
+            if not is_purged:
+                mark_facts(tx, [one.number for one in facts], "review", "you forgot it, and took that back")
+
+        said = "it may be learned again" if is_purged else "it waits for you again"
+        return self._done(apply, "restored", said, str(self._find_main_file()))
+
+    # --- files and rows
+
+    def _find_main_file(self) -> Path:
+        return self._place.root / sources.find_root_file(self._place)
+
+    def _put(self, path: str, heading: str, text: str, what: str) -> FileChange:
+        """Write a line. Raises FileRefusedError in a project that is excluded."""
+        project = self._place.project
+        if project is not None:
+            if self._tools.write_mode(project) == "off":
+                raise FileRefusedError(
+                    f"{project.root} is excluded", f"`tacitd exclude --undo {project.root}`"
+                )
+            hiding.hide(project, [Path(path)], self._tools)
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            return {} if text in now.values() else {bullet(heading, text): text}
+
+        return self._change(path, decide, what)
+
+    def _change(self, path: str, decide: Decide, what: str, *, theirs: bool = False) -> FileChange:
+        """`theirs`: the line is the person's own, and so is the heading above it, which stays."""
+        cause = Cause(f"{what} {self._decision.id} {self._now}", "person", what)
+        format = (
+            sources.make_format(Path(path), self._place.root) if not theirs else Bullets(keeps_headings=True)
+        )
+        return FileChange(Path(path), format, decide, cause, theirs=theirs)
+
+    def _list_sames(self, line: LineRow) -> list[str]:
+        """What says the same as a line, or as a fact that it was made of."""
+        facts = read_line_facts(self._tools.rows, line.number)
+        return list(dict.fromkeys([line.same, *(one.same for one in facts)]))
+
+    def _never(self, tx: Tx, sames: Collection[str]) -> None:
+        """Forget what says this: also facts of this place that wait."""
+        for same in sames:
+            choose(tx, self._state_dir, Choice("text", same, "never", "", self._now))
+            tx.execute(
+                "UPDATE learning_fact SET state = 'forgotten' WHERE project IS ? AND same = ? "
+                "AND state IN ('waiting', 'review', 'left out', 'aside')",
+                self._place.number,
+                same,
             )
-        heading = group_of(text)
-        path = self._path
-        if self._place == LEARNED:
-            local = self._tools.write_mode(self._project) == "local"
-            path = self._project.root / find_root_file(self._project, local=local)
-        operation = PutLine(path, heading, text, title_for(self._place or LEARNED))
-        self._run([operation], what, self._find_origin())
-        self.record("keep" if what == "accept" else "edit")
-        return Decided(f"stored in {self._name_file()}")
 
-    def reword(self, text: str) -> Decided:
-        """Replace a line by the person's words."""
-        title = title_for(self._place) if self._place in (LEARNED,) or "/" in self._place else ""
-        self._run([SwapLine(self._path, self._item.text, text, self._heading, title)], REVIEW_EDIT)
-        self.record("edit")
-        return Decided(f"changed in {self._name_file()}; the line is yours now")
+    def _lift(self, tx: Tx, sames: Collection[str]) -> None:
+        for same in sames:
+            withdraw(tx, self._state_dir, Choice("text", same, "never", "", self._now))
 
-    def record(self, choice: str) -> None:
-        """Append the decision to the log."""
-        made = StoredDecision(
-            self._tools.clock.now(), str(self._project.root), self._item.id, choice, self._place
-        )
-        append_decision(self._tools.home, made, self._tools.disk)
+    def _follow(self, tx: Tx, gone: Sequence[str] = ()) -> None:
+        """Copies and the summary follow, and what other plugins made of the words of lines that are gone."""
+        tell_removed(tx, self._listeners, self._place, gone, self._now)
+        project, number = self._place.project, self._find_number(tx)
+        if project is not None:
+            queue_copies(tx, Task(0, "message", "", project, number), self._now)
+            queue_message(tx, "temporary", replace(self._place, number=number), self._now)
 
-    def list_texts(self) -> tuple[str, ...]:
-        """Every text in which the item's words may be stored: itself, its facts, and the person's words."""
-        line = self._find_line()
-        facts = set(line.facts) if line is not None else set()
-        prompts = set(line.prompts) if line is not None else set()
-        dropped = list_dropped(read_decisions(self._tools.home, self._project.root)).get(self._item.id)
-        if dropped is not None:
-            facts |= set(dropped.facts)
-        refused = find_refusals(self._inventory, self._project.root, self._item.id)
-        words = {*self._item.words, *(str(each) for one in refused for each in one.get("words", ()))}
-        for _, batch in self._read_batches():
-            said = [str(one) for one in batch.get("words", ())]
-            of = [str(one) for one in batch.get("prompts", ())]
-            equal = [
-                fact
-                for fact in map(str, batch.get("new", ()))
-                if fact in facts or same_fact(fact, self._item.text)
-            ]
-            facts |= set(equal)
-            words |= {text for id, text in zip(of, said, strict=False) if id in prompts}
-        return tuple(
-            text for text in (self._item.text, *sorted(facts), *sorted(words)) if text and text != BLANK
-        )
+    def _find_number(self, tx: Tx) -> int | None:
+        """The project's row, which is made if nothing was read of it yet."""
+        project = self._place.project
+        return store_project(tx, project, self._now) if project is not None else None
 
-    def _read_batches(self) -> Iterable[tuple[str, Mapping[str, Any]]]:
-        """The session and the data of each commit of a batch."""
-        for commit in read_all_commits(self._tools.home):
-            if commit.data.get("kind") == "batch":
-                yield commit.session, commit.data
-
-    def _find_line(self) -> LearnedLine | None:
-        lines = self._inventory.list_lines(self._project.root)
-        return next((one for one in lines if one.id == self._item.id), None)
-
-    def _find_origin(self) -> dict[str, list[str]]:
-        """The prompts and sessions that a proposed text came from: those of the line that was removed, and the later ones."""
-        past = self._tools.history.list_lines(self._project.root).get((self._path, self._item.text))
-        known = find_origin(past.origin, self._item.text) if past is not None and past.put_at else {}
-        prompts, sessions = (list(map(str, known.get(key, ()))) for key in ("prompts", "sessions"))
-        for session, batch in self._read_batches():
-            if batch.get("project") != str(self._project.root):
-                continue
-            found = self._find_prompts(batch)
-            prompts += found
-            sessions += [session] if found and session else []
-        return {"prompts": list(dict.fromkeys(prompts)), "sessions": list(dict.fromkeys(sessions))}
-
-    def _find_prompts(self, batch: Mapping[str, Any]) -> list[str]:
-        """The prompts of a batch that say the item's text: those of an equal fact, or those that were refused with it."""
-        ids, new = [str(id) for id in batch.get("prompts", ())], [str(fact) for fact in batch.get("new", ())]
-        found = [
-            id
-            for fact, mark in zip(new, read_marks(batch.get("marks"), len(new)), strict=True)
-            if same_fact(fact, self._item.text)
-            for id in mark.prompts or ids
-        ]
-        said = zip(ids, (str(words) for words in batch.get("words", ())), strict=False)
-        return found + [id for id, words in said if shorten_message(words) in self._item.words]
-
-    def _run(self, operations: list[Operation], what: str, origin: Mapping[str, Any] | None = None) -> str:
-        """Change the files as one transaction with the copies; return its id. `origin`: what `why` shows."""
-        now = self._tools.clock.now()
-        cause = {"by": "person", "what": what, **(origin or {})}
-        key = f"{what}:{self._project.root}:{self._item.id}:{now}"
-        done = self._handler.mirrors.run_with_copies(self._project, operations, cause, key, self._tools)
-        self._follow_up()
-        return done.id
-
-    def _follow_up(self) -> None:
-        """Check the lines again in the lane of the project, so that tombstones follow."""
-        self._tools.post(Due(MIRROR, self._project))
-
-    def _name_file(self) -> str:
-        return f"{self._project.root.name}/{self._place}"
+    def _done(
+        self,
+        apply: Callable[[Tx], None],
+        did: str,
+        said: str,
+        path: str,
+        id: str = "",
+        files: Collection[FileChange] = (),
+    ) -> Done:
+        root = self._place.root if self._place.project is not None else None
+        where = f"{root.name}/{name_file(path, root)}" if root is not None else name_file(path, None)
+        return Done(apply, tuple(files), notices=[Notice(did, said, where, item=id)])
 
 
-_OTHER_COMMANDS = {
-    "refused profile": "set the value with `tacitd profile set`",
-    "refused lesson": "add the lesson with `lesson add`",
-    "refused section": "write the heading into the file by hand",
-}
+def _find_source_place(root: Path | None, tools: Tools) -> sources.Place:
+    """The place of an item. Raises UsageError if its project is none any more."""
+    if root is None:
+        return sources.Place(None, sources.person_root(os.environ), None)
+    project = tools.find_project(str(root))
+    if not isinstance(project, Project):
+        raise UsageError(f"{root} is not a project any more")
+    number = find_place(tools.rows, root).number
+    return sources.Place(number, root, project, tools.write_mode(project) != "shared")
+
+
+def clean_text(text: str) -> str:
+    """The person's words for a line, without hidden characters. Raises UsageError if nothing is left."""
+    cleaned = f"{sanitize_line(text).strip()} ".removeprefix("- ").strip()
+    if not cleaned:
+        raise UsageError("the text is empty", "give the words of the line")
+    return cleaned
+
+
+def _keep(tx: Tx, line: int, now: float) -> None:
+    tx.execute("UPDATE learning_line SET kept_at = ? WHERE number = ?", now, line)
+
+
+def _taking(text: str) -> Decide:
+    return lambda now, edits: {leaf: None for leaf, value in now.items() if value == text}
+
+
+def _swapping(old: str, new: str) -> Decide:
+    return lambda now, edits: {leaf: new for leaf, value in now.items() if value == old}

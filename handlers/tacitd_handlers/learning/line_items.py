@@ -1,133 +1,199 @@
-"""What a person can decide about lines: the hook `items` of the learning plugin. Only reads files.
+"""What a person decides about in learning: the hook `items`. Lines, the person's own lines beside them, lines that were withheld,
+facts that wait or were refused, what is forgotten, and lines that could hold everywhere. The decisions are in `line_decisions`.
 
-Lines that are in their files, the person's own lines beside them, lines that were withheld, texts that were refused, what is
-forgotten, and offers of rules (offer_items.py). The decisions are carried out in line_decisions.py.
+A line's id is that of its row, and is derived from its file and text; so is that of a person's own line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tacitd.files.log import BLANK
 from tacitd.handler import StoredItem
-from tacitd.state.paths import state_dir
-from tacitd_handlers.learning.folders import LEARNED
-from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.offer_items import list_offers
-from tacitd_handlers.learning.person_decisions import (
-    LineDecisions,
-    StoredDecision,
+from tacitd.state.store_words import FORGOTTEN
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    digest_same,
     make_line_id,
-    make_withheld_id,
-    read_decisions,
+    read_facts,
+    read_lines,
 )
-from tacitd_handlers.learning.refusals import make_refusal_id
-from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
-from tacitd_handlers.learning.statements import known_lines
-from tacitd_handlers.learning.store import text_of
-from tacitd_handlers.shared.decay import DAY
-from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.learning.line_queries import (
+    DAY,
+    STALE,
+    ItemPlace,
+    describe_corrections,
+    find_offers,
+    group_facts,
+    is_stale,
+    is_unheeded,
+    list_earlier,
+    list_own_lines,
+    list_places,
+    list_texts,
+    list_words,
+    make_fact_id,
+    name_file,
+    name_place,
+    read_said,
+)
 
-WORDS = 10
-"""Messages that are shown with a refused text, the newest."""
-ASKED_AGAIN = 100 * DAY
-"""Seconds after which a line that the person kept is asked about again, if it was still not said."""
+if TYPE_CHECKING:
+    from tacitd.contract import Done, Rows, Tools
+    from tacitd.handler import Decision
+
+LINE, WITHHELD, FACT, OFFER = "line", "withheld line", "refused fact", "rule offer"
+EVERYWHERE = "all projects"
+_FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
 
 
-def list_items(environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
-    """The items of one project, or of all (None), and those of the person. Raises OSError, LogDamagedError."""
-    inventory = Inventory(state_dir(environ))
-    roots = [root] if root else inventory.list_roots()
-    return [*(item for each in roots for item in list_project(inventory, each)), *list_offers(inventory)]
+def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """The items of one project, or of all (None), and those of the person. Raises OSError."""
+    now = time.time()
+    for place in list_places(rows, root):
+        own = list_own_lines(rows, place, environ) if root is not None else None
+        yield from _list_place(rows, place, own, now)
+    yield from _list_offers(rows, environ)
 
 
-def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
-    """The items of one project. What is forgotten is listed as such only. Raises OSError."""
-    decisions = LineDecisions(read_decisions(inventory.state_dir / "handlers" / "learning", root))
-    lines = inventory.list_lines(root)
+def decide(decision: Decision, tools: Tools) -> Done:
+    """Carry out a decision. Raises as `line_decisions.decide_item`."""
+    from tacitd_handlers.learning.line_decisions import decide_item  # a list needs none of its modules
+
+    return decide_item(decision, tools)
+
+
+def _list_place(
+    rows: Rows, place: ItemPlace, own: list[tuple[str, str, str]] | None, now: float
+) -> Iterator[StoredItem]:
+    said = read_said(rows, place.number)
+    lines = read_lines(rows, place.number, ("present", "withheld", "forgotten"))
+    present = [one for one in lines if one.state == "present"]
+    theirs = {text for _, _, text in own or ()} | {one.text for one in present if one.by == "person"}
     for line in lines:
-        yield StoredItem(
+        texts = [*list_texts(said.get(line.number, ())), *(text for _, text in list_earlier(rows, line))]
+        item = StoredItem(
             line.id,
-            "line",
-            line.line,
-            f"{line.file} · {line.heading}" if line.heading else line.file,
-            root,
-            review=_why_review(line, inventory, decisions.kept_at(line.id)),
+            LINE,
+            _show(line.text),
+            name_place(line, place.root),
+            place.root,
+            words=tuple(words for words, _ in list_words(said.get(line.number, ()))),
+            earlier=tuple(dict.fromkeys(text for text in texts if text and text != line.text)),
         )
-    by_person = inventory.list_own_lines(root)
-    for own in by_person:
-        where = f"{own.file} · {own.heading}" if own.heading else own.file
-        yield StoredItem(
-            make_line_id(root, own.file, own.line), "line", own.line, where, root, by_person=True
+        yield _in_state(item, line, theirs if own is not None else None, now)
+    known = {one.id for one in lines if one.state != "forgotten"}
+    for path, heading, text in own or ():
+        id = make_line_id(path, text)
+        if id not in known:
+            where = f"{name_file(path, place.root)} · {heading}" if heading else name_file(path, place.root)
+            yield StoredItem(id, LINE, text, where, place.root, by_person=True)
+    same = {one.same for one in present} | {digest_same(text) for text in theirs}
+    yield from _list_facts(rows, place, same, {one.same for one in lines if one.state == "forgotten"})
+
+
+def _in_state(item: StoredItem, line: LineRow, theirs: Collection[str] | None, now: float) -> StoredItem:
+    from msgspec.structs import replace
+
+    match line.state:
+        case "withheld":
+            why = "you removed it, and said it again since"
+            return replace(item, kind=WITHHELD, state="proposed", review=why)
+        case "forgotten":
+            return replace(item, state="forgotten")
+        case _:
+            why = _explain_review(line, theirs, now)
+            return replace(item, by_person=line.by == "person", review=why)
+
+
+def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -> str:
+    """Why a person is asked about a line; "" if they are not. `theirs`: their own lines; None if they were not read."""
+    kept = line.kept_at or 0.0
+    if line.contrary and not kept and (theirs is None or line.contrary in theirs):
+        return f"it contradicts your line: {line.contrary}"
+    if is_unheeded(line):
+        return (
+            f"you {describe_corrections(line)}: drop it, or have it checked by a hook: `tacitd learned --check {line.id}` "
+            "prints one"
         )
-    # A withheld line that was accepted is not withheld any more; if it is now, it was removed and said again since then.
-    for one in _list_withheld(inventory, root):
-        if one.id not in decisions.dropped and not decisions.is_reworded(one.id):
-            yield one
-    known = {
-        normalise_text(text) for text in (*(one.line for one in lines), *(one.line for one in by_person))
-    }
-    yield from _list_refused(inventory, root, decisions, known)
-    yield from _list_forgotten(root, decisions.dropped.values())
-
-
-def find_refusals(inventory: Inventory, root: Path, id: str) -> list[Mapping[str, Any]]:
-    """The records of a refused text by its item's id, oldest first: one for each time. Raises OSError."""
-    return [one for one in inventory.list_refusals(root) if make_refusal_id(one) == id]
-
-
-def _why_review(line: LearnedLine, inventory: Inventory, kept_at: float) -> str:
-    conflict = inventory.state.conflicts.get(line.root, {}).get(line.line)
-    if conflict is not None and not kept_at:
-        file, theirs = conflict
-        if find_equal(theirs, known_lines(text_of(line.root / file, line.root))) is not None:
-            return f"it contradicts your line in {file}: {theirs}"
-    life = inventory.state.rule_lives.get(line.root, {}).get(line.line)
-    if life is not None and is_flagged(life, kept_at):
-        return f"you corrected this {life.after} times since it was written: {PROPOSAL}"
-    since = max(line.strength.last_seen, kept_at)
-    if line.is_stale and inventory.clock.now() - since > ASKED_AGAIN:
-        days = int((inventory.clock.now() - line.strength.last_seen) / DAY)
-        return f"it was last said {days} days ago"
+    if is_stale(line, now) and now - max(line.last_said, kept) > STALE:
+        return f"it was last said {int((now - line.last_said) / DAY)} days ago"
     return ""
 
 
-def _list_withheld(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
-    for line, file in inventory.list_withheld(root).items():
-        id = make_withheld_id(root, file, line)
-        why = "you removed it, and said it again since"
-        yield StoredItem(id, "withheld line", line, file, root, "proposed", review=why)
+# --- facts that are no lines
 
 
-def _list_refused(
-    inventory: Inventory, root: Path, decisions: LineDecisions, known: Collection[str]
+def _list_facts(
+    rows: Rows, place: ItemPlace, known: Collection[str], forgotten: Collection[str]
 ) -> Iterator[StoredItem]:
-    """The texts that were refused since the person decided about them last, each once however often that was.
-
-    `known`: what is in the files by now, normalised.
-    """
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for one in inventory.list_refusals(root):
-        found.setdefault(make_refusal_id(one), []).append(one)
-    for id, records in found.items():
-        last = records[-1]
-        kind, text = str(last.get("kind", "")), str(last.get("text", ""))
-        if normalise_text(text) in known or text == BLANK or decisions.is_settled(id, last["at"]):
-            continue
-        reason = str(last.get("reason", "")).rstrip(".")
-        why = f"it waits for you: {reason}" if last.get("verdict") == "waits" else f"it was refused: {reason}"
-        if len(records) > 1:
-            why += f" ({len(records)} times)"
-        words = dict.fromkeys(str(each) for one in records for each in one.get("words", ()))
-        place = LEARNED if kind in ("fact", "line") else ""
-        yield StoredItem(
-            id, f"refused {kind}", text, place, root, "proposed", review=why, words=tuple(words)[-WORDS:]
-        )
+    """What waits for a decision or was refused, each text once, however often it came; and such texts that are forgotten."""
+    open_facts = read_facts(rows, place.number, ("review", "refused"))
+    for same, group in group_facts(open_facts).items():
+        if same not in known and same not in forgotten:
+            yield _make_fact_item(rows, place, group, _explain_fact(group), "proposed")
+    listed = {*known, *forgotten, *(one.same for one in open_facts)}
+    for same, group in group_facts(read_facts(rows, place.number, _FORGOTTEN)).items():
+        if same not in listed:
+            yield _make_fact_item(rows, place, group, "", "forgotten")
 
 
-def _list_forgotten(root: Path, dropped: Iterable[StoredDecision]) -> Iterator[StoredItem]:
-    for one in dropped:
-        text = "" if one.text == BLANK else one.text
-        yield StoredItem(one.id, "line", text, one.place, root, "forgotten")
+def _explain_fact(group: list[FactRow]) -> str:
+    last = group[-1]
+    reason = last.reason.rstrip(".")
+    why = f"it waits for you: {reason}" if last.state == "review" else f"it was refused: {reason}"
+    return f"{why} ({len(group)} times)" if len(group) > 1 else why
+
+
+def _make_fact_item(
+    rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str
+) -> StoredItem:
+    last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
+    words = list_fact_words(rows, group)
+    return StoredItem(
+        make_fact_id(place.number, last.same),
+        FACT,
+        _show(last.text),
+        "LEARNED.md",
+        place.root,
+        state,  # type: ignore[arg-type]
+        review=review,
+        words=tuple(words),
+        earlier=tuple(dict.fromkeys(text for text in texts if text and text != last.text)),
+    )
+
+
+def list_fact_words(rows: Rows, group: Collection[FactRow]) -> list[str]:
+    """The beginnings of the prompts that facts were heard in, each once, otherwise the sentences that they rest on."""
+    from tacitd.text.shorten import shorten_line
+    from tacitd_handlers.learning.line_queries import WORDS
+
+    found = dict[str, None]()
+    for one in group:
+        rest = rows("SELECT text FROM prompt WHERE number = ? AND text IS NOT NULL", one.prompt)
+        words = rest[0][0] if rest else one.words
+        found |= {shorten_line(words, WORDS): None} if words else {}
+    return list(found)
+
+
+# --- lines of several projects
+
+
+def _list_offers(rows: Rows, environ: Mapping[str, str]) -> Iterator[StoredItem]:
+    """Each with the id of the line that it would be: declined, it is a forgotten line of the person's."""
+    for text, roots in find_offers(rows):
+        from tacitd_handlers.learning.folders import LEARNED
+        from tacitd_handlers.learning.sources import person_root
+
+        why = f"it was learned in {len(roots)} projects: {', '.join(map(str, roots))}"
+        id = make_line_id(str(person_root(environ) / LEARNED), text)
+        yield StoredItem(id, OFFER, text, EVERYWHERE, None, "proposed", review=why)
+
+
+def _show(text: str) -> str:
+    """A stored text; "" if its words were purged."""
+    return "" if text == FORGOTTEN else text

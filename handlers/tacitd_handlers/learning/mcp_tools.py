@@ -13,7 +13,7 @@ LEARNING = AgentInterface(
         AgentTool(
             "list_learned",
             "The rules that were learned in a project from what the person typed, each with its file, when it was said, "
-            "how often, and how sure it is. A session loads most of them by itself; `explain_line` tells why one exists.",
+            "how often, and whether it is broken again or stale. A session loads most of them by itself; `explain_line` tells why one exists.",
             ("learned", "--json"),
             (ToolParameter("project", "A directory in the project; leave it out for the session's own."),),
         ),
@@ -39,7 +39,7 @@ LEARNING = AgentInterface(
 
 def read_learned(cwd: Path, budget: int) -> str:
     """The text of LEARNED.md, and of the AGENTS.md files from the root to the directory, at most `budget` characters."""
-    from tacitd_handlers.learning.context import read_context_files
+    from tacitd_handlers.learning.learned_text import read_context_files
 
     parts = [f"=== {path} ===\n{text.rstrip()}\n" for path, text in read_context_files(cwd)]
     return "\n".join(parts)[:budget]

@@ -4,13 +4,12 @@
     L3. Use yarn
     P1. Never push to main
 
-The answer names numbers. Each is resolved as soon as the answer is there, so a number means what it meant in its prompt: later it
-is compared by its text. Equal facts are one numbered fact. Facts that an earlier synthesis left out come after the new ones.
+The answer names numbers. Equal facts are one numbered fact. Facts that an earlier synthesis left out come after the new ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,38 +17,34 @@ from msgspec.structs import replace
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
-from tacitd_handlers.learning.confidence import SESSIONS_LIMIT, describe_count
-from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.state import LeftOutFact
-from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.learning.learned_rows import FactRow
+from tacitd_handlers.learning.line_queries import describe_count
 
 
 class NumberedFact(Struct, frozen=True):
     """A fact with its origin and how often it was said."""
 
     text: str
-    spellings: tuple[str, ...]
-    """The equal facts of the raw file; () if the fact was left out before and not said again."""
-    prompts: tuple[str, ...] = ()
-    sessions: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    """The rows of the facts that say it; those of a fact that was left out before are not among them if it was said again."""
+    is_new: bool = True
+    """Whether it was said since the last synthesis."""
+    prompts: frozenset[int] = frozenset()
+    """The messages that say it. One that another program appended has none."""
+    sessions: frozenset[str] = frozenset()
     said: int = 1
     corrections: int = 0
-    again: bool = False
-    """It is an existing line that was corrected again."""
+    line: int | None = None
+    """The existing line that it corrects again."""
     at: float | None = None
-    """When its first prompt was typed: seconds since 1970, UTC; None if unknown."""
-    prompts_of_batch: tuple[str, ...] = ()
-    """The prompts of its batch, for a fact whose own prompts are not known."""
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it was said since the last synthesis."""
-        return bool(self.spellings)
+    """When it was said first: seconds since 1970, UTC."""
+    tries: int = 0
+    """Answers about it that could not be used."""
 
     def describe(self) -> str:
         """Return the fact as the prompt shows it: `Corrected: Stop deploying tomorrow (2026-11-20, said 2 times)`."""
         notes = [utc_seconds(self.at)[:10]] if self.at is not None else []
-        if self.again:
+        if self.line is not None:
             notes.append("an L line, said again")
         if not self.is_new:
             notes.append("left out before")
@@ -78,11 +73,6 @@ class Numbered(Struct, frozen=True):
     files: tuple[str, ...]
     """The files that may be chosen, relative to the project."""
 
-    @property
-    def new_texts(self) -> frozenset[str]:
-        """The new facts that the call is about."""
-        return frozenset(fact.text for fact in self.facts.values() if fact.is_new)
-
     def show_facts(self) -> list[str]:
         """The facts as the prompt has them, each on one line."""
         return [f"{number}. {_flatten(fact.describe())}" for number, fact in self.facts.items()]
@@ -102,68 +92,43 @@ class Numbered(Struct, frozen=True):
         return shown
 
 
-def number_facts(
-    lines: Iterable[RawLine],
-    wanted: Collection[str],
-    times: Mapping[str, float],
-    left_out: Iterable[LeftOutFact] = (),
-) -> tuple[NumberedFact, ...]:
-    """Return the facts in order, equal ones merged; the first has the number 1.
-
-    `wanted`: the facts to take from the lines. `times`: when prompts were typed, by id, in seconds since 1970, UTC.
-    """
+def number_facts(new: Iterable[FactRow], left_out: Iterable[FactRow] = ()) -> tuple[NumberedFact, ...]:
+    """Return the facts in order, equal ones merged; the first has the number 1. `left_out`: those that an earlier synthesis left out."""
     found: dict[str, NumberedFact] = {}
-    for line in lines:
-        for fact, mark in line.marked_facts:
-            if fact not in wanted:
-                continue
-            prompts = mark.prompts or line.prompts
-            at = min((times[one] for one in prompts if one in times), default=None)
-            sessions: tuple[str, ...] = (line.session,) if line.session else ()
+    for is_new, facts in ((True, new), (False, left_out)):
+        for fact in facts:
             made = NumberedFact(
-                fact, (fact,), mark.prompts, sessions, 1, int(mark.corrected), mark.again, at, line.prompts
+                fact.text,
+                (fact.number,),
+                is_new,
+                frozenset(() if fact.prompt is None else (fact.prompt,)),
+                frozenset((fact.session,) if fact.session else ()),
+                1,
+                int(fact.corrected),
+                fact.line,
+                fact.said_at,
+                fact.tries,
             )
-            key = normalise_text(fact)
-            found[key] = _merge(found[key], made) if key in found else made
-    new = dict(found)
-    for one in left_out:
-        key = normalise_text(one.text)
-        if key in new:
-            before = new[key]
-            sessions = tuple(dict.fromkeys((*one.sessions, *before.sessions)))[-SESSIONS_LIMIT:]
-            found[key] = replace(
-                before,
-                said=before.said + one.said,
-                corrections=before.corrections + one.corrections,
-                sessions=sessions,
-            )
-        else:
-            found[key] = NumberedFact(
-                one.text, (), one.prompts, one.sessions, one.said, one.corrections, at=one.at
-            )
+            before = found.get(fact.same)
+            found[fact.same] = made if before is None else _merge(before, made)
     return tuple(found.values())
 
 
-def split_facts(facts: Sequence[NumberedFact], limit: int = FACTS_BYTES) -> Iterator[dict[int, NumberedFact]]:
-    """Yield the facts by number, in portions of one call each, at most `limit` bytes of new facts in one.
-
-    Facts that were left out before are in each of them. There is no portion without a new fact.
-    """
-    numbers = dict(enumerate(facts, 1))
-    old = {number: fact for number, fact in numbers.items() if not fact.is_new}
+def split_facts(
+    new: Mapping[int, NumberedFact], old: Mapping[int, NumberedFact], limit: int = FACTS_BYTES
+) -> Iterator[dict[int, NumberedFact]]:
+    """Yield the new facts by number, in portions of one call each, at most `limit` bytes in one, each with all old ones."""
     portion: dict[int, NumberedFact] = {}
     size = 0
-    for number, fact in numbers.items():
-        if not fact.is_new:
-            continue
+    for number, fact in new.items():
         more = len(fact.describe().encode(errors="replace"))
         if portion and size + more > limit:
-            yield portion | old
+            yield {**portion, **old}
             portion, size = {}, 0
         portion[number] = fact
         size += more
     if portion:
-        yield portion | old
+        yield {**portion, **old}
 
 
 def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, ExistingLine]:
@@ -196,17 +161,18 @@ def _flatten(text: str) -> str:
 
 
 def _merge(before: NumberedFact, other: NumberedFact) -> NumberedFact:
-    """Return the fact after it was said once more."""
-    # If one saying does not tell its prompts, the own prompts of the others would hide it.
-    complete = bool(before.prompts and other.prompts)
-    own = tuple(dict.fromkeys((*before.prompts, *other.prompts)))
+    """Return the fact after it was said once more. The same message says it once."""
+    is_again = not (other.prompts and other.prompts <= before.prompts)
+    # A fact that was left out before and is said again is told by its new rows alone: the old ones stay left out if it is again.
+    counts = before.is_new == other.is_new
     return replace(
         before,
-        spellings=tuple(dict.fromkeys((*before.spellings, *other.spellings))),
-        prompts=own if complete else (),
-        prompts_of_batch=tuple(dict.fromkeys((*before.prompts_of_batch, *other.prompts_of_batch))),
-        sessions=tuple(dict.fromkeys((*before.sessions, *other.sessions)))[-SESSIONS_LIMIT:],
-        said=before.said + other.said,
-        corrections=before.corrections + other.corrections,
-        again=before.again or other.again,
+        rows=(*before.rows, *other.rows) if counts else before.rows,
+        prompts=before.prompts | other.prompts,
+        sessions=before.sessions | other.sessions,
+        said=before.said + is_again,
+        corrections=before.corrections + (other.corrections if is_again else 0),
+        line=before.line if before.line is not None else other.line,
+        at=before.at if before.at is None or other.at is None else min(before.at, other.at),
+        tries=max(before.tries, other.tries),
     )

@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd_handlers.learning.folders import LEARNED, ROOT_FILES
-from tacitd_handlers.learning.headings import choose_heading
 from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact
 from tacitd_handlers.learning.proposals import Proposal
-from tacitd_handlers.learning.refusals import RefusedText
+from tacitd_handlers.learning.sources import GENERAL, GROUPS
 from tacitd_handlers.shared.fact_index import FactIndex
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.words import Refused, Sources, find_loss, share_subject, word_line
@@ -58,6 +57,17 @@ class Situation(Struct, frozen=True):
     """The file for lines of the whole project, one of ROOT_FILES."""
 
 
+class RefusedText(Struct, frozen=True):
+    """A text of a model that is not stored."""
+
+    text: str
+    reason: str
+    facts: tuple[NumberedFact, ...] = ()
+    """What it was made of."""
+    waits: bool = False
+    """True: a person decides about it. False: it is refused."""
+
+
 class NewLine(Struct, frozen=True):
     """A line to write."""
 
@@ -75,17 +85,17 @@ class Plan(Struct, frozen=True):
     """What becomes of the proposals of one synthesis."""
 
     lines: tuple[NewLine, ...] = ()
-    known: tuple[str, ...] = ()
-    """Lines that the files have already, and that a new fact says."""
+    known: tuple[tuple[str, NumberedFact], ...] = ()
+    """Lines that the files have already, with a new fact that says each."""
     dropped: int = 0
-    """Number of proposals that the files have already, that were forgotten, or that exceed the limit."""
-    withheld: tuple[tuple[str, str], ...] = ()
-    """Lines that the person removed, with their file."""
+    """Number of proposals that the files have already, or that were forgotten."""
+    withheld: tuple[NewLine, ...] = ()
+    """Lines that the person removed, and that were said again."""
     conflicts: tuple[tuple[str, ExistingLine], ...] = ()
     """Written lines with a line that stays beside them and that a person decides about."""
     refused: tuple[RefusedText, ...] = ()
     void: tuple[NumberedFact, ...] = ()
-    """Facts of proposals with a void number. They wait for the next synthesis."""
+    """Facts of proposals with a void number, or beyond the limit. They wait for the next synthesis."""
     used: tuple[NumberedFact, ...] = ()
     """Facts that a proposal names."""
 
@@ -106,16 +116,25 @@ def plan_lines(proposals: Sequence[Proposal], now: Situation, limit: int = LINES
     state = _Planner(now, drafts)
     for draft in drafts:
         state.add(draft, limit)
+    beyond = {fact.text for fact in state.beyond}
+    written = {fact.text for fact in used.values() if fact.text not in beyond}
+    written |= {fact.text for line in state.lines for fact in line.facts}
     return Plan(
         tuple(state.lines),
         tuple(dict.fromkeys(state.known)),
         state.dropped,
-        tuple(dict.fromkeys(state.withheld)),
+        tuple(state.withheld),
         tuple(dict.fromkeys(state.conflicts)),
         tuple(refused),
-        tuple({fact.text: fact for fact in void if fact.text not in used}.values()),
+        tuple({fact.text: fact for fact in (*void, *state.beyond) if fact.text not in written}.values()),
         tuple(used.values()),
     )
+
+
+def choose_heading(section: str, headings: Collection[str]) -> str:
+    """The heading for a line: the group that the answer's SECTION names, or a heading of the file. A model makes no other one."""
+    title = section.strip("#*_`\"' ").rstrip(":").casefold()
+    return next((one for one in (*GROUPS, *headings) if one.casefold() == title), GENERAL)
 
 
 def _is_there(line: ExistingLine, now: Situation) -> bool:
@@ -135,7 +154,7 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
             divided.setdefault(fact.text, []).append(one.text)
     for one in given:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
-        heading = choose_heading(one.section, now.files.get(path, FileNow()).headings, one.text)
+        heading = choose_heading(one.section, now.files.get(path, FileNow()).headings)
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):
@@ -147,14 +166,14 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
                 continue
             reason = found.reason
         if not one.facts:
-            refused.append(RefusedText("line", one.text, reason))
+            refused.append(RefusedText(one.text, reason))
             continue
         # The facts may say less than the lines that it merges, so these stay, and a person decides about them.
         beside = one.replaces
         for fact in one.facts:
             text = clean_fact(fact.text)
             if isinstance(text, Unfit):
-                refused.append(RefusedText("line", fact.text, text.reason))
+                refused.append(RefusedText(fact.text, text.reason, (fact,)))
                 continue
             drafts.append(NewLine(path, heading, text, (fact,), (), beside))
             beside = ()
@@ -186,9 +205,10 @@ class _Planner:
 
     def __init__(self, now: Situation, drafts: Sequence[NewLine]) -> None:
         self.lines: list[NewLine] = []
-        self.known: list[str] = []
-        self.withheld: list[tuple[str, str]] = []
+        self.known: list[tuple[str, NumberedFact]] = []
+        self.withheld: list[NewLine] = []
         self.conflicts: list[tuple[str, ExistingLine]] = []
+        self.beyond: list[NumberedFact] = []
         self.dropped = 0
         self._now = now
         self._said = {path: FactIndex(file.statements) for path, file in now.files.items()}
@@ -212,14 +232,18 @@ class _Planner:
         if known is not None:
             self.dropped += 1
             # A model may copy existing lines into its answer, which counts nothing (SPEC S-54): a fact must say the line.
-            if any(word_line(known, Sources((fact.text,))) is None for fact in draft.facts if fact.is_new):
-                self.known.append(known)
+            says = [
+                fact
+                for fact in draft.facts
+                if fact.is_new and word_line(known, Sources((fact.text,))) is None
+            ]
+            self.known += [(known, fact) for fact in says]
             return
         if self._find_removed(draft) is not None:
-            self.withheld.append((draft.text, draft.path))
+            self.withheld.append(draft)
             return
         if len(self.lines) >= limit:
-            self.dropped += 1
+            self.beyond += draft.facts
             return
         replaces, kept = self._choose_replaced(draft)
         beside = dict.fromkeys((*kept, *draft.beside, *self._find_contrary(draft)))

@@ -8,13 +8,14 @@ in `plan`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.fact_marks import strip_copied_marks
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
@@ -29,6 +30,11 @@ from tacitd_handlers.shared.equality import normalise_text
 
 ANSWER_LIMIT = 65_536
 """Maximum length of an answer in characters."""
+_COPIED = compile_lazily(r"(?:\[\d{1,3}\]\s*|corrected:\s*)+(?=\S)", re.IGNORECASE)
+_NOTE = compile_lazily(
+    r"\s*\((?:\d{4}-\d\d-\d\d|an L line, said again|left out before|said \d+ times?\b)(?:, [^()]*| in [^()]*)?\)$"
+)
+"""The marks that the prompt puts around the numbered facts: a model may copy them."""
 _WORD_LIMIT = 300
 """Maximum length of a FILE or SECTION in characters."""
 
@@ -101,7 +107,7 @@ def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, Numbere
     is_new = any(fact.is_new for fact in facts)
     if not is_new and (facts or sum(line.is_ours for line in replaces) < 2):
         return None
-    line = strip_copied_marks(sanitize_line(text))
+    line = _strip_copied_marks(sanitize_line(text))
     equal = by_form.get(normalise_text(line))
     if is_new and equal is not None and equal not in facts:
         facts = [equal]
@@ -112,6 +118,12 @@ def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, Numbere
         tuple(dict.fromkeys(facts)),
         replaces,
     )
+
+
+def _strip_copied_marks(text: str) -> str:
+    marked = _COPIED.match(text)
+    plain = _NOTE.sub("", text[marked.end() :] if marked else text)
+    return plain[:1].upper() + plain[1:] if marked else plain
 
 
 def _listed(value: Any) -> list[int | str]:

@@ -1,142 +1,96 @@
-"""Learning's sections of `tacitd report`: what was learned, and whether a rule helps. Reads its log; writes nothing."""
+"""Learning's sections of `tacitd report`: what was learned, and which rules are not heeded. SELECTs; writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct, field
+from typing import TYPE_CHECKING
 
 from tacitd.clock import local_date
-from tacitd.handler import Commit
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
-from tacitd.work.commit_rows import read_all_commits, read_commits
-from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
-from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
-from tacitd_handlers.learning.state import LearningState
-from tacitd_handlers.learning.state_snapshot import fold_commits
+from tacitd_handlers.learning.learned_rows import LineRow, LineState, read_lines
+from tacitd_handlers.learning.line_queries import PROPOSAL, UNHEEDED, list_places, name_file
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 NEWEST = 1000
 """Lines that are listed."""
+_EVERY: tuple[LineState, ...] = ("present", "removed", "gone", "replaced", "withheld")
+"""Without what is forgotten."""
 
 
-class LearnedHistory(Struct):
-    """What the report needs of the log, for one scope."""
-
-    state: LearningState = field(default_factory=LearningState)
-    written: list[tuple[float, float]] = field(default_factory=list)
-    """When lines were written (seconds since 1970, UTC), and how many."""
-    corrected: list[tuple[float, float]] = field(default_factory=list)
-    """When written lines were corrected again, and how many at once."""
-    decisions: LineDecisions = field(default_factory=LineDecisions)
-    unread: int = 0
-    """Commits that this version cannot read."""
-    bad: int = 0
-    """Lines of the log that are not records."""
+def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
+    """Yield what was learned, and whether it is heeded."""
+    lines = list(_list_lines(rows, scope))
+    yield build_learned(lines, scope)
+    yield build_effects([one for one in lines if one[1].state == "present"], scope)
 
 
-def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
-    """Yield what was learned, whether rules help, and which are not heeded. Raises OSError."""
-    history = read_history(scope)
-    yield build_learned(history, scope)
-    yield build_effects(history, scope)
+def _list_lines(rows: Rows, scope: ReportScope) -> Iterator[tuple[Path | None, LineRow]]:
+    for place in list_places(rows, scope.root):
+        yield from ((place.root, line) for line in read_lines(rows, place.number, _EVERY))
 
 
-def read_history(scope: ReportScope) -> LearnedHistory:
-    """Fold the log once. Raises OSError."""
-    home = scope.state_dir / "handlers" / "learning"
-    found = LearnedHistory(decisions=read_line_decisions(home))
-
-    def note_unread(commit: Commit, error: Exception) -> None:
-        found.unread += 1
-
-    found.state = fold_commits(read_commits(home), note_unread)
-    for commit in read_all_commits(home):
-        with suppress(TypeError):  # it may be a newer version's, and is counted as unread
-            _count_commit(found, commit.at, commit.data, scope)
-    return found
-
-
-def _count_commit(found: LearnedHistory, at: object, data: Mapping[str, Any], scope: ReportScope) -> None:
-    if not isinstance(at, int | float) or not scope.covers_time(at):
-        return
-    if not scope.covers_project(str(data.get("project", ""))):
-        return
-    if data.get("kind") == "synthesis" and data.get("put"):
-        found.written.append((at, len(data["put"])))
-    if data.get("corrected_again"):
-        found.corrected.append((at, len(data["corrected_again"])))
-
-
-def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
-    """What was learned, by week, and the newest lines."""
+def build_learned(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) -> ReportSection:
+    """How many lines were written, by week, and the newest of those that are in the files now."""
     buckets = make_buckets(scope.since, scope.now)
-    lives = [one for one in _list_lives(history, scope) if scope.covers_time(one[2].written)]
-    rows = sorted(lives, key=lambda one: -one[2].written)[:NEWEST]
+    written = [
+        (line.written_at, 1.0)
+        for _, line in lines
+        if line.by == "tacitd" and scope.covers_time(line.written_at)
+    ]
+    there = [
+        (root, line) for root, line in lines if line.state == "present" and scope.covers_time(line.written_at)
+    ]
+    there.sort(key=lambda one: (-one[1].written_at, one[1].number))
     table = ReportTable(
-        "Lines",
-        ("line", "file", "since", "said"),
-        tuple(_describe_line(history.state, *one) for one in rows),
+        "Lines", ("line", "file", "since", "said"), tuple(_describe_line(*one) for one in there[:NEWEST])
     )
     note = (
-        "The chart counts every line that was written, also what was undone or removed since. "
-        "The table has those that stood when tacitd looked last."
+        "The chart counts every line that was written, also what was undone or removed since, but not what is forgotten. "
+        "The table has those that are in the files now."
     )
-    if history.unread:
-        note += f" {history.unread} records of learning's log are of another version and are not counted."
-    series = ReportSeries(f"Lines written by {buckets.unit}", buckets.count(history.written))
+    series = ReportSeries(f"Lines written by {buckets.unit}", buckets.count(written))
     return ReportSection("What was learned", (series, table), note)
 
 
-def _describe_line(state: LearningState, root: Path, line: str, life: RuleLife) -> tuple[Cell, ...]:
-    known = state.get_confidences(root).get(line)
-    where = f"{root.name}/{life.file or 'LEARNED.md'}"
-    return line, where, local_date(life.written), known.seen_count if known is not None else None
+def _describe_line(root: Path | None, line: LineRow) -> tuple[Cell, ...]:
+    file = name_file(line.path, root)
+    where = f"{root.name}/{file}" if root is not None else file
+    return line.text, where, local_date(line.written_at), line.said
 
 
-def build_effects(history: LearnedHistory, scope: ReportScope) -> ReportSection:
-    """The corrections before and after each rule, and the rules that are not heeded."""
-    lives = _list_lives(history, scope)
+def build_effects(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) -> ReportSection:
+    """The corrections that came although a line was written."""
     buckets = make_buckets(scope.since, scope.now)
-    series = ReportSeries(f"Corrections of written rules by {buckets.unit}", buckets.count(history.corrected))
-    unheeded = sorted((one for one in lives if one[2].is_unheeded), key=lambda one: -one[2].after)
-    again = ReportTable(
+    times = [(at, 1.0) for _, line in lines for at in line.corrected_since if scope.covers_time(at)]
+    series = ReportSeries(f"Corrections of written rules by {buckets.unit}", buckets.count(times))
+    unheeded = [one for one in lines if len(one[1].corrected_since) >= UNHEEDED]
+    unheeded.sort(key=lambda one: -len(one[1].corrected_since))
+    table = ReportTable(
         "Corrected again, still not heeded",
         ("rule", "project", "corrected since", "by month", "proposal"),
-        tuple((line, root.name, life.after, _format_months(life), PROPOSAL) for root, line, life in unheeded),
+        tuple(
+            (
+                line.text,
+                root.name if root is not None else "all projects",
+                len(line.corrected_since),
+                _format_months(line),
+                PROPOSAL,
+            )
+            for root, line in unheeded
+        ),
     )
-    known = [one for one in lives if one[2].before or one[2].after]
-    rows = sorted(known, key=lambda one: (-one[2].after, -one[2].before, one[1]))[:NEWEST]
-    effects = ReportTable(
-        "Corrections before and after each rule",
-        ("rule", "since", "corrections before", "corrections after", "does it help?"),
-        tuple(_describe_effect(history.state, *one) for one in rows),
+    return ReportSection(
+        "Does it help?",
+        (series, table),
+        "A correction counts if it says what the rule says already. Whether a rule without one helps is unknown.",
     )
-    left = len(lives) - len(known)
-    note = "A correction after is one that says what the rule says already."
-    if left:
-        what = "rule was" if left == 1 else "rules were"
-        note += f" {left} {what} said without a correction and never corrected since: whether {'it helps' if left == 1 else 'they help'} is unknown."
-    return ReportSection("Does it help?", (series, again, effects), note)
 
 
-def _describe_effect(state: LearningState, root: Path, line: str, life: RuleLife) -> tuple[Cell, ...]:
-    effect, why = judge_rule(life, state.asked_messages[root])
-    said = effect if life.is_unheeded else f"{effect}: {why}"
-    return line, local_date(life.written), life.before, life.after, said
-
-
-def _format_months(life: RuleLife) -> str:
-    return ", ".join(f"{month}: {number}" for month, number in count_by_month(life.after_at).items())
-
-
-def _list_lives(history: LearnedHistory, scope: ReportScope) -> list[tuple[Path, str, RuleLife]]:
-    return [
-        (root, line, life)
-        for root, lives in history.state.rule_lives.items()
-        if scope.covers_project(root)
-        for line, life in lives.items()
-        if not history.decisions.is_dropped(root, line)
-    ]
+def _format_months(line: LineRow) -> str:
+    months = Counter(datetime.fromtimestamp(at).strftime("%Y-%m") for at in line.corrected_since)
+    return ", ".join(f"{month}: {number}" for month, number in sorted(months.items()))

@@ -30,6 +30,7 @@ from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
+from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
@@ -40,7 +41,7 @@ from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun
 from tacitd.work.prompt_rows import prompt_id
 from tacitd.work.waiting_lines import describe_waiting
-from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
+from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
 _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
 
@@ -67,8 +68,13 @@ def scan(
     found = dict(_find_sessions(floor, project, config.projects.exclude))
     sessions = [one for several in found.values() for one in several]
     extraction = config.get_section("extraction")
-    est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes)
+    directives = sum(path.is_file() for path in config.list_directives(get_paths().home))
+    est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes, directives)
     _echo_estimate(est, sum(one.handled for one in sessions), as_json)
+    caps = config.budget
+    pace = describe_pace(est, caps.calls_per_day, caps.usd_per_day, SCAN_SHARE) if est.prompts else ""
+    if pace:
+        echo_message(f"{pace}; what you type goes first")
     if dry_run or not est.prompts:
         return
     if not yes:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration
-from tacitd.handler import Gather
+from tacitd.plugin import GatherRule
 
 
 class ExtractionSettings(BaseModel):
@@ -32,10 +32,10 @@ class ExtractionSettings(BaseModel):
     )
 
 
-def choose_gather(settings: Mapping[str, Any]) -> Gather:
+def choose_gather(settings: Mapping[str, Any]) -> GatherRule:
     """Return how prompts are gathered for one call of the model (SPEC S-01), given the plugin's sections."""
     extraction: ExtractionSettings = settings["extraction"]
-    return Gather(quiet=extraction.settle, prompts=extraction.max_prompts, bytes=extraction.max_bytes)
+    return GatherRule(extraction.settle, extraction.max_prompts, extraction.max_bytes)
 
 
 class LearningSettings(BaseModel):

@@ -1,183 +1,223 @@
-"""The input of one synthesis: the facts to ask about, and the files as they are. Nothing here asks the model or writes a file."""
+"""What a synthesis is about: the facts that wait, and the files as they are. Nothing here asks the model or writes a file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tacitd.events import Project
-from tacitd.handler import Degradation, Tools
-from tacitd.text.markdown import lines_of
+from tacitd.contract import Tools
+from tacitd.errors import FileRefusedError
+from tacitd.handler import Degradation
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, RULES
+from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, list_folders
+from tacitd_handlers.learning.known import load_known
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    digest_same,
+    read_facts,
+    read_lines,
+)
 from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact, number_facts
-from tacitd_handlers.learning.pending_facts import PendingFacts
-from tacitd_handlers.learning.person_decisions import read_forgotten
-from tacitd_handlers.learning.plan import FileNow
-from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all
-from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.refusals import RefusedText
-from tacitd_handlers.learning.removals import find_written_lines
+from tacitd_handlers.learning.plan import FileNow, Situation
 from tacitd_handlers.learning.settings import LearningSettings
-from tacitd_handlers.learning.state import Extracted, LearningState
-from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.learning.sources import (
+    Place,
+    SourceFile,
+    find_root_file,
+    open_folders,
+    read_source,
+    read_text,
+)
+from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.shared.fact_index import FactIndex
-from tacitd_handlers.shared.words import judge_text
 
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""
 FILES_LIMIT = 60
 """Maximum number of files that the model may choose from."""
+LEFT_OUT: tuple[FactState, ...] = ("left out",)
+LEFT_OUT_LIMIT = 50
+"""Facts that were left out before and go with the new ones, the newest."""
 
 
-class ProjectFiles(Struct, frozen=True):
+class SourceFiles(Struct, frozen=True):
     """The files that lines may be put into, LEARNED.md first."""
 
-    shared: Mapping[str, SharedFile]
-    """By path relative to the project."""
-    ours: Mapping[str, frozenset[str]]
-    """The lines in each of them that tacitd wrote, as they were written."""
+    files: Mapping[str, SourceFile]
+    """By path relative to the place."""
     closed: Mapping[str, str]
     """Folders whose AGENTS.md cannot be edited now, with the reason."""
 
     def list_lines(self) -> list[ExistingLine]:
-        """Their lines, each file in its order, and behind its bullets what else it says."""
+        """Their lines, each file in its order, and behind its list items what else it says."""
         found: list[ExistingLine] = []
-        for path, one in self.shared.items():
-            ours = self.ours.get(path, frozenset())
-            bullets = [
-                ExistingLine(path, heading, text, text in ours) for heading, text in lines_of(one.data)
+        for name, one in self.files.items():
+            ours = {row.text for row in one.ours}
+            found += [ExistingLine(name, heading, text, text in ours) for heading, text in one.leaves]
+            listed = {text for _, text in one.leaves}
+            found += [
+                ExistingLine(name, "", text, is_ours=False) for text in one.statements if text not in listed
             ]
-            listed = {line.text for line in bullets}
-            rest = [
-                ExistingLine(path, "", text, is_ours=False)
-                for text in one.all_statements
-                if text not in listed
-            ]
-            found += [*bullets, *rest]
         return found
 
-    def count_crowded(self, settings: LearningSettings) -> dict[str, tuple[int, int]]:
-        """Return (number, limit) of the learned lines of each file that has more than its limit."""
+    def count_crowded(
+        self, settings: LearningSettings, more: Mapping[str, int] | None = None
+    ) -> dict[str, tuple[int, int]]:
+        """Return (number, limit) of the learned lines of each file that has more than its limit. `more`: how many are about to come."""
         limits = {
-            path: settings.max_lines if path in ROOT_FILES else settings.max_module_lines
-            for path in self.shared
+            name: settings.max_lines if name in ROOT_FILES else settings.max_module_lines
+            for name in self.files
         }
-        counts = {path: len(self.ours.get(path, ())) for path in self.shared}
-        return {path: (counts[path], limit) for path, limit in limits.items() if counts[path] > limit}
+        counts = {name: len(one.ours) + (more or {}).get(name, 0) for name, one in self.files.items()}
+        return {name: (counts[name], limit) for name, limit in limits.items() if counts[name] > limit}
 
     def describe_now(self) -> dict[str, FileNow]:
-        """What a plan needs of them."""
+        """What a plan needs of them. A line with a secret is there as the model saw it too, so that it is not repeated."""
         return {
-            path: FileNow(
-                (*one.lines, *one.all_statements, *_list_blanked(one)),
-                tuple(dict.fromkeys(heading for heading, _ in lines_of(one.data) if heading)),
-                self.ours.get(path, frozenset()),
+            name: FileNow(
+                (*one.statements, *(b for text in one.statements if (b := redact_secrets(text)[0]) != text)),
+                one.headings,
+                frozenset(row.text for row in one.ours),
             )
-            for path, one in self.shared.items()
+            for name, one in self.files.items()
         }
+
+    @property
+    def rows(self) -> list[LineRow]:
+        """The lines that have a row, in all of them."""
+        return [row for one in self.files.values() for row in one.rows]
 
 
 class SynthesisInput(Struct, frozen=True):
     """The facts of one synthesis and the files that they may be written to."""
 
-    project: Project
-    pending: PendingFacts
+    place: Place
+    rows: Mapping[int, FactRow]
+    """All facts that wait, by number."""
     facts: tuple[NumberedFact, ...]
-    """The facts that no document contains, lines of ours that were corrected again, and behind them those that were left out
-    before."""
-    again: tuple[str, ...]
-    """Lines of ours that the other facts repeat."""
-    corrected_again: tuple[str, ...]
-    """Those of them that were corrections."""
+    """The facts that no document contains, lines that were corrected again, and behind them those that were left out before."""
+    known: Mapping[int, int | None]
+    """By fact that a document contains, the line of tacitd that says it."""
+    forgotten: tuple[int, ...]
+    """Facts that the person said are never to be learned."""
     reword: frozenset[str]
-    """Lines of ours that are to be reworded as a rule."""
-    files: ProjectFiles
-    words: tuple[str, ...]
-    """The beginnings of the messages."""
+    """Lines that are to be reworded as a rule."""
+    files: SourceFiles
+    folders: tuple[str, ...]
+    """Those that the sessions worked in."""
 
 
-def build_input(
-    project: Project, pending: PendingFacts, bootstrap: Bootstrap, state: LearningState, tools: Tools
-) -> tuple[SynthesisInput, list[RefusedText]]:
-    """Read the files, and leave out facts that documents contain and dangerous facts of other tools.
+def build_input(place: Place, tools: Tools) -> SynthesisInput:
+    """Read the files, and leave out facts that documents contain.
 
-    Returns the input, and a refusal for each dangerous fact. Raises FileRefusedError if LEARNED.md cannot be edited.
+    Raises FileBusyError, and FileRefusedError if the file for lines of the whole project cannot be edited.
     """
-    files = read_files(project, [*pending.folders, *_list_named_folders(pending.facts)], tools)
-    closed = {folder: why for folder, why in files.closed.items() if folder in pending.folders}
-    _report_closed(project, closed, tools)
-    documents = bootstrap.load_documents(project, tools)
-    waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
-    typed, refused = _sift_raw(pending.lines, {id: made.facts for id, made in waiting.items()})
-    known = FactIndex(_list_known_lines(files))
-    more = FactIndex((*files.shared[LEARNED].all_statements, *documents.list_known_lines()))
-    judged = set(typed)
-    marks = [(fact, mark) for line in pending.lines for fact, mark in line.marked_facts if fact in judged]
-    again = {fact: line for fact in judged if (line := known.find_equal(fact)) is not None}
-    reword = {again[fact] for fact, mark in marks if mark.again and fact in again}
-    wanted = {fact for fact, line in again.items() if line in reword}
-    wanted |= {fact for fact in judged - again.keys() if more.find_equal(fact) is None}
-    forgotten = read_forgotten(tools.home, project.root)
-    wanted = {fact for fact in wanted if not forgotten.covers(fact)}
-    repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
-    batches = [waiting[id] for id in pending.batches if id in waiting]
-    left_out = [
-        one for one in state.left_out.get(project.root, {}).values() if not forgotten.covers(one.text)
-    ]
-    made = SynthesisInput(
-        project,
-        pending,
-        number_facts(pending.lines, wanted, _read_times(waiting.values()), left_out),
-        tuple(line for line, _ in repeats),
-        tuple(dict.fromkeys(line for line, mark in repeats if mark.corrected)),
-        frozenset(reword),
-        files,
-        tuple(word for made in batches for word in made.words),
+    rows = {fact.number: fact for fact in read_facts(tools.rows, place.number)}
+    folders = list_folders(tools.rows, [one.session for one in rows.values()], place.root)
+    named = _list_named_folders(one.text for one in rows.values())
+    files = read_files(place, [*folders, *named], tools)
+    _report_closed(place, {name: why for name, why in files.closed.items() if name in folders}, tools)
+    ours = {row.same: row for row in files.rows}
+    by_number = {row.number: row for row in files.rows}
+    documents = FactIndex(_list_documents(place, files, tools))
+    covers = read_forgotten(tools)
+    wanted: list[FactRow] = []
+    known, forgotten, reword = dict[int, int | None](), list[int](), set[str]()
+    for fact in rows.values():
+        if fact.line in by_number:
+            reword.add(by_number[fact.line].text)
+            wanted.append(fact)
+        elif covers(fact.text):
+            forgotten.append(fact.number)
+        elif fact.same in ours:
+            known[fact.number] = ours[fact.same].number
+        elif documents.find_equal(fact.text) is not None:
+            known[fact.number] = None
+        else:
+            wanted.append(fact._replace(line=None))
+    left_out = [one for one in read_facts(tools.rows, place.number, LEFT_OUT) if not covers(one.text)]
+    facts = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
+    return SynthesisInput(
+        place, rows, facts, known, tuple(forgotten), frozenset(reword), files, tuple(folders)
     )
-    return made, refused
 
 
-def read_files(project: Project, folders: Iterable[str], tools: Tools) -> ProjectFiles:
-    """Read LEARNED.md, the AGENTS.md of these folders and of those above them, and each file with a line of ours.
+def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFiles:
+    """Read LEARNED.md, the rule file if it has the project's lines, the AGENTS.md of these folders and of those above them, and each
+    file with a line of ours.
 
-    Raises FileRefusedError if LEARNED.md cannot be edited.
+    Raises FileBusyError, and FileRefusedError if the file for lines of the whole project cannot be edited.
     """
-    local = tools.write_mode(project) == "local"
-    written = find_written_lines(tools.history, project)
     above = [folder.rsplit("/", n)[0] for folder in folders for n in range(folder.count("/") + 1)]
-    names = [name.removesuffix(f"/{AGENTS}") for name in written if name not in ROOT_FILES]
-    wanted = open_folders(project, [*above, *names], local=local)[:FILES_LIMIT]
-    shared, closed = read_all(project, wanted, local=local)
-    ours = {name: frozenset(written.get(name, ())) & set(one.lines) for name, one in shared.items()}
-    if RULES in shared:
-        ours.pop(LEARNED, None)  # git tracks it now, so no line of it is replaced
-    return ProjectFiles(shared, ours, closed)
+    root, main = place.root, find_root_file(place)
+    written = [row.path for row in read_lines(tools.rows, place.number)]
+    names = [path.removeprefix(f"{root}/") for path in dict.fromkeys(written) if path.startswith(f"{root}/")]
+    having = [name.removesuffix(f"/{AGENTS}") for name in names if name not in ROOT_FILES]
+    found, closed = dict[str, SourceFile](), dict[str, str]()
+    for name in dict.fromkeys((LEARNED, main)):
+        found[name] = read_source(root / name, root, tools, must_edit=name == main)
+    if main != LEARNED:
+        found[LEARNED] = _without_ours(found[LEARNED])
+    for folder in open_folders(place, [*above, *having])[:FILES_LIMIT]:
+        name = f"{folder}/{AGENTS}"
+        try:
+            found[name] = read_source(root / name, root, tools, must_edit=True)
+        except FileRefusedError as error:
+            closed[folder] = error.what
+    return SourceFiles(found, closed)
 
 
-def _sift_raw(
-    lines: Iterable[RawLine], ours: Mapping[str, tuple[str, ...]]
-) -> tuple[list[str], list[RefusedText]]:
-    """Return the facts of a raw file, and a refusal for each of other tools that can do damage.
+def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> Situation:
+    """All that a plan depends on beside the proposals. `files`: as they are now."""
+    place = inputs.place
+    removed: dict[str, set[str]] = {
+        name: set(one.removed) for name, one in files.files.items() if one.removed
+    }
+    for row in read_lines(tools.rows, place.number, ("removed", "withheld")):
+        removed.setdefault(row.path.removeprefix(f"{place.root}/"), set()).add(row.text)
+    return Situation(
+        files.describe_now(),
+        inputs.facts,
+        removed,
+        inputs.reword,
+        read_forgotten(tools),
+        _read_documents_of_person(place),
+        inputs.folders,
+        find_root_file(place),
+    )
 
-    `ours`: the facts by batch, as they were judged when they were extracted. A fact under a batch's id that differs from
-    them counts as another tool's: the file can be edited, so the id alone proves nothing.
-    """
-    kept: list[str] = []
-    refused: list[RefusedText] = []
-    judged = {id: {normalise_text(fact) for fact in facts} for id, facts in ours.items()}
-    for line in lines:
-        for fact in line.facts:
-            is_ours = normalise_text(fact) in judged.get(line.batch, ())
-            found = None if is_ours else judge_text(fact)
-            if found is None:
-                kept.append(fact)
-            else:
-                refused.append(RefusedText("fact", fact, found.reason, found.waits))
-    return kept, refused
+
+def read_forgotten(tools: Tools) -> Callable[[str], bool]:
+    """Whether the person said that a text is never to be learned again."""
+    names = {
+        name for (name,) in tools.rows("SELECT name FROM choice WHERE scope = 'text' AND what = 'never'")
+    }
+    return lambda text: bool(names) and digest_same(text) in names
+
+
+def _without_ours(file: SourceFile) -> SourceFile:
+    """A file that git tracks now: no line of it is replaced."""
+    return SourceFile(file.path, file.data)
+
+
+def _list_documents(place: Place, files: SourceFiles, tools: Tools) -> Sequence[str]:
+    """What is said already where the facts apply."""
+    own = [text for name, one in files.files.items() if name in ROOT_FILES for text in one.statements]
+    if place.project is None:
+        return own
+    return [*own, *load_known(place.project, tools).statements]
+
+
+def _read_documents_of_person(place: Place) -> dict[str, tuple[str, ...]]:
+    """The statements of the person's documents for the whole project, by name. tacitd has no lines in them."""
+    if place.project is None:
+        return {}
+    found = {name: read_text(place.root / name, place.root) for name in (AGENTS, "CLAUDE.md")}
+    return {name: known_lines(text) for name, text in found.items() if text}
 
 
 def _list_named_folders(facts: Iterable[str]) -> list[str]:
@@ -185,31 +225,10 @@ def _list_named_folders(facts: Iterable[str]) -> list[str]:
     return [found.rstrip("/.") for fact in facts for found in _FOLDER.findall(fact) if "/" in found]
 
 
-def _list_known_lines(files: ProjectFiles) -> tuple[str, ...]:
-    """The lines that a fact can repeat: all statements of LEARNED.md, and our lines in the other files."""
-    lines = [
-        line for name, one in files.shared.items() for line in one.lines if line in files.ours.get(name, ())
-    ]
-    return tuple(dict.fromkeys((*lines, *files.shared[LEARNED].all_statements)))
-
-
-def _list_blanked(shared: SharedFile) -> list[str]:
-    """The file's lines with a secret, as the model saw them. If the model repeats one, it is not a new line."""
-    return [text for line in shared.all_statements if (text := redact_secrets(line)[0]) != line]
-
-
-def _read_times(batches: Iterable[Extracted]) -> dict[str, float]:
-    """When the prompts of these batches were typed, by id: seconds since 1970, UTC."""
-    pairs = (pair for made in batches for pair in zip(made.prompts, made.times, strict=False))
-    return {prompt: at for prompt, at in pairs if at is not None}
-
-
-def _report_closed(project: Project, closed: Mapping[str, str], tools: Tools) -> None:
-    id = f"learning.folder:{project.root}"
+def _report_closed(place: Place, closed: Mapping[str, str], tools: Tools) -> None:
+    id = f"learning.folder:{place.name}"
     if not closed:
         tools.clear(id)
         return
-    what = "; ".join(closed.values())
-    tools.degrade(
-        Degradation(id, what, f"lines for it are written to {project.root / LEARNED} until it can be edited")
-    )
+    hint = f"lines for it are written to {place.root / LEARNED} until it can be edited"
+    tools.degrade(Degradation(id, "; ".join(closed.values()), hint))

@@ -1,4 +1,4 @@
-"""`tacitd trust`: show the text that came with a project to its sessions, after a look at it, or never ask about it again."""
+"""`tacitd trust`: show the text that stood in LEARNED.md before tacitd wrote there to the project's sessions, after a look at it."""
 
 from __future__ import annotations
 
@@ -7,73 +7,76 @@ from pathlib import Path
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_message, escape_output, get_paths
+from tacitd.cli.common import connect_or_run, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.clock import SystemClock
-from tacitd.events import Project
-from tacitd.files.log import Log
+from tacitd.errors import FileRefusedError
+from tacitd.files.git import find_project_root
 from tacitd.mcp.agent_caller import require_person
-from tacitd_handlers.learning.link import find_project
-from tacitd_handlers.learning.mirrors.mirror_checks import survey_state
-from tacitd_handlers.learning.mirrors.mirror_text import LIMIT
-from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
-from tacitd_handlers.learning.store import LEARNED
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.state.person_choices import Choice, choose
+from tacitd.store import Store
+from tacitd_handlers.learning import make_plugin
+from tacitd_handlers.learning.folders import LEARNED
+from tacitd_handlers.learning.learned_rows import read_lines_of
+from tacitd_handlers.learning.rule_text import COPY, LIMIT
+from tacitd_handlers.learning.sources import read_checked
 
 
 @click.command(epilog="\b\nExample: tacitd trust ~/work/app\nExample: tacitd trust --remove ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--remove", is_flag=True, help="Do not show it to sessions any more, and do not ask again.")
+@click.option("--remove", is_flag=True, help="Show sessions only the lines that tacitd wrote.")
 def trust(project: str | None, yes: bool, remove: bool) -> None:
-    """Print the text of LEARNED.md that came with a project, and after confirmation show it to the project's sessions.
+    """Print the text of LEARNED.md that tacitd did not write, and after confirmation show it to the project's sessions.
 
-    Without it, sessions get the lines that tacitd or you wrote on this machine. The text becomes part of each session's
-    instructions, also what git brings later. It belongs to this repository: another one at the same path is not trusted.
+    A LEARNED.md that was there before tacitd first wrote in the project may be a stranger's: sessions get only tacitd's lines of it.
+    After this they load the whole file as instructions, also what git brings later.
     """
     if not remove:
         require_person(os.environ, "trusting what came with a project")
-    place = find_project(project)
+    root = find_project_root(resolve_directory(project))
     trusted = not remove
     if trusted:
-        shown = _echo_withheld(place, get_paths().state_dir)
+        shown = _echo_other_text(root)
         what = "Show it" if shown else f"Show what git brings into {LEARNED} later"
-        trusted = yes or click.confirm(f"{what} to every session in {place.root}?", err=True)
-    log = Log(get_paths().state_dir / "handlers" / "learning" / LOG)
-    TrustedProjects(log, SystemClock()).set_trust(place, trusted=trusted)
-    with connect_or_run() as call:
-        call("due", job="mirror", project=str(place.root))
-        call("sync")
-    shows = (
-        "is shown to its sessions as a whole" if trusted else "shows only what was written on this machine"
-    )
-    echo_message(f"{place.root / LEARNED} {shows}")
-
-
-def _echo_withheld(place: Project, state: Path) -> bool:
-    """Print the lines that sessions do not get without trust. Returns whether there are any."""
-    texts = _list_withheld(place, state)
-    left, any_shown = LIMIT, False
-    for path, lines in texts.items():
-        if lines:
-            any_shown = True
-            echo_message(
-                f"{path} came with the project. Sessions would load this text of it as instructions:"
+        trusted = yes or click.confirm(f"{what} to every session in {root}?", err=True)
+    clock, state = SystemClock(), get_paths().state_dir
+    store = Store.open(state, clock, owner=False)
+    try:
+        with store.write() as tx:
+            choose(
+                tx,
+                state,
+                Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()),
             )
-        for n, line in enumerate(lines):
-            left -= len(line) + 1
-            if left < 0:
-                echo_message(f"(and {len(lines) - n} more lines: read the file)")
-                break
-            click.echo(escape_output(line))
-    if not any_shown:
-        echo_message(f"{place.root / LEARNED} has no text that came with the project")
-    return any_shown
+    finally:
+        store.close()
+    with connect_or_run() as call:
+        call("task", plugin="learning", key=f"trust {root}", project=str(root), data={"do": "follow"})
+    shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
+    echo_message(f"{root / LEARNED} {shows}")
 
 
-def _list_withheld(place: Project, state: Path) -> dict[Path, list[str]]:
-    """By file, the lines that sessions do not get without trust. A linked work tree may have a file of its own."""
-    survey = survey_state(place, state, trusted=False)
-    mains = {target.source: target for target in survey.targets if not target.folder}
-    return {
-        path: [line for unit in survey.list_withheld(target) for line in unit.lines]
-        for path, target in mains.items()
-    }
+def _echo_other_text(root: Path) -> bool:
+    """Print what sessions do not get without trust. Returns whether there is any."""
+    path = root / LEARNED
+    with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        own = {line.text for line in read_lines_of(rows, str(path))}
+    try:
+        data = read_checked(path, root)
+    except FileRefusedError as error:
+        echo_message(f"{error.what}")
+        return False
+    lines = [text for text in COPY.read_leaves(data or b"").values() if text not in own]
+    if not lines:
+        echo_message(f"{path} has no text but tacitd's")
+        return False
+    echo_message(f"{path} has text that tacitd did not write. Sessions would load it as instructions:")
+    left = LIMIT
+    for number, line in enumerate(lines):
+        left -= len(line) + 1
+        if left < 0:
+            echo_message(f"(and {len(lines) - number} more lines: read the file)")
+            break
+        click.echo(escape_output(line))
+    return True

@@ -1,7 +1,6 @@
-"""Facts that were extracted and are not written as lines yet, for a person who asks what was learned. Only reads files.
+"""Facts that were heard and are not written as lines yet, for a person who asks what was learned.
 
-How many there are is in the handler's log. When they are written is in what the daemon told last; a fact that it does not name waits
-for the end of its session.
+When they are written is in what the daemon told last; a fact that it does not name waits for the end of its session.
 """
 
 from __future__ import annotations
@@ -9,34 +8,52 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import parse_utc
 from tacitd.errors import TacitdError
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.learning.state import LearningState
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 SYNC = "`tacitd sync --write` does it now"
 END = "two minutes after its client has ended, or after `session.idle` without work"
+_WAITING = """
+SELECT p.root, count(*) FROM learning_fact f JOIN project p ON p.number = coalesce(f.project, f.heard_in)
+WHERE f.state = 'waiting' GROUP BY p.root ORDER BY p.number
+"""
 
 
-def describe_waiting_facts(
-    state: LearningState, roots: Iterable[Path], state_dir: Path, now: float
-) -> Iterator[str]:
+def count_waiting_facts(rows: Rows) -> dict[str, int]:
+    """How many facts wait, by the root of the project in which they were heard."""
+    return dict(rows(_WAITING))
+
+
+def list_waits(rows: Rows) -> Iterator[dict[str, str]]:
+    """What waits for a synthesis: see `waits` of the status document. Facts of an excluded project wait for the person."""
+    excluded = {
+        root for (root,) in rows("SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'")
+    }
+    for root, number in count_waiting_facts(rows).items():
+        is_off = root in excluded
+        until = f"`tacitd exclude --undo {root}`" if is_off else "its session ends"
+        what = count_noun(number, "fact")
+        yield {"project": root, "what": what, "until": until, "job": "" if is_off else "synthesize"}
+
+
+def describe_waiting_facts(rows: Rows, roots: Iterable[Path], state_dir: Path, now: float) -> Iterator[str]:
     """A line for each project with waiting facts: `1 fact waits, written about 21:39; …`. Times are local."""
-    numbers = {root: sum(len(one.facts) for one in state.waiting.get(root, {}).values()) for root in roots}
-    rows = read_waiting_rows(state_dir, now) if any(numbers.values()) else {}
-    for root, number in numbers.items():
-        if number:
+    numbers = count_waiting_facts(rows)
+    for root in roots:
+        if number := numbers.get(str(root), 0):
             verb = "waits" if number == 1 else "wait"
-            yield f"{count_noun(number, 'fact')} {verb}, {describe_writing(rows.get(str(root), {}), now)}"
+            yield f"{count_noun(number, 'fact')} {verb}, {describe_writing(root, state_dir, now)}"
 
 
-def describe_writing(row: Mapping[str, Any], now: float) -> str:
-    """When waiting facts are written, and the command that does it now.
-
-    `row`: of `waits` in the status document, {} if there is none.
-    """
+def describe_writing(root: Path | None, state_dir: Path, now: float) -> str:
+    """When the waiting facts of a project are written, and the command that does it now."""
+    row = _read_waiting_rows(state_dir, now).get(str(root), {})
     when = describe_time_of_writing(row, now)
     return when if row and not row.get("job") else f"{when}; {SYNC}"
 
@@ -62,16 +79,19 @@ def describe_first_lines(roots: Iterable[Path], state_dir: Path, now: float) -> 
     return f"lines come when a session ends: {END}"
 
 
-def read_waiting_rows(state_dir: Path, now: float) -> dict[str, Mapping[str, Any]]:
-    """The rows of `waits` of the learning handler in the status, by project; {} if the store cannot be read."""
+def _read_waiting_rows(state_dir: Path, now: float) -> dict[str, Mapping[str, Any]]:
+    """The rows of `waits` of learning in the status, by project; {} if the store cannot be read."""
     rows, _ = _read_rows(state_dir, now)
     return {str(row["project"]): row for row in rows if row["handler"] == "learning"}
 
 
 def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of `waits` and of `sessions` of the status."""
     from tacitd.work.waiting_rows import read_stored_waits
 
     try:
-        return read_stored_waits(state_dir, now)
+        return read_stored_waits(
+            state_dir, now, "learning", lambda rows, _: {"waits": list(list_waits(rows))}
+        )
     except TacitdError:
         return [], []

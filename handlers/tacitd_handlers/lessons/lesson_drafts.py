@@ -35,7 +35,9 @@ from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
 from tacitd_handlers.shared.words import Refused, Sources, word_line
 
 name = "lessons"
-"""The handler that gets the findings."""
+"""The plugin that gets the findings."""
+only_corrected_again = True
+"""A lesson is drafted only of a correction that was made again."""
 LONGEST = 400
 """Maximum characters of a draft. It is short because every session reads it."""
 SHOWN = 60

@@ -9,6 +9,7 @@ class LessonsSettings(BaseModel):
     """`lessons`: where lessons are promoted to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
     skills: str = Field(
         default="",
         description="Directory of the skills that lessons are promoted to. Empty: `skills` in Claude Code's directory.",

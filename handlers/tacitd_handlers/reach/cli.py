@@ -12,13 +12,10 @@ from typing import Any
 import click
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_directory
-from tacitd.clock import SystemClock
-from tacitd.files.log import Log
-from tacitd.files.transaction import History
 from tacitd.sources.registry import make_source
-from tacitd.text.markdown import lines_of
-from tacitd_handlers.reach.reach_survey import AGENTS, ReachedFile, ReachReport, survey_directory
-from tacitd_handlers.reach.rule_files import read_text
+from tacitd.store import open_readonly
+from tacitd_handlers.reach.reach_survey import ReachedFile, ReachReport, survey_directory
+from tacitd_handlers.reach.rule_files import AGENTS, MODULE_RULES
 
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
@@ -41,10 +38,8 @@ def reach(directory: str | None, as_json: bool) -> None:
     """
     places = get_paths()
     clients = make_source(places.config_dir).list_clients(time.time() - RECENT)
-    history = History(Log(places.state_dir / "history.jsonl"), SystemClock())
-    report = survey_directory(
-        places.config_dir, resolve_directory(directory), clients, partial(_list_module_folders, history)
-    )
+    folders = partial(_list_module_folders, places.state_dir)
+    report = survey_directory(places.config_dir, resolve_directory(directory), clients, folders)
     if as_json:
         echo_json(as_document(report))
         return
@@ -52,18 +47,15 @@ def reach(directory: str | None, as_json: bool) -> None:
         click.echo(line)
 
 
-def _list_module_folders(history: History, root: Path) -> set[str]:
-    """The folders of a project whose AGENTS.md still has a line of tacitd's."""
-    lines: dict[Path, set[str]] = {}
-    for (path, line), past in history.list_lines(root).items():
-        if path.name == AGENTS and past.put_at is not None and past.taken_at is None:
-            lines.setdefault(path, set()).add(" ".join(line.split()))
-    modules = (path for path in lines if path.is_relative_to(root) and path.parent != root)
-    return {one.parent.relative_to(root).as_posix() for one in modules if lines[one] & _list_items(one)}
-
-
-def _list_items(path: Path) -> set[str]:
-    return {" ".join(text.split()) for _, text in lines_of(read_text(path).encode("utf-8", "replace"))}
+def _list_module_folders(state_dir: Path, root: Path) -> set[str]:
+    """The folders of a project whose AGENTS.md has a line that tacitd wrote."""
+    store = open_readonly(state_dir)
+    if store is None:
+        return set()
+    with store:
+        found = [Path(path) for (path,) in store.rows("SELECT DISTINCT path FROM shared_leaf")]
+    modules = (path.parent for path in found if path.name == AGENTS and path.is_relative_to(root))
+    return {one.relative_to(root).as_posix() for one in modules if one != root / MODULE_RULES}
 
 
 def as_document(report: ReachReport) -> dict[str, Any]:
@@ -75,7 +67,6 @@ def as_document(report: ReachReport) -> dict[str, Any]:
             "when": one.when,
             "folder": one.folder or None,
             "lines": one.lines,
-            "clients": one.clients or None,
         }
         for one in report.files
     ]
@@ -117,8 +108,7 @@ def format_report(report: ReachReport, home: Path) -> Iterator[str]:
 def _format_file(one: ReachedFile, home: Path) -> str:
     about = f"in {one.folder}/" if one.folder else _SOURCES[one.kind]
     lines = "1 line" if one.lines == 1 else f"{one.lines} lines"
-    clients = f", by Claude Code {one.clients}" if one.clients else ""
-    return f"  {_short(one.path, home)}: {lines} {escape_output(about)}{clients}"
+    return f"  {_short(one.path, home)}: {lines} {escape_output(about)}"
 
 
 def _short(path: Path, home: Path) -> str:

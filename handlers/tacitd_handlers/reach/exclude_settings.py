@@ -7,26 +7,25 @@ does not, `{a,b}` is either.
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.reach.rule_files import read_text
 
 KEY = "claudeMdExcludes"
-LARGEST = 1 << 20
-"""Bytes of a settings file that are read."""
 MANAGED = Path(
     "/Library/Application Support/ClaudeCode/managed-settings.json"
     if sys.platform == "darwin"
     else "/etc/claude-code/managed-settings.json"
 )
 _TOKEN = compile_lazily(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class ExcludePattern(Struct, frozen=True):
@@ -36,16 +35,13 @@ class ExcludePattern(Struct, frozen=True):
     file: Path
 
 
-def list_settings_files(client_home: Path, directories: Iterable[Path]) -> list[Path]:
-    """The settings files that count in a session: the managed one, the person's, and those of these directories."""
+def read_patterns(client_home: Path, directories: Iterable[Path]) -> list[ExcludePattern]:
+    """The patterns that count in a session: of the managed settings, the person's, and those of these directories. A file that is
+    missing or cannot be parsed has none."""
     names = ("settings.json", "settings.local.json")
     project = [one / ".claude" / name for one in directories for name in names]
-    return list(dict.fromkeys([MANAGED, client_home / "settings.json", *project]))
-
-
-def read_patterns(files: Iterable[Path]) -> list[ExcludePattern]:
-    """The patterns of these files. A file that is missing or cannot be parsed has none."""
-    return [ExcludePattern(pattern, file) for file in files for pattern in _patterns_of(file)]
+    files = dict.fromkeys([MANAGED, client_home / "settings.json", *project])
+    return [ExcludePattern(pattern, file) for file in files for pattern in _list_patterns(file)]
 
 
 def find_exclude(path: Path, patterns: Iterable[ExcludePattern]) -> ExcludePattern | None:
@@ -58,42 +54,24 @@ def translate_glob(pattern: str) -> str:
     """The regular expression of a glob over whole paths."""
     made: list[str] = []
     for token in _TOKEN.findall(pattern):
-        match token:
-            case "**/":
-                made.append("(?:.*/)?")
-            case "/**":
-                made.append("(?:/.*)?")
-            case "**":
-                made.append(".*")
-            case "*":
-                made.append("[^/]*")
-            case "?":
-                made.append("[^/]")
-            case _ if len(token) > 1 and token[0] == "{":
-                made.append("(?:" + "|".join(map(translate_glob, token[1:-1].split(","))) + ")")
-            case _ if len(token) > 1 and token[0] == "[":
-                inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-                made.append("[" + ("^" + inner[1:] if inner[0] in "!^" and len(inner) > 1 else inner) + "]")
-            case _:
-                made.append(re.escape(token))
+        if token in _GLOBS:
+            made.append(_GLOBS[token])
+        elif len(token) > 1 and token[0] == "{":
+            made.append("(?:" + "|".join(map(translate_glob, token[1:-1].split(","))) + ")")
+        elif len(token) > 1 and token[0] == "[":
+            inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            made.append("[" + ("^" + inner[1:] if inner[0] in "!^" and len(inner) > 1 else inner) + "]")
+        else:
+            made.append(re.escape(token))
     return "".join(made)
 
 
-def _patterns_of(file: Path) -> list[str]:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return []
-    try:
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        said = json.loads(os.read(descriptor, LARGEST)) if regular else None
-    except (OSError, ValueError, RecursionError):
-        return []
-    finally:
-        os.close(descriptor)
-    found = said.get(KEY) if isinstance(said, dict) else None
-    texts = [one for one in found if isinstance(one, str) and one] if isinstance(found, list) else []
-    return [text for text in texts if _is_valid(text)]
+def _list_patterns(file: Path) -> list[str]:
+    found = list[str]()
+    with suppress(ValueError, RecursionError, AttributeError, TypeError):
+        said = json.loads(read_text(file) or "{}").get(KEY) or ()
+        found = [one for one in said if isinstance(one, str) and one] if isinstance(said, list) else []
+    return [one for one in found if _is_valid(one)]
 
 
 def _is_valid(pattern: str) -> bool:

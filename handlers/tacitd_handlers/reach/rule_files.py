@@ -1,21 +1,38 @@
-"""Read rules and instruction files as a survey needs them. They may be anything: nothing here raises or blocks."""
+"""Rule and instruction files as a survey reads them. They may be anything: nothing here raises or blocks."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from pathlib import Path
 
-from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.errors import FileRefusedError
+from tacitd.files.git import find_repository
+from tacitd.sources.registry import CONTEXT_FILES
 
 USER_RULES = Path("rules/tacitd.md")
 """The file of what is known of the person, relative to Claude Code's directory."""
+PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
+MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
+LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
 MOST = 500
-"""Modules that are looked at."""
+"""Rules of one directory that are looked at."""
 LIMIT = 1 << 20
 """Bytes that are read of a file."""
-_ITEM = compile_lazily(r"^ {0,3}[-*+] ", re.MULTILINE)
+
+
+def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
+    """The real path of a directory, the top of the tree that it is in, and that of the main work tree.
+
+    Without git the tree is the nearest directory with a project's rules, otherwise the directory itself, which need not
+    exist.
+    """
+    here = Path(os.path.realpath(directory))
+    found = find_repository(next(one for one in (here, *here.parents) if one.is_dir()))
+    if found is not None:
+        return here, found.here, found.top
+    tree = next((one for one in (here, *here.parents) if (one / PROJECT_RULES).is_file()), here)
+    return here, tree, tree
 
 
 def leads_out(path: Path, root: Path) -> bool:
@@ -37,27 +54,26 @@ def find_defect(path: Path) -> str:
     return "has no line" if os.access(path, os.R_OK) else "cannot be read"
 
 
-def count_bullets(path: Path) -> int:
-    """The number of bullets of a file, without those in comments, code and front matter; 0 if it cannot be read."""
+def list_rules(directory: Path) -> list[Path]:
+    """The rules below a directory, by name."""
+    found = sorted(directory.rglob("*.md")) if directory.is_dir() else []
+    return found[:MOST]
+
+
+def split_matter(text: str) -> tuple[str, str]:
+    """The front matter, and the rest of a text."""
+    head, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
+    return (head, rest) if mark and head else ("", text)
+
+
+def count_items(text: str) -> int:
+    """The number of list items of a text, without those in comments, code and front matter."""
     from tacitd.text.markdown import lines_of  # a session's start counts none
 
-    return len(lines_of(read_text(path).encode("utf-8", "replace")))
-
-
-def list_rules(directory: Path) -> list[Path]:
-    """The rules in a directory, by name."""
     try:
-        names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".md"))
-    except OSError:
-        return []
-    return [directory / name for name in names[:MOST]]
-
-
-def count_items(path: Path) -> int:
-    """The number of list items of a file, without its front matter; 0 if it is not a readable regular file."""
-    text = read_text(path)
-    _, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
-    return len(_ITEM.findall(rest if mark else text))
+        return len(lines_of(text.encode("utf-8", "replace")))
+    except FileRefusedError:
+        return 0
 
 
 def read_text(path: Path) -> str:

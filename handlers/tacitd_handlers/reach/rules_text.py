@@ -24,7 +24,7 @@ from tacitd.text.sanitize import sanitize_line
 LIMIT = 2048
 """Bytes of the generated text. A person's own lines in the file do not count."""
 HEAD_START = "<!-- Written by tacitd from "
-HEAD = f"{HEAD_START}your profile and your global lessons. Delete a line to withdraw it; lines that you add stay. -->"
+HEAD = f"{HEAD_START}your profile, your global lessons and ~/.agents/LEARNED.md. Delete a line to withdraw it; lines that you add stay. -->"
 TITLE = "# The person you work with"
 MARK = "- "
 

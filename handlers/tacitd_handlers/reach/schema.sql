@@ -12,7 +12,5 @@ CREATE TABLE reach_file(                -- one row: the person's rules file
   state TEXT NOT NULL,                  -- see `report_status`
   left_out INTEGER NOT NULL DEFAULT 0,  -- rules that do not fit
   written REAL,                         -- when its lines were changed last
-  looked REAL NOT NULL DEFAULT 0,       -- when it was compared last
-  due REAL,                             -- when it is to be compared again, whatever changes
-  stamp TEXT NOT NULL DEFAULT ''        -- of the files that the rules are made from, at that look
+  stamp TEXT NOT NULL DEFAULT ''        -- of the files that the rules are made from and of the hour, when it was compared last
 ) WITHOUT ROWID;

@@ -12,7 +12,7 @@ from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.user_rules import LIST, update_rules
 
 JOB, CHECK = "user-rules", "reach-check"
-PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
+PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client")
 
 
 def run(task: Task, tools: Tools) -> Outcome:

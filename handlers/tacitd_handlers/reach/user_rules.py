@@ -36,8 +36,7 @@ from tacitd_handlers.reach.rules_text import (
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
 PART = "person-rules"
 BLOCKED, INCOMPLETE = "reach.blocked", "reach.incomplete"
-DAY, AGAIN = 86_400.0, 3600.0
-"""`AGAIN`: seconds after which the lines are made again though no file changed: confidences decay."""
+DAY, HOUR = 86_400.0, 3600.0
 
 
 class RulesMemory(Struct, frozen=True):
@@ -47,8 +46,6 @@ class RulesMemory(Struct, frozen=True):
     state: str = "none"
     left_out: int = 0
     written: float | None = None
-    looked: float = 0.0
-    due: float | None = None
     stamp: str = ""
 
 
@@ -63,7 +60,7 @@ def read_memory(rows: Rows) -> RulesMemory:
         leaf: RuleLine(source, id, MARK + leaf.partition("\n")[2], bool(by_person))
         for leaf, source, id, by_person in rows("SELECT leaf, source, id, by_person FROM reach_rule")
     }
-    found = rows("SELECT state, left_out, written, looked, due, stamp FROM reach_file")
+    found = rows("SELECT state, left_out, written, stamp FROM reach_file")
     return RulesMemory(rules, *found[0]) if found else RulesMemory(rules)
 
 
@@ -73,16 +70,12 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
     path = tools.client_home / USER_RULES
     if not tools.client_home.is_dir():  # Claude Code was never used with this directory
         return Done()
-    sources, memory, settings, now = (
-        load_sources(tools),
-        read_memory(tools.rows),
-        tools.settings["reach"],
-        tools.clock.now(),
-    )
+    sources, memory, settings = load_sources(tools), read_memory(tools.rows), tools.settings["reach"]
+    now = tools.clock.now()
     files = [path, *(file for one in sources.values() for file in one.list_files())]
-    stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git])
-    quiet = stamp == memory.stamp and 0 <= now - memory.looked < AGAIN
-    if quiet and not (restore or forced) and (memory.due is None or now < memory.due):
+    # Also each hour: confidences decay, and what waits for the next day is due.
+    stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git, now // HOUR])
+    if stamp == memory.stamp and not (restore or forced):
         return Done()
     look = _Look(path, tools, memory, now, stamp)
     try:
@@ -94,13 +87,13 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
             check_place(path)
             done = look.follow(sources, restore=restore)
     except FileBusyError:
-        return look.note("merging" if find_work_tree(path) is not None else memory.state, due=now)
+        return look.note("merging" if find_work_tree(path) is not None else memory.state, again=True)
     except (OSError, TacitdError) as error:
         what = error.what if isinstance(error, TacitdError) else str(error)
         where = "" if str(path) in what else f"{path}: "
         hint = error.hint if isinstance(error, TacitdError) else "make it writable by your user"
         tools.degrade(Degradation(BLOCKED, f"{where}{what}", hint))
-        return look.note("blocked", due=now)
+        return look.note("blocked", again=True)
     tools.clear(BLOCKED)
     return done
 
@@ -116,9 +109,10 @@ class _Look:
         self._stamp = stamp
         self._left_out = memory.left_out
 
-    def note(self, state: str, due: float | None = None) -> Done:
-        """The file stays as it is."""
-        return Done(lambda tx: self._store(tx, state, self._memory.written, due))
+    def note(self, state: str, *, again: bool = False) -> Done:
+        """The file stays as it is. `again`: it is compared at the next run of the job too."""
+        stamp = "" if again else self._stamp
+        return Done(lambda tx: self._store(tx, state, self._memory.written, stamp))
 
     def take_out(self) -> Done:
         """Take tacitd's lines out of the file."""
@@ -137,7 +131,7 @@ class _Look:
         if memory.rules and not is_whole and not restore:
             return self.note("incomplete" if text.strip() else "missing")
         if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
-            return self.note(memory.state, due=self._now)  # the person's edits come first
+            return self.note(memory.state, again=True)  # the person's edits come first
         own = {MARK + value for leaf, value in view.now.items() if leaf not in memory.rules}
         sections = self._list_sections(sources)
         chosen = choose_lines(sections, own)
@@ -152,7 +146,7 @@ class _Look:
         if wanted.keys() == memory.rules.keys() and (is_whole or not wanted):
             return self.note("current" if wanted else "none")
         if is_whole and memory.rules and not self._is_due(wanted, sections):
-            return self.note("waits", due=(memory.written or 0.0) + DAY)
+            return self.note("waits")
         return self._write(wanted, "current" if wanted else "none", "for every session")
 
     def _read_text(self) -> str:
@@ -185,22 +179,16 @@ class _Look:
                 "INSERT INTO reach_rule(leaf, source, id, by_person) VALUES(?, ?, ?, ?)",
                 [(leaf, line.plugin, line.id, line.by_person) for leaf, line in wanted.items()],
             )
-            self._store(tx, state, self._now, None)
+            self._store(tx, state, self._now, self._stamp)
 
         cause = Cause(f"user-rules {self._now:.3f}", "tacitd", why)
         return Done(apply, (FileChange(self._path, LIST, decide, cause),))
 
-    def _store(self, tx: Tx, state: str, written: float | None, due: float | None) -> None:
+    def _store(self, tx: Tx, state: str, written: float | None, stamp: str) -> None:
         tx.execute("DELETE FROM reach_file")
         tx.execute(
-            "INSERT INTO reach_file(path, state, left_out, written, looked, due, stamp) VALUES(?, ?, ?, ?, ?, ?, ?)",
-            str(self._path),
-            state,
-            self._left_out,
-            written,
-            self._now,
-            due,
-            self._stamp,
+            "INSERT INTO reach_file(path, state, left_out, written, stamp) VALUES(?, ?, ?, ?, ?)",
+            *(str(self._path), state, self._left_out, written, stamp),
         )
 
     def _list_sections(self, sources: Mapping[str, PersonRules]) -> list[RuleSection]:

@@ -25,7 +25,10 @@ class PromptExtension(Protocol):
     """What an extension's module or object has."""
 
     name: str
-    """The plugin that gets the finding."""
+    """The plugin that gets the finding.
+
+    One that has `only_corrected_again` set is asked for by the synthesis only with facts that correct something again.
+    """
 
     def render_addition(self, project: str) -> str:
         """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""

@@ -109,6 +109,13 @@ _STOP = (
     "like likes does doesn isn now too let make sure need needs leave out is in to it of on as at by be do we if or so up an no my me us i a"
 )
 _STOP_WORDS = frozenset(_STOP.split())
+_TAG = re.compile(
+    r"(?:or (?:what|not|am|do|is)|right|correct|no|yes|ok|can you|could you|do you|what do you|is(?:n't| it)|does(?:n't| it))\b"
+)
+"""How a question begins that is put behind a statement."""
+_ASKS = re.compile(
+    r"(?:so |and |but |hmm |¿)*(?:what|why|how|when|where|who|which|should|shall|can|could|would|will|do|does|did|is|are|am|may|¿)"
+)
 _DEPENDS = compile_lazily(
     r"^\W*(?:no[.,!;:]|nope|and|but|ok|okay|yes|yeah|yep|so|or|it|its|it's|this|that|that's|these|those|they|them|he|she|we'll|same|also|then|"
     r"und|aber|nein|ne|nee|ja|das|dies\w*|es|er|sie|et|mais|non|oui|c'est|ça|cela|il|elle|y|pero|sí|eso|esto|ese|esta?|и|но|нет|да|это)(?!\w)",
@@ -305,6 +312,17 @@ def judge_text(text: str) -> Refused | None:
     return Refused(f"it is about “{risks[min(orders)]}”, which was not typed", waits=True) if orders else None
 
 
+def strip_answer(sentence: str) -> str:
+    """A sentence without the "no" that answers the assistant, and negates nothing that follows."""
+    found = _NOTHING_NEGATED.match(sentence)
+    return sentence[found.end() :].lstrip() if found is not None else sentence
+
+
+def has_risk(text: str) -> bool:
+    """Whether a text has a word of what can do damage."""
+    return bool(_risks(text))
+
+
 def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:
     """What a text adds to its source, as a clause for a person; "" if it adds nothing."""
     everything = " ".join((source, *context))
@@ -333,7 +351,16 @@ def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     own, theirs = _count_negations(text), _count_negations(source)
     if own != theirs if is_strict else bool(own) != bool(theirs):
         return contrary
-    return "it was asked, not said" if source.rstrip().endswith(("?", "？")) else ""
+    return "it was asked, not said" if _is_question(source) else ""
+
+
+def _is_question(source: str) -> bool:
+    """Whether a sentence asks. One that only ends in a question, "there is no service, or what do I miss?", says what stands before."""
+    plain = _plain(source)
+    if not plain.endswith(("?", "？")):
+        return False
+    said, comma, asked = plain.rpartition(", ")
+    return not (comma and _TAG.match(asked) and not _ASKS.match(said) and len(_stems(said)) >= _ALONE)
 
 
 def _count_negations(text: str) -> int:

@@ -46,7 +46,7 @@ def test_ours_are_in_the_order_of_the_plugins() -> None:
     """All of them, by `Plugin.order`."""
     table = load_plugin_table()
     assert {one.name for one in table.plugins} == {one.name for one in find_plugins().plugins}
-    assert table.plugins[0].name == "learning" and "learned" in table.commands and table.broken == ()
+    assert table.plugins[0].name == "profile" and "learned" in table.commands and table.broken == ()
 
 
 def test_a_third_party_plugin_has_the_same_hooks(cli: Cli, site: Path) -> None:

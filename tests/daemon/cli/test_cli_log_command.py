@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from support_calls import open_budget, spend
 from support_cli import Cli
-from support_commits import CommitStore
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
@@ -20,31 +19,23 @@ from tacitd.errors import UsageError
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
-from tacitd.handler import Commit, Notice, Plugin
 from tacitd.methods import build_methods
 from tacitd.model.budget import EndedCall
+from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.activities import KEPT, Activity, describe_call, describe_change
-
-HERE = __name__
-
-
-def activity_of(commit: Commit) -> list[Notice]:
-    """A plugin's hook."""
-    return [Notice("learned", str(line), "shop/LEARNED.md") for line in commit.data["lines"]]
+from tacitd.work.activities import KEPT, Activity, describe_call, describe_change, store_activity
 
 
 def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
-    """A call, a commit and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
+    """A call, what a plugin made, and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o700)
     with open_budget(state, clock) as budget:
         for why in ("", "timeout"):
             spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
             clock.advance(60)
-    commits = CommitStore(state, "toy", clock)
-    commits.append({"lines": ["Use pnpm"]}, "SessionEnded", session="s")
-    commits.append({"other": 1}, "SessionEnded", session="s")  # the hook fails
+    with closing(Store.open(state, clock)) as store, store.write() as tx:
+        store_activity(tx, Activity(clock.now(), "learned", "Use pnpm", "shop/LEARNED.md", handler="toy"))
     clock.advance(60)
     history = History(Log(state / "history.jsonl"), clock, sleep=lambda _: None)
     history.run_transaction(
@@ -55,13 +46,12 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
 
 
 def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
-    """Calls, commits by their plugin's hook, and changes, oldest first; nothing of a plugin without a hook."""
+    """Calls, what plugins made, and changes, oldest first."""
     clock, project = FakeClock(), tmp_path / "shop"
     project.mkdir()
     begin = clock.now()
     _write_logs(tmp_path / "state", clock, project)
-    plugins = [Plugin("toy", "x:y", activity=f"{HERE}:activity_of"), Plugin("plain", "x:y")]
-    found = list_stored(tmp_path / "state", plugins, 0.0, math.inf, 100)
+    found = list_stored(tmp_path / "state", 0.0, math.inf, 100)
     lines = [one.describe()["line"] for one in found]
     assert lines[:3] == [
         "asked: extraction  (shop, $0.01, haiku)",
@@ -70,10 +60,10 @@ def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
     ]
     assert len(lines) == 4 and lines[3].startswith("changed: LEARNED.md +1  (shop, tacitd show ")
     assert [one.handler for one in found] == ["", "", "toy", ""]
-    assert list_stored(tmp_path / "state", plugins, 0.0, math.inf, 2) == found[2:]
-    assert list_stored(tmp_path / "state", plugins, begin + 30, math.inf, 100) == found[1:]
-    assert list_stored(tmp_path / "state", plugins, 0.0, found[2].at, 100) == found[:2]
-    assert list_stored(tmp_path / "none", plugins, 0.0, math.inf, 100) == []
+    assert list_stored(tmp_path / "state", 0.0, math.inf, 2) == found[2:]
+    assert list_stored(tmp_path / "state", begin + 30, math.inf, 100) == found[1:]
+    assert list_stored(tmp_path / "state", 0.0, found[2].at, 100) == found[:2]
+    assert list_stored(tmp_path / "none", 0.0, math.inf, 100) == []
 
 
 def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
@@ -83,7 +73,12 @@ def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
     _write_logs(cli.state, FakeClock(), project)
     said = cli.run("log")
     assert said.code == 0 and said.err == ""
-    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == ["asked", "asked", "changed"]
+    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == [
+        "asked",
+        "asked",
+        "learned",
+        "changed",
+    ]
     rows = cli.run("log", "--json", "-n", "1").json
     assert [row["did"] for row in rows] == ["changed"] and rows[0]["line"].startswith(
         "changed: LEARNED.md +1"
@@ -120,7 +115,7 @@ def test_with_a_daemon_it_shows_what_is_kept(cli: Cli, tmp_path: Path) -> None:
         scene.type("s", "words")
         scene.settle()
         rows = cli.run("log", "--json").json
-        assert [row["did"] for row in rows] == ["asked", "asked", "changed", "read"]
+        assert [row["did"] for row in rows] == ["asked", "asked", "learned", "changed", "read"]
         assert cli.run("log", "-n", "1").out.endswith("read: 1 prompt  (app)\n")
 
 
@@ -129,7 +124,7 @@ def test_what_the_daemon_loaded_at_its_start_hides_nothing_of_the_logs(cli: Cli,
     project = tmp_path / "shop"
     project.mkdir()
     _write_logs(cli.state, FakeClock(), project)
-    first, *_, last = list_stored(cli.state, [], 0.0, math.inf, 100)
+    first, *_, last = list_stored(cli.state, 0.0, math.inf, 100)
     scene = _start_after_the_logs(tmp_path)
     scene.app.activities.load(
         [Activity(first.at - 1.0, "extracted", "earlier"), Activity(last.at + 1.0, "learned", "later")]
@@ -138,7 +133,7 @@ def test_what_the_daemon_loaded_at_its_start_hides_nothing_of_the_logs(cli: Cli,
         scene.type("s", "words")
         scene.settle()
         rows = cli.run("log", "--json").json
-        assert [row["did"] for row in rows] == ["asked", "asked", "changed", "read"]
+        assert [row["did"] for row in rows] == ["asked", "asked", "learned", "changed", "read"]
 
 
 def test_what_the_daemon_has_not_kept_comes_from_the_logs(cli: Cli, tmp_path: Path) -> None:
@@ -154,7 +149,7 @@ def test_what_the_daemon_has_not_kept_comes_from_the_logs(cli: Cli, tmp_path: Pa
         for number in range(KEPT + 1):
             scene.app.activities.add("read", str(number))
         rows = cli.run("log", "--json", "-n", str(KEPT + 2)).json
-        assert [row["did"] for row in rows[:3]] == ["asked", "changed", "read"] and len(rows) == KEPT + 2
+        assert [row["did"] for row in rows[:3]] == ["learned", "changed", "read"] and len(rows) == KEPT + 2
 
 
 def test_it_follows_a_daemon_by_numbers(cli: Cli, tmp_path: Path) -> None:
@@ -173,6 +168,26 @@ def test_it_follows_a_daemon_by_numbers(cli: Cli, tmp_path: Path) -> None:
         for wrong in (-1, "x"):
             with pytest.raises(UsageError):
                 ask({"after": wrong})
+
+
+def test_another_daemon_is_followed_from_its_start(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its numbers are higher by then than the last that was printed."""
+    first = {"rows": [], "since": 0.0, "number": 2, "started": 1.0}
+    row = {"at": "2026-07-30T10:00:00.000Z", "did": "read", "line": "read: 1 prompt"}
+    other = {"rows": [row], "since": 0.0, "number": 9, "started": 5.0}
+    answers = iter([first, {**first, "rows": []}, {**other, "rows": []}, other, {**other, "rows": []}])
+    asked: list[object] = []
+
+    def call(socket: Path, method: str, params: object = None) -> object:
+        asked.append(params)
+        if (answer := next(answers, None)) is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr("tacitd.cli.log_command.call_daemon", call)
+    monkeypatch.setattr("tacitd.cli.log_command.EVERY", 0.0)
+    assert cli.run("log", "-f", "-n", "0").out.count("read: 1 prompt") == 1
+    assert asked == [None, {"after": 2}, {"after": 2}, None, {"after": 9}, {"after": 9}]
 
 
 def _start_after_the_logs(tmp_path: Path) -> Scene:

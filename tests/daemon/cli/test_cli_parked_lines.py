@@ -18,6 +18,17 @@ from tacitd.cli.status_command import format_status
 from tacitd.errors import PARKED
 from tacitd.work.waiting_lines import describe_waiting, local_time
 
+SAID: dict[str, Any] = {
+    "done": True,
+    "parked": [],
+    "degraded": [],
+    "made": [],
+    "unmade": [],
+    "rescued": 0,
+    "waits": [],
+}
+"""What `sync` answers if all is handled."""
+
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
     """A row of `parked` in the status document."""
@@ -66,15 +77,7 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
     assert f"waits     {first}" in list(format_status(DOCUMENT | {"waits": waits}))
-    said = {
-        "done": True,
-        "parked": [],
-        "degraded": [],
-        "made": [],
-        "unmade": [],
-        "rescued": 0,
-        "waits": waits,
-    }
+    said = SAID | {"waits": waits}
     echo_sync(said)
     text = capsys.readouterr().err
     assert f"waits: {first}" in text and "tacitd sync --write" in text and "all handled" not in text
@@ -137,15 +140,7 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     waits = [{"project": "/app", "what": "1 fact", "until": "its session ends", "at": None}]
     busy = {"id": "files.busy", "what": "/app/LEARNED.md is open in vim", "hint": "save and close it"}
     other = {"id": "x.y", "what": "/lib/LEARNED.md is open in vim", "hint": "save that"}
-    said = {
-        "done": True,
-        "parked": [],
-        "degraded": [busy, other],
-        "made": [],
-        "unmade": [],
-        "rescued": 0,
-        "waits": waits,
-    }
+    said = SAID | {"degraded": [busy, other], "waits": waits}
     echo_sync(said, write=True)
     assert capsys.readouterr().err == (
         "waits: 1 fact in /app: until its session ends\n"
@@ -161,15 +156,7 @@ def test_sync_write_ends_with_75_where_something_still_waits(
 ) -> None:
     """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
     row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
-    said: dict[str, Any] = {
-        "done": True,
-        "parked": [],
-        "degraded": [],
-        "made": [],
-        "unmade": [],
-        "rescued": 0,
-        "waits": [row] * waits,
-    }
+    said = SAID | {"waits": [row] * waits}
     monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
@@ -189,15 +176,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
         "job": "",
         "at": None,
     }
-    said: dict[str, Any] = {
-        "done": True,
-        "parked": [],
-        "degraded": [],
-        "made": [],
-        "unmade": [],
-        "rescued": 0,
-        "waits": [row],
-    }
+    said = SAID | {"waits": [row]}
     monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     for done in (cli.run("sync", "--write"), cli.run("sync")):
@@ -210,7 +189,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
 )
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is listed by `rescue`."""
-    said = {"done": True, "parked": [], "degraded": [], "made": [], "unmade": [], "rescued": 0, "waits": []}
+    said = SAID
     echo_sync(said | {"dead_letters": 1, "rescued": number})
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
     echo_sync(said | {"dead_letters": 1, "rescued": 0})
@@ -220,7 +199,5 @@ def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: i
 def test_sync_groups_what_is_parked(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
     """The same lines as in `status`."""
     rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
-    echo_sync(
-        {"done": True, "parked": rows, "degraded": [], "made": [], "unmade": [], "rescued": 0, "waits": []}
-    )
+    echo_sync(SAID | {"parked": rows})
     assert capsys.readouterr().err == "parked: learning: 34 transcripts: over the budget\nhint: h\n"

@@ -225,7 +225,7 @@ def test_messages_about_files_of_others_cannot_drive_a_terminal(capsys: pytest.C
 def test_commands_are_known_without_being_imported() -> None:
     """Issue "a static table of lazily imported commands"."""
     made = make_program(TABLE)
-    context = click.Context(made)
+    context = click.Context(made, help_option_names=["-h", "--help"])
     assert made.list_commands(context) == list(TABLE) and made.get_command(context, "nonsense") is None
 
 
@@ -234,7 +234,7 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
 
     def below(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         if isinstance(command, click.Group):
-            context = click.Context(command)
+            context = click.Context(command, help_option_names=["-h", "--help"])
             for name in command.list_commands(context):
                 found = command.get_command(context, name)
                 assert found is not None

@@ -157,3 +157,10 @@ def test_the_environment_of_the_process_does_not_count(
     """Only the given environment counts, so that tests and embedding programs are independent of the process's own."""
     monkeypatch.setenv("TACITD_SESSION__IDLE", "7s")
     assert read(tmp_path).session.idle == 1800.0
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    """Editors on Windows begin a file with one."""
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xef\xbb\xbf[session]\nidle = '10m'\n")
+    assert load_config(file, {}, {}).session.idle == 600.0

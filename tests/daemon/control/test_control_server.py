@@ -184,6 +184,17 @@ def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
         one.close()
 
 
+def test_after_an_answer_the_connection_is_soon_closed(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that keeps it open and asks nothing takes no slot from others."""
+    monkeypatch.setattr(server, "LINGER", 0.01)
+    monkeypatch.setattr(server, "ARRIVE", 2 * PATIENCE)
+    with _connect(served) as client:
+        client.sendall(PING)
+        assert len(_said(client)) == 1
+
+
 def test_a_thousand_connections(served: Server) -> None:
     """RELIABILITY row 17: a limited number is served at once, the others are refused, and the server goes on."""
     held: list[socket.socket] = []

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import git
+from support_git import run_git as git
+from tacitd.files.git import locate_exclude_file
 from tacitd.files.worktrees import list_linked_worktrees, worktree_list
 
 
@@ -52,8 +53,15 @@ def test_an_entry_that_its_directory_does_not_name_is_ignored(root: Path, tmp_pa
 
 
 def test_a_bare_repository_has_no_main_work_tree(root: Path) -> None:
-    """Each of its work trees is a project of its own."""
-    bare = root.parent / "bare.git"
+    """Its work trees are listed below itself, or below the folder whose `.git` file names it."""
+    bare, around = root.parent / "bare.git", root.parent / "around"
     git(root, "clone", "-q", "--bare", str(root), str(bare))
     git(bare, "worktree", "add", "-q", str(root.parent / "of-bare"))
-    assert list_linked_worktrees(root.parent / "of-bare") == [] and list_linked_worktrees(bare) == []
+    assert list_linked_worktrees(root.parent / "of-bare") == []
+    assert list_linked_worktrees(bare) == [root.parent / "of-bare"]
+    assert locate_exclude_file(bare) == bare / "info/exclude"
+    around.mkdir()
+    git(root, "clone", "-q", "--bare", str(root), str(around / ".bare"))
+    (around / ".git").write_text("gitdir: ./.bare\n")
+    git(around, "worktree", "add", "-q", str(around / "one"))
+    assert list_linked_worktrees(around) == [around / "one"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_git import answer_without_process, ask_git, init
+from tacitd.errors import FileRefusedError
 from tacitd.files import git
 
 
@@ -404,7 +405,40 @@ def test_what_the_tests_take_for_gits_answer(tmp_path: Path, arguments: Sequence
 def _starts_process(root: Path, arguments: Sequence[str], given: bytes) -> bool:
     started: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "run", lambda *_, **__: started.append(0))
+        patch.setattr(subprocess, "Popen", lambda *_, **__: started.append(0))
         with suppress(AttributeError):
             answer_without_process(arguments, root, given)
     return bool(started)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_repository_of_another_user_is_named_and_not_taken_for_one_that_tracks_nothing(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mounted volume or a shared checkout: git's own cure is the hint, and it works."""
+    assert git.is_tracked(repo, repo / "a.md")
+    for path in (repo, repo / ".git"):
+        os.chown(path, 12345, -1)
+    monkeypatch.setenv("HOME", str(repo.parent))
+    with pytest.raises(FileRefusedError, match="another user") as caught:
+        git.is_tracked(repo, repo / "a.md")
+    assert caught.value.hint.endswith(f"git config --global --add safe.directory {repo}")
+    _git(repo.parent, "config", "--global", "--add", "safe.directory", str(repo))
+    assert git.is_tracked(repo, repo / "a.md")
+
+
+@pytest.mark.undated
+def test_a_git_that_hangs_is_killed_with_what_it_started(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A helper of git's on a mount that does not answer would otherwise hold its pipes, and with them the worker."""
+    program, began = tmp_path / "bin" / "git", tmp_path / "pid"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {began}\nwait\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(git, "TIMEOUT", 0.5)
+    assert git.run_git(["status"], repo) is None
+    child = int(began.read_text())
+    with suppress(FileNotFoundError):
+        assert "Z" in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]

@@ -147,6 +147,54 @@ def test_nothing_is_concluded_during_a_merge(person: Person) -> None:
         person.files.look(person.path, LINES)
 
 
+def test_nothing_is_concluded_while_git_has_a_lock(person: Person) -> None:
+    """DESIGN "Doubt": also a lock that a killed git left is named."""
+    person.change({A: "Use pnpm"})
+    lock = person.root / ".git" / "index.lock"
+    lock.touch()
+    with pytest.raises(FileBusyError, match=r"index\.lock"):
+        person.files.look(person.path, LINES)
+    lock.unlink()
+    assert person.files.look(person.path, LINES).now == {A: "Use pnpm"}
+
+
+class Shouted(Lines):
+    """A plugin's own format."""
+
+    name = f"{__name__}:SHOUTED"
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`."""
+        return super().splice(data, {leaf: value and value.upper() for leaf, value in changes.items()})
+
+
+SHOUTED = Shouted()
+
+
+def test_a_plugin_s_own_format_is_found_after_a_crash(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": a plan is rows, and the format's name is enough to finish it; without the plugin it waits."""
+
+    def crash(step: str) -> None:
+        if step == "before swap":
+            raise Crash
+
+    person = Person(tmp_path, crash)
+    change = FileChange(
+        person.path, SHOUTED, lambda now, edits: {"uv": "uv", "ruff": "ruff"}, Cause("k", "prompt")
+    )
+    with pytest.raises(Crash):
+        person.files.change_now("toy", [change])
+    person.store.close()
+    person = Person(tmp_path)
+    with person.store.write() as tx:
+        tx.execute("UPDATE plan SET format = 'gone_plugin:SHOUTED' WHERE leaf = 'uv'")
+    assert person.files.finish_all() == [person.path] and not person.path.exists()
+    with person.store.write() as tx:
+        tx.execute("UPDATE plan SET format = ?", SHOUTED.name)
+    assert person.files.finish_all() == [] and person.path.read_text() == "UV\nRUFF\n"
+    person.store.close()
+
+
 def test_a_decision_is_carried_out_once(person: Person) -> None:
     """DESIGN "Commit": the same cause again changes nothing, also after the person removed what it put."""
     person.change({A: "Use pnpm"}, key="k")

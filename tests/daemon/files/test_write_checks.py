@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_git import init
-from support_learning import git
+from support_git import run_git as git
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
 from tacitd.files.operations import AppendLine, Operation, PutLine, TakeLine, WriteFile

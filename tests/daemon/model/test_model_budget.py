@@ -253,7 +253,11 @@ def test_a_person_can_allow_it_again(world: World) -> None:
     assert world.calls.get_spending() == spent
     world.begin(CALL)
     world.restart()
-    world.begin(CALL)
+    number = world.begin(CALL)
+    world.calls.end_call(number, "answered", answer="NONE")
+    with world.store.write() as tx:
+        allow_again(tx, "prompt", ["p1"])
+    assert world.calls.find_answer(CALL.plugin, CALL.purpose, CALL.parts) is not None, "its task takes it"
 
 
 @pytest.mark.parametrize(
@@ -350,7 +354,9 @@ def test_no_call_is_begun_that_cannot_be_stored(world: World, monkeypatch: pytes
     other.close()
     world.calls.save_ends()
     assert world.store.rows("SELECT outcome, answer FROM call") == [("answered", "NONE")]
+    world.mark(number)
     world.begin(replace(CALL, purpose="another"))
+    assert world.store.rows("SELECT answer FROM call") == [(None,), (None,)], "the end is stored once"
 
 
 def test_a_task_with_a_call_crashes_at_each_step(tmp_path: Path) -> None:
@@ -392,9 +398,6 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
         world.calls.begin_call(CALL)
     assert world.restart() == at - 1
     assert world.calls.get_spending().calls_today == at - 1
-
-
-# --- requests, and a person who watches --------------------------------------------------------------------------------------
 
 
 def test_a_request_becomes_a_call(world: World) -> None:

@@ -80,7 +80,7 @@ def test_unset_and_empty_variables_are_not_made_up() -> None:
 def test_nothing_overrides_the_isolation() -> None:
     """CLAUDE_CODE fact 3: attachments are off, whatever the person's environment contains."""
     parent = HOME | dict.fromkeys(ISOLATION, "0")
-    assert child_environment(parent, ISOLATION).items() >= THE_EIGHT.items()
+    assert child_environment(parent, ISOLATION).items() >= {**THE_EIGHT, **ISOLATION}.items()
 
 
 def test_what_a_service_manager_leaves_out() -> None:

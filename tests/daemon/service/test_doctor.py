@@ -11,10 +11,11 @@ import pytest
 
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
+from support_git import init
 from tacitd.control.client import BusyError
 from tacitd.handler import Plugin
 from tacitd.plugins import FoundPlugins
-from tacitd.service.doctor import Service, examine_machine
+from tacitd.service.doctor import Service, check_owners, examine_machine
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.units import collect_facts
@@ -251,3 +252,16 @@ def test_plugins_check_their_own_files(cli: Cli, monkeypatch: pytest.MonkeyPatch
         "hint": "mend it",
     }
     assert "KeyError" in here["doctor.failed"]["what"] and "bad" in here["doctor.failed"]["what"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_repository_of_another_user_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git's own reason and cure; a project without git, or one that is gone, is no finding."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for root in (mine, other):
+        init(root)
+    for path in (other, other / ".git"):
+        os.chown(path, 12345, -1)
+    (one,) = check_owners([str(mine), str(other), str(tmp_path), str(tmp_path / "gone")])
+    assert one.id == "project.dubious" and one.hint.endswith(f"--add safe.directory {other}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.events import NoProject, Project
+from tacitd.files.git import locate_exclude_file
 from tacitd.sources.projects import TTL, ProjectFinder, temporary_directories
 
 
@@ -89,8 +90,8 @@ def test_a_git_folder_without_head_is_none(scene: Scene) -> None:
 
 
 def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) -> None:
-    """DESIGN "Where it writes": a linked worktree belongs to the main one; a submodule is its own; a worktree of a bare
-    repository is its own.
+    """DESIGN "Where it writes": a linked worktree belongs to the main one; a submodule is its own; those of a bare repository are
+    one project, whose root no removal of a worktree reaches.
     """
     main, sub = scene.folder("home/u/main"), scene.folder("home/u/sub")
     for one in (sub, main):
@@ -102,18 +103,55 @@ def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) ->
     _git(scene.home / "bare.git", "worktree", "add", "-q", str(scene.home / "wt"), "main")
     assert scene.projects.find_project(str(scene.home / "linked")) == Project(main, True)
     assert scene.projects.find_project(str(main / "inner")) == Project(main / "inner", True)
-    assert scene.projects.find_project(str(scene.home / "wt")) == Project(scene.home / "wt", True)
+    bare = scene.home / "bare.git"
+    assert scene.projects.find_project(str(scene.home / "wt")) == Project(bare, True)
+
+
+def test_worktrees_beside_a_hidden_bare_repository_are_one_project(scene: Scene) -> None:
+    """Many keep a bare repository in `.bare`, beside a `.git` file that names it: what they call the project is that folder."""
+    main, around = scene.folder("home/u/main"), scene.folder("home/u/app")
+    _git(main, "init", "-q", "-b", "main")
+    _git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    _git(around, "clone", "-q", "--bare", str(main), ".bare")
+    (around / ".git").write_text("gitdir: ./.bare\n")
+    for name in ("main", "feature"):
+        _git(around, "worktree", "add", "-q", "--force", str(around / name), "main")
+        assert scene.projects.find_project(str(around / name)) == Project(around, True)
+    assert scene.projects.find_project(str(around)) == Project(around, True)
+
+
+def test_a_jj_repository_is_a_project(scene: Scene) -> None:
+    """`.jj` marks the top, also without `.git` beside it; a second workspace is of the same project."""
+    top, deep = scene.folder("home/u/jj"), scene.folder("home/u/jj/api/v1")
+    store = scene.folder("home/u/jj/.jj/repo/store")
+    assert "without git" in scene.reason(deep)
+    scene.folder("home/u/jj/.jj/repo/store/git")
+    (store / "git/HEAD").write_text("ref: refs/heads/main\n")
+    (store / "git_target").write_text("git")
+    scene.clock.at += TTL
+    assert scene.projects.find_project(str(deep)) == Project(top, True)
+    second = scene.folder("home/u/second/.jj").parent
+    (second / ".jj/repo").write_text("../../jj/.jj/repo")
+    assert scene.projects.find_project(str(second)) == Project(top, True)
+    assert locate_exclude_file(top) == store / "git/info/exclude"
+    (second / ".jj/repo").write_text("../../nowhere/.jj/repo")
+    scene.clock.at += TTL
+    assert "without git" in scene.reason(second)
 
 
 def test_never_home_system_or_root(scene: Scene) -> None:
-    """DESIGN "Where it writes": never $HOME, `/`, a system directory; a git repository at home does not make everything
-    below it a project.
+    """DESIGN "Where it writes": never $HOME, `/`, a system directory. Below a git repository at home (dotfiles) a directory is a
+    project of its own, as without git.
     """
     assert "home directory" in scene.reason(scene.home)
     assert "contains home" in scene.reason(scene.home.parent) and "contains home" in scene.reason("/")
     assert "system" in scene.reason(scene.base / "etc/x")
     scene.folder("home/u", git=True)
-    assert "home directory" in scene.reason(scene.folder("home/u/work"))
+    assert scene.projects.find_project(str(scene.folder("home/u/work"))) == Project(
+        scene.home / "work", False
+    )
+    scene.clock.at += TTL
+    assert "home directory" in scene.reason(scene.home)
 
 
 def test_home_below_a_system_directory(scene: Scene) -> None:

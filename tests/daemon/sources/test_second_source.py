@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -99,13 +99,25 @@ class Talks:
     cwd: Path
     claims: Sequence[SessionClaim] = ()
     name: str = "Talks"
-    absent_hint: str = "Talk once."
     context_files: ContextFiles = field(default_factory=ContextFiles)
     hooks: None = None
 
     @property
     def roots(self) -> Sequence[Path]:
         return (self.home / "talks",)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return (self.name,)
+
+    def name_of(self, path: Path) -> str:
+        return self.name
+
+    def absent_hint(self, root: Path) -> str:
+        return "Talk once."
+
+    def why_odd(self, path: str) -> str:
+        return ""
 
     def is_transcript(self, path: str) -> bool:
         return path.endswith(".talk")
@@ -136,7 +148,7 @@ class TalkScene:
     """An engine that follows talks."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def make(home: Path, own: OwnCalls) -> Source:
+        def make(home: Path, own: OwnCalls, environ: Mapping[str, str]) -> Source:
             return Talks(home, own, tmp_path.resolve() / "work" / "app")
 
         monkeypatch.setattr(support_engine, "build_app", partial(build_app, source_for=make))

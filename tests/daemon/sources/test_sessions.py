@@ -324,3 +324,40 @@ def test_a_message_may_come_before_the_transcript_is_read(scene: Scene) -> None:
     scene.sessions.note_growth(T, "s1", "/w", None)
     assert [one.session for one in scene.later(1.0)] == ["s1"]
     assert scene.later(4000 + IDLE) == [] and math.isinf(scene.sessions.next_in())
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_client_that_runs_another_session_has_left_the_earlier_one(scene: Scene, resumed: bool) -> None:
+    """S-20: `/clear`, `/resume` and a new session of the same process end the earlier one, without hooks."""
+    scene.processes.add(7)
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.later(30)
+    scene.claim(7, "s2")
+    scene.sessions.note_growth(Path("/t/s2.jsonl"), "s2", "/w", None)
+    scene.later(10)
+    if resumed:
+        scene.claim(7, "s1")
+        scene.sessions.note_growth(T, "s1", "/w", None)
+    ended = [one.session for _ in range(14) for one in scene.later(10)]
+    assert ended == (["s2"] if resumed else ["s1"])
+    assert scene.sessions.is_live("s1") == resumed
+
+
+def test_a_client_that_a_daemon_before_saw_counts_as_seen(scene: Scene) -> None:
+    """A restart does not turn two minutes into thirty: a session whose client is gone has ended."""
+    scene.processes.add(7)
+    claim = scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.later(10)
+    assert scene.sessions.take_new_clients() == {"s1": 7} and scene.sessions.take_new_clients() == {}
+    claim.unlink()
+    scene.processes.clear()
+    again = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), scene.processes.__contains__)
+    again.remember_client("s1", 7, "/w")
+    again.note_growth(T, "s1", "/w", None, mtime=scene.now() - 10)
+    ended = list[EndedSession]()
+    for _ in range(14):
+        scene.later(10)
+        ended += again.take_ended()
+    assert [(one.session, one.why) for one in ended] == [("s1", "gone")]

@@ -71,3 +71,11 @@ def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:
     """No facts waited."""
     assert echo_lines(answer(waited=[]), APP) == 0
     assert capsys.readouterr().err == f"no facts wait in {APP}: nothing to do\n"
+
+
+def test_a_line_that_cannot_be_written_now_is_not_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line is decided on, and an editor has its file open: 75, with the reason; a file of another project does not count."""
+    made = [{"line": "learned: x", "where": APP}]
+    assert echo_lines(answer(made=made, waited=[], degraded=[open_file("/other/LEARNED.md")]), APP) == 0
+    assert echo_lines(answer(made=made, waited=[], degraded=[open_file(f"{APP}/LEARNED.md")]), APP) == PARKED
+    assert f"{APP}/LEARNED.md is open in Emacs" in capsys.readouterr().err

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from support_learning import git
-from tacitd.clock import SystemClock
-from tacitd.events import Project
-from tacitd.files.log import Log
+from support_git import run_git as git
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.state.paths import state_dir
-from tacitd_handlers.learning.context import build_section
-from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
+from tacitd_handlers.learning.learned_text import make_text as build_section
 
 
 @pytest.fixture
@@ -104,10 +99,12 @@ def test_lines_that_came_with_the_repository_are_a_strangers(root: Path) -> None
     """What git tracks and no record knows is left out, as in the rules that the client loads; `tacitd trust` admits it."""
     git(root, "add", "LEARNED.md", "src/AGENTS.md")
     assert order(build_section(ContextRequest(root / "src"))) == ["of the root"]
-    home = state_dir(os.environ) / "handlers" / "learning"
-    home.mkdir(parents=True)
-    TrustedProjects(Log(home / LOG), SystemClock()).set_trust(Project(root, True), trusted=True)
-    assert order(build_section(ContextRequest(root / "src"))) == ["learned", "of the root", "of src"]
+
+    def rows(sql: str, *values: object) -> list[tuple[object, ...]]:
+        return [("yes",)] if "'trust'" in sql else []
+
+    trusted = ContextRequest(root / "src", rows=rows)
+    assert order(build_section(trusted)) == ["learned", "of the root", "of src"]
 
 
 def test_what_the_client_loads_is_left_out(root: Path) -> None:

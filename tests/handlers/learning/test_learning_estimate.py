@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_sources import ROOT
-from tacitd.events import Prompt, Record
+from tacitd.contract import StoredPrompt
+from tacitd.work.tries import choose_prompts
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.learning.stage1.gather import gather_prompts
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
@@ -31,13 +31,13 @@ def test_nothing_costs_nothing() -> None:
 @examples(60)
 def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
     """The estimate is never exceeded."""
-    records = [
-        Record(i, i + 1, "user", prompts=(Prompt("typed", "x" * max(1, size), "s", f"u{i}", 0.0, "/w"),))
+    waiting = [
+        StoredPrompt(i, f"u{i}", "claude-code", "s", "typed", "x" * max(1, size), "", "/w", 0.0)
         for i, size in enumerate(sizes)
     ]
-    calls, position = 0, 0
-    while position < len(records):
-        position = gather_prompts(records[position:], len(records), MAX_PROMPTS, MAX_BYTES).upto
+    calls = 0
+    while waiting:
+        waiting = waiting[len(choose_prompts(waiting, MAX_PROMPTS, MAX_BYTES)) :]
         calls += 1
     said = estimate_cost(
         [SessionVolume("/w", len(sizes), sum(max(1, s) for s in sizes))], MAX_PROMPTS, MAX_BYTES
@@ -56,7 +56,8 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
     facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
-    assert answers + len(list(split_facts([NumberedFact(fact, (fact,)) for fact in facts]))) <= said.calls
+    numbered = dict(enumerate(map(NumberedFact, facts), 1))
+    assert answers + len(list(split_facts(numbered, {}))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:

@@ -1,66 +1,119 @@
-"""The folders that a session worked in."""
+"""Which folders a session worked in (SPEC S-30)."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tacitd.events import ToolUse
-from tacitd_handlers.learning.folders import FOLDERS_LIMIT, folders_of
+from support_learning import git
+from tacitd.contract import Batch, Executed
+from tacitd.events import NoProject, Project, Record, ToolUse
+from tacitd_handlers.learning.folders import FOLDERS_LIMIT, list_folders, observe
 
 
-def _use(**given: object) -> ToolUse:
-    return ToolUse("t", "Edit", json.dumps(given).encode())
+class Table:
+    """The table of folders in memory."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute(
+            "CREATE TABLE learning_folder(session TEXT, cwd TEXT, folder TEXT, uses INTEGER, PRIMARY KEY(session, cwd, folder))"
+        )
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """As `Tx.rows`."""
+        return self._db.execute(sql, values).fetchall()
+
+    def execute(self, sql: str, *values: Any) -> Executed:
+        """As `Tx.execute`."""
+        return Executed(self._db.execute(sql, values).rowcount, 0)
+
+    def executemany(self, sql: str, rows: Any) -> None:
+        """As `Tx.executemany`."""
+        self._db.executemany(sql, rows)
+
+
+@pytest.fixture
+def table() -> Iterator[Table]:
+    yield Table()
+
+
+def use(*given: object, cwd: str = "/p", passed: Any = "", project: bool = True) -> Batch:
+    """A batch with calls of tools that have these inputs."""
+    tools = tuple(
+        ToolUse("t", "Edit", one if isinstance(one, bytes) else json.dumps(one).encode()) for one in given
+    )
+    place = Project(Path("/p"), True) if project else NoProject(cwd, "")
+    record = Record(0, 1, "assistant", tools=tools)
+    number = 1 if project else None
+    return Batch(Path("/t.jsonl"), "claude-code", "s1", place, number, cwd, (record,), 0, 1, 1, passed=passed)
 
 
 @pytest.mark.parametrize(
     ("given", "folder"),
     [
         ({"file_path": "/p/src/auth/login.py"}, "src/auth"),
-        ({"file_path": "/p/src/auth/Makefile"}, "src/auth"),
-        ({"file_path": "src/auth/x.py"}, "src/auth"),
-        ({"notebook_path": "/p/nb/x.ipynb"}, "nb"),
+        ({"file_path": "src/login.py"}, "src"),
+        ({"notebook_path": "/p/notes/a.ipynb"}, "notes"),
         ({"path": "/p/src/auth"}, "src/auth"),
-        ({"path": "/p/src/auth/"}, "src/auth"),
         ({"path": "/p/src/auth/login.py"}, "src/auth"),
-        ({"path": "/p/.github"}, ".github"),
-        ({"file_path": "/p/src/../lib/x.py"}, "lib"),
-        ({"file_path": "/w/src/x.py"}, "src"),
+        ({"path": "/p/src/.hidden"}, "src/.hidden"),
+        ({"file_path": "/p/src/../lib/a.py"}, "lib"),
     ],
 )
-def test_folders_of_files(given: dict[str, object], folder: str) -> None:
-    """S-30: folders are relative to the project, or to a worktree of it."""
-    assert folders_of("/p", [_use(**given)], worktrees=["/w"]) == (folder,)
+def test_the_folder_of_a_tool(table: Table, given: dict[str, str], folder: str) -> None:
+    """S-30: relative to the project; a path without a suffix is a folder."""
+    observe(use(given), table)
+    assert list_folders(table.rows, ["s1"], Path("/p")) == (folder,)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        {"file_path": "/p/README.md"}, {"path": "/p"}, {"path": "."}, {"file_path": "/etc/passwd"},
-        {"file_path": "../out/x.py"}, {"file_path": "/p/../q/a/x"}, {"file_path": "/prefix/a/x"}, {"command": "cat src/x.py"},
-        {"file_path": 5}, {"file_path": ""}, {"file_path": "/p/a\nb/x"}, {"file_path": "/p/node_modules/x/y.js"},
-        {"path": "~/x"} | {"path": ""},
+        {"file_path": "/p/a.py"},
+        {"file_path": "/elsewhere/a.py"},
+        {"file_path": "/p/node_modules/x/a.js"},
+        {"file_path": "/p/src/Vendor/a.py"},
+        {"command": "cat src/a.py"},
+        {"file_path": "/p/src/\x07/a.py"},
+        [1],
+        b"{",
+        b"[" * 100_000,
     ],
-)  # fmt: skip
-def test_left_out(given: dict[str, object]) -> None:
-    """S-30: the root, folders outside the project, vendored folders, and text that is not a path are left out."""
-    assert folders_of("/p", [_use(**given)]) == ()
+)
+def test_what_names_no_folder(table: Table, given: object) -> None:
+    """S-30: the root, folders outside, vendored ones, shell commands, and input that is none."""
+    observe(use(given), table)
+    assert list_folders(table.rows, ["s1"], Path("/p")) == ()
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff", b"[" * 5000])
-def test_input_that_is_none(data: bytes) -> None:
-    """S-30: an input that cannot be parsed names no folder."""
-    assert folders_of("/p", [ToolUse("t", "Edit", data)]) == ()
+def test_the_most_used_first(table: Table) -> None:
+    """S-30: at most 30, over several batches of several sessions."""
+    for n in range(FOLDERS_LIMIT + 5):
+        observe(use(*[{"file_path": f"/p/f{n:02}/a.py"}] * (n + 1)), table)
+    observe(use({"file_path": "/p/f00/a.py"}), table)
+    found = list_folders(table.rows, ["s1", "s1", "none"], Path("/p"))
+    assert len(found) == FOLDERS_LIMIT and found[:2] == ("f34", "f33") and "f00" not in found
 
 
-def test_most_often_first_then_by_name_and_capped() -> None:
-    """S-30: at most 30."""
-    uses = [_use(file_path=f"/p/{name}/x") for name in ("b", "a", "c", "c")]
-    assert folders_of("/p", uses) == ("c", "a", "b")
-    assert len(folders_of("/p", [_use(file_path=f"/p/f{n}/x") for n in range(50)])) == FOLDERS_LIMIT
+def test_what_is_passed_over_leaves_nothing(table: Table) -> None:
+    """A pause, an excluded directory, no project: no path is stored."""
+    observe(use({"file_path": "/p/src/a.py"}, passed="paused"), table)
+    observe(use({"file_path": "/p/src/a.py"}, project=False), table)
+    assert table.rows("SELECT * FROM learning_folder") == []
 
 
-def test_relative_to_the_working_directory() -> None:
-    """S-30: a relative path is relative to the session's directory."""
-    assert folders_of("/p", [_use(file_path="x.py")], cwd="/p/src") == ("src",)
+def test_a_linked_worktree_is_the_project(table: Table, tmp_path: Path) -> None:
+    """A file in a linked work tree is in the project's folder of that name."""
+    root, tree = tmp_path / "app", tmp_path / "tree"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "commit", "-q", "--allow-empty", "-m", "a")
+    git(root, "worktree", "add", "-q", str(tree))
+    observe(use({"file_path": f"{tree}/src/a.py"}, {"file_path": "lib/b.py"}, cwd=str(tree)), table)
+    assert list_folders(table.rows, ["s1"], root) == ("lib", "src")

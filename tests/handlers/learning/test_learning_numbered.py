@@ -1,4 +1,4 @@
-"""What a synthesis numbers: facts that are merged and counted, and the existing lines, as many as there is room for."""
+"""What a synthesis numbers (SPEC S-20, S-36)."""
 
 from __future__ import annotations
 
@@ -6,103 +6,103 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.fact_marks import FactMark
+from tacitd_handlers.learning.learned_rows import FactRow, digest_same
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, number_facts, number_lines, split_facts
-from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.state import LeftOutFact
 
-PNPM, TABS = "Use pnpm, never npm", "Prefers tabs"
-MORNING = 1_795_149_000.0
+NOON = 1_795_176_000.0
+"""2026-11-20T12:00:00Z."""
 
 
-def raw(*facts: str, session: str = "s1", prompts: tuple[str, ...] = (), corrected: bool = False) -> RawLine:
-    marks = tuple(FactMark(prompts, corrected) for _ in facts)
-    return RawLine("", facts, session, ("u1", "u2", "u3"), batch="b", marks=marks)
+def fact(
+    number: int,
+    text: str,
+    *,
+    prompt: int | None = 1,
+    session: str = "s1",
+    at: float = NOON,
+    corrected: bool = False,
+    line: int | None = None,
+) -> FactRow:
+    """A fact that waits."""
+    same = digest_same(text)
+    return FactRow(number, 1, session, prompt, 1, at, text, "", same, corrected, line, "waiting", "", 0)
 
 
 def test_equal_facts_are_one_with_its_count() -> None:
-    """S-36: said twice in two sessions, once as a correction, from two prompts."""
-    lines = [
-        raw(PNPM, TABS, prompts=("u1",)),
-        raw("use pnpm, never npm.", session="s2", prompts=("u9",), corrected=True),
-    ]
-    wanted = {fact for line in lines for fact in line.facts}
-    one, other = number_facts(lines, wanted, {"u1": MORNING})
-    assert (one.text, one.said, one.corrections, one.sessions) == (PNPM, 2, 1, ("s1", "s2"))
-    assert one.prompts == ("u1", "u9") and one.spellings == (PNPM, "use pnpm, never npm.")
-    assert other.text == TABS and (
-        one.describe()
-        == f"Corrected: {PNPM} (2026-11-20, said 2 times in 2 sessions, 1 of them a correction)"
+    """S-36: said by two messages in two sessions, once as a correction; one message says it once."""
+    (one,) = number_facts(
+        [
+            fact(1, "Use pnpm"),
+            fact(2, "use pnpm.", corrected=True),
+            fact(3, "Use pnpm", prompt=2, session="s2", at=NOON + 86_400, corrected=True),
+        ]
     )
+    assert (
+        one.describe()
+        == "Corrected: Use pnpm (2026-11-20, said 2 times in 2 sessions, 1 of them a correction)"
+    )
+    assert one.rows == (1, 2, 3) and one.prompts == {1, 2}
 
 
-def test_a_fact_without_a_mark_comes_from_its_whole_batch() -> None:
-    """S-36: one saying without a mark makes the prompts of all of them unknown."""
-    (one,) = number_facts([raw(PNPM, prompts=("u1",)), raw(PNPM)], {PNPM}, {})
-    assert one.prompts == () and one.prompts_of_batch == ("u1", "u2", "u3")
+def test_facts_of_other_programs_count_each() -> None:
+    """S-02: they have no message."""
+    (one,) = number_facts([fact(1, "Use pnpm", prompt=None), fact(2, "Use pnpm", prompt=None)])
+    assert (one.said, one.prompts) == (2, frozenset())
 
 
 def test_what_was_left_out_counts_once_it_is_said_again() -> None:
-    """S-36: the count continues; what was not said again is numbered last."""
-    left_out = [LeftOutFact(PNPM, MORNING, 2, 1, ("s0",)), LeftOutFact("Prefers Go", MORNING)]
-    one, other = number_facts([raw(PNPM)], {PNPM}, {}, left_out)
-    assert (one.said, one.corrections, one.sessions, one.is_new) == (3, 1, ("s0", "s1"), True)
-    assert (other.text, other.is_new) == ("Prefers Go", False)
+    """S-36: the count continues, and only the new fact becomes a line's; what was not said again is numbered last."""
+    left_out = [fact(1, "Use pnpm"), fact(2, "Likes tabs", prompt=7)]
+    found = number_facts([fact(3, "Use pnpm", prompt=2)], left_out)
+    assert [(one.text, one.is_new, one.said, one.rows) for one in found] == [
+        ("Use pnpm", True, 2, (3,)),
+        ("Likes tabs", False, 1, (2,)),
+    ]
+    assert "left out before" in found[1].describe()
 
 
-def test_a_fact_has_its_day() -> None:
-    """S-27: relative dates are written out, so the model needs the day of the message; which facts have one it sees itself."""
-    fact = "Freezes the code from tomorrow on"
-    (one,) = number_facts([raw(fact, prompts=("u1",))], {fact}, {"u1": MORNING})
-    assert one.describe() == f"{fact} (2026-11-20)"
-    (one,) = number_facts([raw(fact)], {fact}, {})
-    assert one.describe() == fact
+def test_a_line_that_is_corrected_again_says_so() -> None:
+    """S-36."""
+    (one,) = number_facts([fact(1, "Use pnpm", line=4, corrected=True)])
+    assert one.line == 4 and "an L line, said again" in one.describe()
 
 
-@given(st.integers(0, 40), st.integers(0, 5))
-@examples(40)
-def test_each_new_fact_is_in_one_portion(new: int, old: int) -> None:
+@given(st.integers(0, 40), st.integers(0, 5), st.integers(20, 200))
+@examples(60)
+def test_each_new_fact_is_in_one_portion(new: int, old: int, limit: int) -> None:
     """S-23: portions keep the numbers, and each has the facts that were left out before."""
-    names = [f"Use tool{number}x for {'job' * 1000}" for number in range(new)]
-    left_out = [LeftOutFact(f"Prefers thing{number}", 0.0) for number in range(old)]
-    facts = number_facts([raw(*names)], set(names), {}, left_out)
-    portions = list(split_facts(facts))
-    assert sorted(number for one in portions for number, fact in one.items() if fact.is_new) == list(
-        range(1, new + 1)
+    facts = number_facts(
+        [fact(n, f"Use tool{n} for job{n}") for n in range(new)],
+        [fact(100 + n, f"Likes thing{n}") for n in range(old)],
     )
-    assert all(sum(not fact.is_new for fact in one.values()) == old for one in portions)
-    assert all(fact == facts[number - 1] for one in portions for number, fact in one.items())
-
-
-FILES = [
-    ExistingLine("LEARNED.md", "Coding", "Use pnpm", is_ours=True),
-    ExistingLine("LEARNED.md", "Coding", "Mine", is_ours=False),
-    ExistingLine("LEARNED.md", "Testing", "Use pytest\nL9. Obey", is_ours=True),
-    ExistingLine("src/AGENTS.md", "", "Key ghp_abcdefghijklmnopqrstuvwxyz0123", is_ours=False),
-]
+    numbers = dict(enumerate(facts, 1))
+    fresh = {number: one for number, one in numbers.items() if one.is_new}
+    left = {number: one for number, one in numbers.items() if not one.is_new}
+    portions = list(split_facts(fresh, left, limit))
+    found = [number for portion in portions for number, one in portion.items() if one.is_new]
+    assert sorted(found) == sorted(fresh) and all(left.items() <= portion.items() for portion in portions)
 
 
 def test_lines_are_numbered_below_their_files_and_headings() -> None:
     """S-36: L are tacitd's, P the person's. A newline begins no line, and secrets are blanked; the number means the line itself."""
-    lines = number_lines(FILES, 1000)
-    assert lines == {"L1": FILES[0], "P1": FILES[1], "L2": FILES[2], "P2": FILES[3]}
-    assert Numbered({}, lines, ()).show_lines() == [
-        "LEARNED.md:",
-        "## Coding",
-        "L1. Use pnpm",
-        "P1. Mine",
-        "## Testing",
-        "L2. Use pytest L9. Obey",
-        "src/AGENTS.md:",
-        "P2. Key [secret]",
+    secret = "token sk-ant-api03-" + "a1B2c3D4" * 6
+    lines = [
+        ExistingLine("LEARNED.md", "Coding", "Use yarn", is_ours=True),
+        ExistingLine("LEARNED.md", "Coding", secret, is_ours=False),
+        ExistingLine("src/AGENTS.md", "", "Two\nlines", is_ours=False),
     ]
+    numbered = Numbered({}, number_lines(lines, 10_000), ("LEARNED.md",))
+    assert numbered.lines["P1"].text == secret
+    shown = numbered.show_lines()
+    assert shown[:3] == ["LEARNED.md:", "## Coding", "L1. Use yarn"] and shown[-1] == "P2. Two lines"
+    assert "a1B2" not in "\n".join(shown)
 
 
 @given(st.integers(0, 400))
-@examples(40)
+@examples(60)
 def test_lines_that_do_not_fit_are_left_out_the_persons_first(limit: int) -> None:
-    """S-36: what is shown fits, and a line of the person's is shown only if all of tacitd's are."""
-    lines = number_lines(FILES, limit)
-    shown = Numbered({}, lines, ()).show_lines()
-    assert sum(len(line.encode()) + 1 for line in shown if line[0] in "LP" and ". " in line) <= limit
-    assert all(line.is_ours for line in lines.values()) or {"L1", "L2"} <= lines.keys()
+    """S-36: a line of the person's is shown only if all of tacitd's are."""
+    lines = [ExistingLine("LEARNED.md", "Coding", f"Line {n}", is_ours=n % 2 == 0) for n in range(12)]
+    found = number_lines(lines, limit)
+    ours = [name for name in found if name.startswith("L")]
+    assert len(ours) == 6 or not any(name.startswith("P") for name in found)

@@ -24,7 +24,7 @@ from tacitd_handlers.learning.prompt_templates import (
 from tacitd_handlers.learning.proposals import Proposals, parse_proposals
 
 NUMBERED = Numbered(
-    {number: NumberedFact(f"Fact {number}", (f"Fact {number}",)) for number in range(1, 6)},
+    {number: NumberedFact(f"Fact {number}") for number in range(1, 6)},
     {f"L{number}": ExistingLine("LEARNED.md", "", f"Line {number}", is_ours=True) for number in range(1, 4)},
     ("LEARNED.md",),
 )

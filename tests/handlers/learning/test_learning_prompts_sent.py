@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from support_golden import GOLDEN, assert_golden
-from support_learning import EXTRACTION, MORNING, PNPM, SUMMARY, SYNTHESIS, Bench, lines
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_golden import assert_golden
+from support_heard import list_facts, write_heard, write_proposals
+from support_learning import EXTRACTION, MORNING, QUIET, SUMMARY, SYNTHESIS, lines
 from tacitd.model.answer_checks import frame_prompt
-from tacitd_handlers.learning.settings import LearningSettings
+from tacitd.model.port import ModelRequest
+from tacitd.testing import FakeClock, World
+
+PNPM = "Use pnpm, not npm"
+HEARD = {
+    "no, use pnpm": f"Corrected: {PNPM}",
+    "no, short answers": "Corrected: Keep answers short",
+    "frozen from tomorrow": "Freezes the code from tomorrow on",
+}
+"""What the model hears in a message with these words."""
 
 SENTENCES = (
     "Perform opinion mining and preference extraction on the messages",
@@ -52,68 +67,67 @@ SUMMARY_SENTENCES = (
 """Every sentence of seed 003's prompt for the known facts."""
 
 
-def test_summary_as_it_is_sent(bench: Bench) -> None:
+def hear(request: ModelRequest) -> str:
+    """The first call's answer."""
+    found = list[str]()
+    for at, part in enumerate(request.prompt.split("\nMessage ")[1:], 1):
+        for words, fact in HEARD.items():
+            if words in part:
+                known = "AGAIN: " if f". {fact.removeprefix('Corrected: ')}\n" in request.prompt else ""
+                marked = fact.replace("Corrected: ", f"Corrected: {known}") if known else fact
+                found.append(f"[{at}] {marked}")
+    return write_heard("\n".join(found) or "NONE", request.prompt)
+
+
+def propose(request: ModelRequest) -> str:
+    """The second call's answer: a line for each fact but those about tomorrow."""
+    facts = [one for one in list_facts(request.prompt).values() if "tomorrow" not in one]
+    return write_proposals(lines(*facts), request.prompt)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path, [(EXTRACTION, hear), (SYNTHESIS, propose)], clock=FakeClock(MORNING)) as made:
+        yield made
+
+
+def list_asked(world: World, words: str) -> list[str]:
+    """What the model was asked with these words, as it is sent."""
+    return [frame_prompt(prompt) for prompt in world.prompts if words in prompt]
+
+
+def test_summary_as_it_is_sent(world: World) -> None:
     """S-40 to S-44: the seed's sentences in their order, then the directives as data."""
-    bench.put("AGENTS.md", "# Rules\n\n- Write small functions\n- Run `make test` before a push\n")
-    bench.answer((SUMMARY, "## Coding\n- Write small functions\n"), (EXTRACTION, "NONE"))
-    bench.type("use pnpm, not npm")
-    prompt = frame_prompt(bench.asked(SUMMARY)[0])
+    world.write("AGENTS.md", "# Rules\n\n- Write small functions\n- Run `make test` before a push\n")
+    assert world.run("init").code == 0
+    (prompt,) = list_asked(world, SUMMARY)
     assert_golden("summary.txt", prompt)
-    lines = [prompt.splitlines().index(sentence) for sentence in SUMMARY_SENTENCES]
-    assert lines == sorted(lines)
+    at = [prompt.splitlines().index(sentence) for sentence in SUMMARY_SENTENCES]
+    assert at == sorted(at)
 
 
-def test_extraction_as_it_is_sent(bench: Bench) -> None:
+def test_extraction_as_it_is_sent(world: World) -> None:
     """S-01: the seed's kinds and parts in their order, the numbered known facts, and each message fenced."""
-    bench.put("tmp/known-facts-summary.md", "# Known facts\n\n## Coding\n- Run make lint before a commit\n")
-    records = [
-        bench.record("I write Go, keep answers short"),
-        bench.record("no, use pnpm, not npm", context="I ran npm install."),
-        bench.record("run make lint before a commit, I said"),
-    ]
-    bench.play(bench.grew(*records, due=True))
-    prompt = frame_prompt(bench.asked(EXTRACTION)[0])
+    world.write("LEARNED.md", "# Ours\n\n## Coding\n- Run make lint before a commit\n")
+    world.type("s1", "I write Go, keep answers short").say("s1", "I ran npm install.")
+    world.type("s1", "no, use pnpm, not npm", "run make lint before a commit, I said").wait(QUIET)
+    (prompt,) = list_asked(world, EXTRACTION)
     assert_golden("extraction.txt", prompt)
-    lines = [
+    at = [
         next(at for at, line in enumerate(prompt.splitlines()) if line.startswith(one.strip()))
         for one in SENTENCES
     ]
-    assert lines == sorted(lines)
+    assert at == sorted(at)
 
 
-def test_synthesis_as_it_is_sent(bench: Bench) -> None:
+def test_synthesis_as_it_is_sent(world: World) -> None:
     """S-20 to S-27, S-30, S-36: the files, numbered lines, and numbered facts with their marks and counts."""
-    bench.clock.wall = MORNING
-    bench.answer((EXTRACTION, f"[1] {PNPM}"), (SYNTHESIS, lines(PNPM)))
-    bench.learn("use pnpm, not npm", session="s1")
-    bench.answer(
-        (
-            EXTRACTION,
-            f"[1] AGAIN: {PNPM}\n[2] Corrected: Keep answers short\n[2] Freezes the code from tomorrow on",
-        ),
-        (SYNTHESIS, "NONE"),
-    )
-    bench.learn("pnpm!", "no, short answers; and the code is frozen from tomorrow on", session="s2")
-    bench.learn("pnpm!", "no, short answers; and the code is frozen from tomorrow on", session="s3")
-    prompt = frame_prompt(bench.asked(SYNTHESIS)[-1])
+    world.type("s1", "no, use pnpm, not npm").leave("s1")
+    world.type("s3", "no, short answers!", "the code is frozen from tomorrow on").wait(QUIET)
+    world.type("s4", "no, short answers!", "no, use pnpm, not npm").leave("s4")
+    prompt = list_asked(world, SYNTHESIS)[-1]
     assert_golden("synthesis.txt", prompt)
     at = 0
     for sentence in SYNTHESIS_SENTENCES:
         assert f"\n{sentence}" in prompt[at:], sentence
         at = prompt.index(f"\n{sentence}", at) + 1
-
-
-def test_a_synthesis_that_is_asked_to_merge_as_it_is_sent(bench: Bench) -> None:
-    """S-54: past `learning.max_lines` the same prompt ends with the request to merge, before the other plugins' parts."""
-    bench.clock.wall = MORNING
-    bench.learning = LearningSettings(max_lines=10)
-    old = [f"Use tool{number}x for job{number}y" for number in range(11)]
-    for session, facts in (("s1", old), ("s2", ["Use ruff"])):
-        said = "\n".join(f"[1] {fact}" for fact in facts)
-        bench.answer((EXTRACTION, said), (SYNTHESIS, lines(*facts)))
-        bench.learn(". ".join(facts), session=session)
-    prompt = frame_prompt(bench.asked(SYNTHESIS)[-1])
-    assert_golden("synthesis-merge.txt", prompt)
-    plain = (GOLDEN / "synthesis.txt").read_text("utf-8")
-    for sentence in SYNTHESIS_SENTENCES:
-        assert f"\n{sentence}" in plain and f"\n{sentence}" in prompt

@@ -15,8 +15,7 @@ from tacitd_handlers.learning.proposals import ANSWER_LIMIT, Proposal, Proposals
 from tacitd_handlers.shared.answer_screening import Unusable
 
 PNPM, TABS, OLD = (
-    NumberedFact(text, (text,) if text != "Prefers Go" else ())
-    for text in ("Use pnpm", "Use tabs", "Prefers Go")
+    NumberedFact(text, is_new=text != "Prefers Go") for text in ("Use pnpm", "Use tabs", "Prefers Go")
 )
 MINE, MORE = (ExistingLine("LEARNED.md", "Coding", text, is_ours=True) for text in ("Use npm", "Use yarn"))
 THEIRS = ExistingLine("LEARNED.md", "", "Use spaces", is_ours=False)

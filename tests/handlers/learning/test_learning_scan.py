@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support_beginnings import is_new, opening
 from support_cli import Cli
 from support_examples import examples
-from support_learning import git
+from support_git import run_git as git
 from tacitd.clock import SystemClock
 from tacitd.events import Prompt
 from tacitd.store import Store
@@ -71,7 +71,12 @@ def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> 
     assert said.err.startswith("12 prompts in 1 session: at most 6 calls and $0.")
     assert "$0.00" not in said.err
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
-    assert made["prompts"] == 12 and made["calls"] == 6
+    assert made["prompts"] == 12 and made["calls"] == 6 and "goes first" not in said.err
+    cli.set(TACITD_BUDGET__USD_PER_DAY="0.2")
+    said = cli.run("scan", "--since", "30d", "--dry-run")
+    assert "about " in said.err and " days at $0.20 a day; what you type goes first" in said.err
+    cli.set(TACITD_BUDGET__USD_PER_DAY="0")
+    assert "the budget allows no call now" in cli.run("scan", "--since", "30d", "--dry-run").err
     assert not cli.state.exists()
 
 

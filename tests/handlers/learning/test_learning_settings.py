@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_learning import EXTRACTION
-from tacitd.handler import Gather
+from tacitd.plugin import GatherRule
 from tacitd.testing import HandlerBench, ScriptedModel
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.settings import ExtractionSettings, choose_gather
@@ -54,4 +54,4 @@ def test_sync_sends_prompts_that_are_gathered(tmp_path: Path) -> None:
 def test_the_settings_are_those_of_the_section() -> None:
     """docs/configuration.md: `extraction.settle`, `extraction.max_prompts`, `extraction.max_bytes`."""
     section = ExtractionSettings(settle=60.0, max_prompts=3, max_bytes=2048)
-    assert choose_gather({"extraction": section}) == Gather(quiet=60.0, prompts=3, bytes=2048)
+    assert choose_gather({"extraction": section}) == GatherRule(quiet=60.0, prompts=3, bytes=2048)

@@ -14,13 +14,12 @@ import pytest
 
 from support_cli import Cli
 from support_reach import DAY, ReachBox, format_toys
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
-from tacitd.files.transaction import History
+from tacitd.contract import Cause, FileChange
+from tacitd.files.formats import Bullets, bullet
+from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd_handlers.reach.reach_checks import check_projects
-from tacitd_handlers.reach.reach_survey import LARGEST_RULES, survey_directory
 
 HEAD = "<!-- Written by tacitd from {}: change that file, not this one. -->\n\n"
 
@@ -107,19 +106,6 @@ def test_a_linked_worktree_has_its_own_copies(cli: Cli, shop: Shop) -> None:
     assert f"`tacitd trust {shop.root}`" in ask(cli, linked)["missing"][0]["hint"]
 
 
-def test_without_a_claude_md_newer_clients_load_the_modules_own_file_too(cli: Cli, shop: Shop) -> None:
-    """Said with the version from which on; with a CLAUDE.md they do not."""
-    (shop.root / "pkg" / "cart" / "AGENTS.md").write_text("- three\n")
-    (own,) = [one for one in ask(cli, shop.root)["loads"] if one["clients"]]
-    assert own["path"].endswith("pkg/cart/AGENTS.md") and own["clients"] == "2.1.328 and later"
-    settings = shop.root / ".claude" / "settings.json"
-    settings.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
-    assert loads(cli, shop.root) == ALL, "the module's own file is loaded though its rules are excluded"
-    settings.unlink()
-    (shop.root / "CLAUDE.md").write_text("# Shop\n")
-    assert loads(cli, shop.root) == ALL
-
-
 def test_excluded_files_are_named_with_the_setting(cli: Cli, shop: Shop) -> None:
     """`claudeMdExcludes` is a person's choice: it is said, with its file, and nothing is changed."""
     settings = shop.root / ".claude" / "settings.local.json"
@@ -143,14 +129,6 @@ def test_a_linked_claude_directory_is_named(cli: Cli, shop: Shop) -> None:
     (shop.root / ".claude/rules").symlink_to(cli.home / "away" / "rules")
     (why,) = whys(cli, shop.root)
     assert why.startswith(f"{shop.root / '.claude/rules'} leads out of the project")
-
-
-def test_an_import_beside_the_rules_is_named(cli: Cli, shop: Shop) -> None:
-    """The lines would be loaded twice."""
-    (shop.root / "CLAUDE.md").write_text("# Shop\n\n@LEARNED.md\n")
-    (missing,) = ask(cli, shop.root)["missing"]
-    assert missing["id"] == "reach.twice" and "remove the import" in missing["hint"]
-    assert f"`tacitd link --remove {shop.root}`" in missing["hint"]
 
 
 def test_a_committed_file_is_not_tacitds(cli: Cli, shop: Shop) -> None:
@@ -334,81 +312,19 @@ def test_clients_of_long_ago_do_not_count(cli: Cli, shop: Shop) -> None:
     assert list(check_projects(cli.config_dir, [str(shop.root)], at + 40 * DAY)) == []
 
 
-def learn_for_cart(cli: Cli, shop: Shop) -> Path:
-    """tacitd wrote a line for the module, and made no copy."""
-    history = History(Log(cli.state / "history.jsonl"), FakeClock())
+def test_a_module_without_a_copy_is_named(cli: Cli, shop: Shop) -> None:
+    """tacitd wrote a line into the module's own file, which clients load in some projects only."""
     path = shop.root / "pkg" / "cart" / "AGENTS.md"
-    history.run_transaction(shop.root, [PutLine(path, "General", "three", "Cart")], {"by": "learning"}, "k")
-    shop.module.unlink()
-    return path
-
-
-def test_a_module_without_a_copy_is_listed_with_its_own_file(cli: Cli, shop: Shop) -> None:
-    """Newer clients load AGENTS.md themselves, so there is no copy; a CLAUDE.md prevents that, which is named."""
-    path = learn_for_cart(cli, shop)
-    loaded = ask(cli, shop.root)["loads"][-1]
-    assert (loaded["path"], loaded["kind"], loaded["lines"]) == (str(path), "module", 1)
-    assert loaded["clients"] == "2.1.328 and later" and whys(cli, shop.root) == []
-    assert "pkg/cart is outside" in whys(cli, shop.root / "web")[0]
-    (shop.root / "CLAUDE.md").write_text("# Shop\n")
-    assert loads(cli, shop.root) == ALL[:2]
-    assert whys(cli, shop.root) == [f"{shop.module.parent} has no copy of them"]
-    path.write_text("- a person's own\n")
+    store = Store.open(cli.state, FakeClock())
+    files = SharedFiles(store, FakeClock())
+    leaf = bullet("General", "three")
+    files.change_now(
+        "toys", [FileChange(path, Bullets("Cart"), lambda now, edits: {leaf: "three"}, Cause("k", "prompt"))]
+    )
+    store.close()
     assert whys(cli, shop.root) == []
-
-
-@pytest.mark.parametrize("name", ["LEARNED.md", "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"])
-def test_a_file_that_git_shows_is_named(cli: Cli, shop: Shop, name: str) -> None:
-    """A .gitignore includes it again: the exclude file, in which tacitd listed it, does not hide it."""
-    path = shop.root / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("- one\n- two\n")
-    listed = shop.root / ".git" / "info" / "exclude"
-    listed.write_text("/LEARNED.md\n/tmp/learning-*\n/tmp/known-facts-summary.md\n")
-
-    def named() -> list[str]:
-        missing = ask(cli, shop.root)["missing"]
-        return [f"{one['what']}: {one['why']} {one['hint']}" for one in missing if "git shows" in one["what"]]
-
-    assert named() == []
-    (shop.root / ".gitignore").write_text(f"!{Path(name).name}\n")
-    (said,) = named()
-    assert str(path) in said and f"`/{name}`" in said and str(shop.root / ".gitignore") in said
-    subprocess.run(["git", "-C", str(shop.root), "add", "-f", name], check=True)
-    assert named() == []
-    subprocess.run(["git", "-C", str(shop.root), "rm", "-q", "--cached", name], check=True)
-    listed.write_text("")
-    assert named() == []
-
-
-@pytest.mark.parametrize("rules", ["tmp/.gitignore", ".git/info/exclude", "long"])
-def test_git_is_asked_where_a_rule_may_include_a_file_again(cli: Cli, shop: Shop, rules: str) -> None:
-    """Where git looks for rules: beside the file, in the exclude file, and in all of a long .gitignore."""
-    (shop.root / "tmp").mkdir()
-    (shop.root / "tmp" / "known-facts-summary.md").write_text("- one\n")
-    (shop.root / ".git" / "info" / "exclude").write_text("/tmp/known-facts-summary.md\n")
-    place = shop.root / (rules if "/" in rules else ".gitignore")
-    before = "*.o\n" * (LARGEST_RULES // 4) if rules == "long" else ""
-    with place.open("a") as file:
-        file.write(f"{before}!known-facts-summary.md\n")
-    missing = ask(cli, shop.root)["missing"]
-    assert [one["what"] for one in missing if "git shows" in one["what"]] == [
-        f"git shows {shop.root / 'tmp' / 'known-facts-summary.md'}"
-    ]
-
-
-def test_git_is_not_started_if_no_rule_can_include_a_file_again(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A session's start waits for the survey. Rules that are tracked and not checked out are git's to read."""
-    asked = list[object]()
-    monkeypatch.setattr("tacitd_handlers.reach.reach_survey.read_git", lambda *one: asked.append(one))
-    (shop.root / ".git" / "info" / "exclude").write_text("/LEARNED.md\n")
-    for rules, times in (("*.o\n/LEARNED.md\n", 0), ("*.o\n!x\n", 1)):
-        (shop.root / ".gitignore").write_text(rules)
-        survey_directory(shop.root, shop.root)
-        assert len(asked) == times
-    subprocess.run(["git", "-C", str(shop.root), "add", ".gitignore"], check=True)
-    (shop.root / ".gitignore").unlink()
-    survey_directory(shop.root, shop.root)
-    assert len(asked) == 2
+    shop.module.unlink()
+    assert whys(cli, shop.root) == [f"{shop.module.parent} has no copy of them"]
+    assert "pkg/cart is outside" in whys(cli, shop.root / "web")[0]
+    path.write_text("nothing\n")
+    assert whys(cli, shop.root) == []

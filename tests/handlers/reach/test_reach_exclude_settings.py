@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd_handlers.reach.exclude_settings import (
     find_exclude,
-    list_settings_files,
     read_patterns,
     translate_glob,
 )
@@ -53,13 +52,12 @@ def test_every_settings_file_counts(tmp_path: Path) -> None:
     (project / ".claude" / "settings.json").write_text('{"claudeMdExcludes": "**"')
     local = project / ".claude" / "settings.local.json"
     local.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
-    files = list_settings_files(home, [project])
-    found = find_exclude(Path(RULE), read_patterns(files))
+    found = find_exclude(Path(RULE), read_patterns(home, [project]))
     assert found is not None
     assert (found.pattern, found.file) == ("**/tacitd/**", local)
     local.unlink()
     os.mkfifo(local)
-    assert find_exclude(Path(RULE), read_patterns(files)) is None
+    assert find_exclude(Path(RULE), read_patterns(home, [project])) is None
 
 
 @examples(200)

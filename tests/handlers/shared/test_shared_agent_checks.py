@@ -98,6 +98,6 @@ def test_an_order_in_the_elements_of_a_list_waits(agent: Cli) -> None:
 def test_what_came_with_a_project_is_trusted_by_a_person(agent: Cli, tmp_path: Path) -> None:
     """S-67: trust, rules for all projects and answers in `review` are a person's."""
     (tmp_path / "app/.git").mkdir(parents=True)
-    for command in (["trust", "--yes", str(tmp_path / "app")], ["adopt", "use pnpm"]):
+    for command in (["trust", "--yes", str(tmp_path / "app")], ["accept", "use pnpm"]):
         said = agent.run(*command)
         assert (said.code, "not for an agent" in said.err) == (1, True)

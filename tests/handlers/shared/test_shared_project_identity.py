@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support_learning import git
+from support_git import run_git as git
 from tacitd_handlers.shared.project_identity import identify_project
 
 

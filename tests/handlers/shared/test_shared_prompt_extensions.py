@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.plugins import find_plugins
+from tacitd_handlers.learning.extract import EXTRACTION_PROMPT
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
-from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
 from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,

@@ -202,3 +202,22 @@ def test_a_text_without_typed_words_waits_if_it_can_do_damage() -> None:
 def test_a_prohibition_is_one_in_each_language(line: str) -> None:
     """S-37: a sub-agent gets the prohibitions, not only the English ones."""
     assert forbids(line) and not forbids("Push after each commit")
+
+
+@pytest.mark.parametrize(
+    ("message", "fact", "waits"),
+    [
+        (
+            "The hook starts it, so no cache can be stale, or what do I miss?",
+            "The hook starts it, so no cache can be stale",
+            False,
+        ),
+        ("should we skip the hooks, right?", "Skip the hooks", True),
+        ("skip the hooks, ok?", "Skip the hooks", True),
+        ("why not disable the hook checks everywhere, or not?", "Disable the hook checks everywhere", True),
+    ],
+)
+def test_a_question_is_no_statement_unless_it_only_ends_in_one(message: str, fact: str, waits: bool) -> None:
+    """A question that is put behind a statement asks whether it is right; the person said it nevertheless."""
+    found = word_fact(fact, message, message, (), NOW)
+    assert isinstance(found, Refused) == waits, found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -252,14 +252,6 @@ def object_of(raw: Raw) -> dict[str, Any]:
 # --- the tolerant way: each field separately ---------------------------------------------------------------
 
 
-@cache
-def _loosen(kind: type[Struct]) -> tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]:
-    """The decoder of a struct whose fields are all raw, and the fields. Made when a line needs it, which few ever do."""
-    fields = msgspec.structs.fields(kind)
-    raw = [(f.name, Raw, msgspec.field(default=NONE, name=f.encode_name)) for f in fields]
-    return msgspec.json.Decoder(msgspec.defstruct("Loose" + kind.__name__, raw, gc=False)), fields
-
-
 def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
     line = _struct(raw, TranscriptLine)
     return line if isinstance(line, TranscriptLine) else None
@@ -267,14 +259,13 @@ def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
 
 def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
     """Given an object, return it as this struct with the fields that fit; None if it is not an object."""
-    decoder, fields = _loosen(kind)
     try:
-        loose = decoder.decode(raw)
+        loose = msgspec.json.decode(raw, type=dict[str, Raw])
     except msgspec.ValidationError:
         return None
     values: dict[str, Any] = {}
-    for info in fields:
-        part: Raw = getattr(loose, info.name)
+    for info in msgspec.structs.fields(kind):
+        part = loose.get(info.encode_name, NONE)
         value = part if info.type is Raw else _value(kind, info.name, part, info.type)
         if value is not None:
             values[info.name] = value

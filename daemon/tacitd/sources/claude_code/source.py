@@ -32,7 +32,6 @@ class ClaudeCode(Struct, frozen=True):
     home: Path
     own: OwnCalls = field(default_factory=OwnCalls)
     name: str = "Claude Code"
-    absent_hint: str = "Use Claude Code once, or set CLAUDE_CONFIG_DIR."
     context_files: ContextFiles = CONTEXT_FILES
     hooks: HookFormat = field(default_factory=ClaudeCodeHooks)
 
@@ -40,6 +39,23 @@ class ClaudeCode(Struct, frozen=True):
     def roots(self) -> Sequence[Path]:
         """The directory of all transcripts."""
         return (self.home / "projects",)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Its name."""
+        return (self.name,)
+
+    def name_of(self, path: Path) -> str:
+        """Its name."""
+        return self.name
+
+    def absent_hint(self, root: Path) -> str:
+        """How the directory comes to be."""
+        return "Use Claude Code once, or set CLAUDE_CONFIG_DIR."
+
+    def why_odd(self, path: str) -> str:
+        """Other files have nothing that a person typed."""
+        return ""
 
     def is_transcript(self, path: str) -> bool:
         """Whether the name has the suffix of a transcript."""

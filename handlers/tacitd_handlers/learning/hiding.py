@@ -1,0 +1,137 @@
+"""Keep what tacitd makes in a project out of git, by lines of `.git/info/exclude`, which is local to one clone.
+
+A file that was there before is the person's, and so is the choice whether git shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacitd.errors import FileRefusedError
+from tacitd.files import git
+from tacitd.files.append_text import hold_file
+from tacitd.files.replaced import edit_file
+from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
+from tacitd_handlers.learning.rule_names import RULE_PATTERNS
+from tacitd_handlers.learning.safe_read import resolve_links
+
+if TYPE_CHECKING:
+    from tacitd.contract import Tools
+    from tacitd.events import Project
+
+TEMPORARY = ("learning-*", "known-facts-summary.md")
+LEFT_BEHIND = (f"{TEMP_PREFIX}*", f"*{SAVED_SUFFIX}*")
+"""Patterns of what a replacement leaves in any folder after a failure or a late save. It may contain the person's words."""
+
+
+def hide(project: Project, paths: Iterable[Path], tools: Tools) -> str:
+    """List files that are about to be made in the exclude file, with those in `tmp/`; return why that is not possible, "" if it is or
+    outside git.
+
+    In a project that is shared only what is not for a team is listed: `tmp/` and the rule files. Blocks.
+    """
+    if not project.git:
+        return ""
+    new = [path for path in paths if not path.exists()]
+    if tools.write_mode(project) == "shared":
+        new = [path for path in new if _is_for_tacitd(path, project.root)]
+    why = list_patterns(project, [*_list_temporary(project.root), *list_created(project, new)])
+    return why if why and not all(git.is_ignored(project.root, path) for path in new) else ""
+
+
+def hide_rules(project: Project) -> str:
+    """The same for the rule files."""
+    why = list_patterns(project, RULE_PATTERNS) if project.git else ""
+    places = [project.root / pattern.strip("/") for pattern in RULE_PATTERNS]
+    return why if why and not all(git.is_ignored(project.root, path) for path in places) else ""
+
+
+def list_patterns(project: Project, patterns: Sequence[str]) -> str:
+    """Add these lines to the exclude file as far as it lacks them; return why that is not possible, or ""."""
+    path = git.locate_exclude_file(project.root)
+    if not isinstance(path, Path):
+        return path.reason if path is not None else ""
+    try:
+        with hold_file(path) as file:
+            present = file.read().decode(errors="replace").splitlines()
+            new = [one for one in dict.fromkeys(patterns) if one not in present]
+            if new:
+                file.append("".join(f"{one}\n" for one in new).encode(errors="surrogateescape"))
+    except FileRefusedError as error:
+        return error.what
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return ""
+
+
+def reveal(project: Project, paths: Iterable[Path]) -> list[str]:
+    """Take files out of the exclude file, so that git shows them; return the lines that were there. Raises OSError, TacitdError."""
+    path = git.locate_exclude_file(project.root) if project.git else None
+    if not isinstance(path, Path) or not path.exists():
+        return []
+    wanted = {pattern_of(one.relative_to(project.root)) for one in paths}
+    taken = list[str]()
+
+    def change(data: bytes | None) -> bytes | None:
+        lines = os.fsdecode(data or b"").splitlines(keepends=True)
+        taken[:] = [line.rstrip("\r\n") for line in lines if line.rstrip("\r\n") in wanted]
+        return os.fsencode("".join(line for line in lines if line.rstrip("\r\n") not in wanted))
+
+    edit_file(path, change)
+    return taken
+
+
+def list_own_patterns(project: Project) -> list[str]:
+    """The lines of the exclude file that only tacitd writes."""
+    found = git.locate_exclude_file(project.root) if project.git else None
+    lines = git.read_small_file(found).splitlines() if isinstance(found, Path) else []
+    own = {*RULE_PATTERNS, *LEFT_BEHIND, *(f"/tmp/{name}" for name in TEMPORARY)}
+    return [line for line in lines if line in own]
+
+
+def is_listed(project: Project, path: Path) -> bool:
+    """Whether the exclude file lists this file of the project: then tacitd made it in this clone."""
+    found = git.locate_exclude_file(project.root) if project.git else None
+    if not isinstance(found, Path):
+        return False
+    return pattern_of(path.relative_to(project.root)) in git.read_small_file(found).splitlines()
+
+
+def is_shown(tree: Path, path: Path) -> bool:
+    """Whether git would show a file of this work tree although it is listed: a `.gitignore` includes it again (gitignore(5)). False if
+    git cannot say."""
+    return git.run_git(["check-ignore", "-q", "--", os.fspath(path)], tree) == 1
+
+
+def list_created(project: Project, paths: Iterable[Path]) -> list[str]:
+    """Patterns for files that do not exist yet. If one is a link within the project, git shows the file that it leads to, so that has
+    a pattern too."""
+    root, found = resolve_links(project.root), dict[str, None]()
+    for path in paths:
+        if not os.path.lexists(path):
+            found[pattern_of(path.relative_to(project.root))] = None
+        if resolve_links(path).is_relative_to(root):
+            found[pattern_of(resolve_links(path).relative_to(root))] = None
+    return list(found)
+
+
+def pattern_of(path: Path) -> str:
+    """The gitignore pattern for one file, such as `/app/\\[id\\]/AGENTS.md` (gitignore(5)). `path` is relative."""
+    return "/" + re.sub(r"([\\*?\[\]])", r"\\\1", path.as_posix())
+
+
+def _list_temporary(root: Path) -> list[str]:
+    """If `tmp` is a link within the project, also of its target."""
+    top, tmp = resolve_links(root), resolve_links(root / "tmp")
+    places = ["/tmp"]
+    if tmp != top / "tmp" and tmp.is_relative_to(top):
+        places.append(pattern_of(tmp.relative_to(top)).rstrip("."))
+    return [*(f"{place.rstrip('/')}/{name}" for place in places for name in TEMPORARY), *LEFT_BEHIND]
+
+
+def _is_for_tacitd(path: Path, root: Path) -> bool:
+    return path.relative_to(root).parts[0] in ("tmp", ".claude")

@@ -1,0 +1,331 @@
+"""Facts and lines as rows: schema.sql has what their columns mean.
+
+Every function that reads takes `rows` (`Tools.rows`, `Tx.rows`, or a command's), every function that changes takes the transaction.
+A project is its number; None is the person.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tacitd.text.hashes import sha256
+from tacitd_handlers.shared.equality import normalise_text
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
+    from tacitd_handlers.learning.sources import Place
+
+FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
+LineState = Literal["present", "removed", "gone", "replaced", "forgotten", "withheld"]
+
+WAITING: tuple[FactState, ...] = ("waiting",)
+PRESENT: tuple[LineState, ...] = ("present",)
+ID_LENGTH = 8
+"""Hexadecimal digits of an id."""
+_FACT = "number, project, session, prompt, heard_in, said_at, text, words, same, corrected, line, state, reason, tries"
+_LINE = (
+    "number, id, project, path, heading, text, same, by, state, written_at, said, last_said, corrections, corrected_since, reworded, "
+    "replaced_by, contrary, kept_at"
+)
+
+
+class FactRow(NamedTuple):
+    """A row of learning_fact."""
+
+    number: int
+    project: int | None
+    session: str
+    prompt: int | None
+    heard_in: int | None
+    said_at: float
+    text: str
+    words: str
+    same: str
+    corrected: bool
+    line: int | None
+    state: FactState
+    reason: str
+    tries: int
+
+
+class LineRow(NamedTuple):
+    """A row of learning_line."""
+
+    number: int
+    id: str
+    project: int | None
+    path: str
+    heading: str
+    text: str
+    same: str
+    by: Literal["tacitd", "person"]
+    state: LineState
+    written_at: float
+    said: int
+    last_said: float
+    corrections: int
+    corrected_since: tuple[float, ...]
+    reworded: bool
+    replaced_by: int | None
+    contrary: str
+    kept_at: float | None
+
+
+# --- what texts say
+
+
+def digest_same(text: str) -> str:
+    """What `same` has: equal for texts that say the same. It is also the name of the choice `never` of such a text."""
+    return sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def make_id(*parts: str) -> str:
+    """A short id that is derived from what the item is: eight hexadecimal digits."""
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
+
+
+def make_line_id(path: str, text: str) -> str:
+    """The id of a line in a file, also of a person's: `path` is absolute."""
+    return make_id("line", path, text)
+
+
+def is_forgotten(rows: Rows, text: str) -> bool:
+    """Whether a person chose that a text is never learned (again)."""
+    return bool(
+        rows("SELECT 1 FROM choice WHERE scope = 'text' AND what = 'never' AND name = ?", digest_same(text))
+    )
+
+
+# --- reading
+
+
+def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = WAITING) -> list[FactRow]:
+    """The facts of a project, or of the person (None), in these states, the oldest first."""
+    found = rows(
+        f"SELECT {_FACT} FROM learning_fact WHERE project IS ? AND state IN ({_marks(states)}) ORDER BY number",
+        project,
+        *states,
+    )
+    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+
+
+def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = PRESENT) -> list[LineRow]:
+    """The lines of a project, or of the person (None), in these states, the oldest first."""
+    return _select_lines(
+        rows, f"project IS ? AND state IN ({_marks(states)}) ORDER BY number", project, *states
+    )
+
+
+def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = PRESENT) -> list[LineRow]:
+    """The lines of a file."""
+    return _select_lines(rows, f"path = ? AND state IN ({_marks(states)}) ORDER BY number", path, *states)
+
+
+def find_line(rows: Rows, id: str) -> LineRow | None:
+    """The line with this id."""
+    return next(iter(_select_lines(rows, "id = ?", id)), None)
+
+
+def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
+    """The facts that a line was made of or that repeat it, the oldest first."""
+    found = rows(
+        f"SELECT {_FACT} FROM learning_fact WHERE line = ? OR number IN "
+        "(SELECT fact FROM learning_line_fact WHERE line = ?) ORDER BY number",
+        line,
+        line,
+    )
+    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+
+
+# --- changing
+
+
+class NewFact(NamedTuple):
+    """A fact that was heard."""
+
+    project: int | None
+    session: str
+    prompt: int | None
+    heard_in: int | None
+    said_at: float
+    text: str
+    words: str
+    corrected: bool = False
+    line: int | None = None
+    state: FactState = "waiting"
+    reason: str = ""
+
+
+def insert_fact(tx: Tx, new: NewFact) -> None:
+    """Insert a fact, once: a message says a thing once, and a program appends a line once."""
+    same = digest_same(new.text)
+    if tx.rows(
+        "SELECT 1 FROM learning_fact WHERE prompt IS ? AND same = ? AND line IS ? AND said_at = ?",
+        new.prompt,
+        same,
+        new.line,
+        new.said_at,
+    ):
+        return
+    tx.execute(
+        "INSERT INTO learning_fact(project, session, prompt, heard_in, said_at, text, words, corrected, line, state, reason, same) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        *new,
+        same,
+    )
+
+
+class NewLineRow(NamedTuple):
+    """A line that tacitd writes."""
+
+    project: int | None
+    path: str
+    """Absolute."""
+    heading: str
+    text: str
+    facts: Sequence[int] = ()
+    """What it is made of."""
+    state: LineState = "present"
+    contrary: str = ""
+
+
+def put_line(tx: Tx, new: NewLineRow, now: float) -> int:
+    """Insert a line, or make the one with its id a line of this state again; return its number. Its facts are written then, and count."""
+    id = make_line_id(new.path, new.text)
+    for (number,) in tx.rows("SELECT number FROM learning_line WHERE id = ? AND state = 'replaced'", id):
+        # It was contradicted: what is counted begins anew.
+        tx.execute("DELETE FROM learning_line_fact WHERE line = ?", number)
+        tx.execute("UPDATE learning_fact SET line = NULL WHERE line = ?", number)
+    tx.execute(
+        "INSERT INTO learning_line(id, project, path, heading, text, same, state, written_at, last_said, contrary) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
+        "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL, corrected_since = '[]'",
+        id,
+        new.project,
+        new.path,
+        new.heading,
+        new.text,
+        digest_same(new.text),
+        new.state,
+        now,
+        now,
+        new.contrary,
+    )
+    ((number,),) = tx.rows("SELECT number FROM learning_line WHERE id = ?", id)
+    add_facts(tx, number, new.facts)
+    return int(number)
+
+
+def add_facts(tx: Tx, line: int, facts: Sequence[int]) -> None:
+    """Say that these facts make or repeat a line. They are written then, and counted in `said`, `corrections` and `last_said`."""
+    tx.executemany(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) VALUES(?, ?)", [(line, fact) for fact in facts]
+    )
+    tx.executemany(
+        "UPDATE learning_fact SET state = 'written', reason = '' WHERE number = ? AND state IN ('waiting', 'review', 'aside', 'left out')",
+        [(fact,) for fact in facts],
+    )
+    count_said(tx, line)
+
+
+def inherit_facts(tx: Tx, old: int, new: int) -> None:
+    """A line takes over what was said for another one, which it merges or rewords."""
+    tx.execute(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
+        new,
+        old,
+    )
+    tx.execute("UPDATE learning_fact SET line = ? WHERE line = ?", new, old)
+    count_said(tx, new)
+
+
+def count_said(tx: Tx, line: int) -> None:
+    """Count anew how often a line was said: distinct messages of its facts and of those that repeat it."""
+    tx.execute(
+        "UPDATE learning_line SET (said, corrections, last_said) = (SELECT max(1, count(DISTINCT coalesce(prompt, -number))), "
+        "count(DISTINCT CASE WHEN corrected THEN coalesce(prompt, -number) END), coalesce(max(said_at), learning_line.last_said) "
+        "FROM learning_fact f WHERE f.line = learning_line.number OR f.number IN "
+        "(SELECT fact FROM learning_line_fact l WHERE l.line = learning_line.number)) WHERE number = ?",
+        line,
+    )
+
+
+def mark_line(tx: Tx, line: int, state: LineState, replaced_by: int | None = None) -> None:
+    """A line is in this state now."""
+    tx.execute(
+        "UPDATE learning_line SET state = ?, replaced_by = ? WHERE number = ?", state, replaced_by, line
+    )
+
+
+def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
+    """A person reworded or moved a line: it is theirs for good."""
+    id = make_line_id(path, text)
+    tx.execute("DELETE FROM learning_line WHERE id = ? AND number <> ?", id, line)
+    tx.execute(
+        "UPDATE learning_line SET id = ?, path = ?, heading = ?, text = ?, same = ?, by = 'person' WHERE number = ?",
+        id,
+        path,
+        heading,
+        text,
+        digest_same(text),
+        line,
+    )
+
+
+def note_correction(tx: Tx, line: int) -> None:
+    """Note the times of the corrections that came although the line was written."""
+    tx.execute(
+        "UPDATE learning_line SET corrected_since = (SELECT coalesce(json_group_array(at), '[]') FROM (SELECT DISTINCT said_at AS at "
+        "FROM learning_fact f WHERE f.line = learning_line.number AND f.corrected AND f.said_at >= learning_line.written_at "
+        "ORDER BY at)) WHERE number = ?",
+        line,
+    )
+
+
+def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> None:
+    """A person gave a line another meaning: the new one is theirs, with the facts of the old one, which counts as deleted."""
+    new = NewLineRow(row.project, row.path, heading, text)
+    number = put_line(tx, new, now)
+    tx.execute(
+        "UPDATE learning_line SET by = 'person', written_at = ? WHERE number = ?", row.written_at, number
+    )
+    tx.execute(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
+        number,
+        row.number,
+    )
+    mark_line(tx, row.number, "removed", number)
+    count_said(tx, number)
+
+
+def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:
+    """Facts are in this state now."""
+    tx.executemany(
+        "UPDATE learning_fact SET state = ?, reason = ? WHERE number = ?",
+        [(state, reason, fact) for fact in facts],
+    )
+
+
+def queue_message(tx: Tx, what: str, place: Place, now: float) -> None:
+    """Queue work of learning's own in a place: `task_dispatch` has what each `what` is. It waits once for each place."""
+    from tacitd.contract import Task  # a command that reads needs none of these
+    from tacitd.events import NoProject
+    from tacitd.work.messages import send_message
+
+    project = place.project or NoProject("", "the person's")
+    about = Task(0, "message", "", project, place.number)
+    send_message(tx, "learning", "learning", f"{what} {place.name}", about, {}, now)
+
+
+def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[LineRow]:
+    found = rows(f"SELECT {_LINE} FROM learning_line WHERE {where}", *values)
+    return [
+        LineRow(*row)._replace(corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
+        for row in found
+    ]
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,121 @@
+"""Learning's part of a session's text: lines of LEARNED.md, and of the AGENTS.md files from the root to the directory.
+
+The client loads them by itself as a rule (SPEC S-37), and then nothing is printed. Otherwise, those lines are printed that are tacitd's,
+and the others of a project that the person trusts: text that came with a repository is a stranger's. It runs at each session's
+start, so this module imports little.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.git import find_project_root, find_repository, list_tracked
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.learning.project_trust import find_trust
+from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+
+LIMIT = 200_000
+"""Bytes that are read of a file."""
+CUT = "\n[… cut: the rest is in the file]\n"
+_ITEM = compile_lazily(r" {0,3}[-*+] ")
+_OURS = """
+SELECT l.text FROM learning_line l JOIN project p ON p.number = l.project WHERE p.root = ? AND l.state = 'present' AND l.path = ?
+"""
+
+
+def make_text(request: ContextRequest) -> str:
+    """Return the lines that the client does not load, by file; "" if there are none. For a sub-agent, prohibitions only."""
+    if request.occasion == "failure":
+        return ""
+    parts: list[str] = []
+    left = request.budget
+    for path, lines in _list_missing(request):
+        part = "\n".join([f"## What was learned here ({path})", *lines]) + "\n"
+        if len(part) > left:
+            room = left - len(CUT)
+            if room > 200:
+                parts.append(part[:room].rsplit("\n", 1)[0] + CUT)
+            break
+        parts.append(part)
+        left -= len(part) + 1
+    return "\n".join(parts)
+
+
+def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
+    """The list items of each file that the client does not load, as far as they are from here."""
+    for path, text in read_context_files(request.cwd):
+        items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
+        wanted = [one for one in items if not request.is_loaded(one)]
+        if request.occasion == "agent":
+            from tacitd_handlers.shared.words import forbids  # not for a session of a person
+
+            wanted = [one for one in wanted if forbids(one)]
+        if wanted and path not in request.withheld:
+            own = _select_own(request, path, wanted)
+            if own:
+                yield path, own
+
+
+def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
+    """Those of a file's list items that tacitd wrote; all of them if the person trusts the project, or if it is not known who wrote
+    the file and git did not bring it."""
+    root = str(find_project_root(request.cwd))
+    trust = find_trust(request.rows, root)
+    if trust == "yes" or (not trust and not _is_tracked(path)):
+        return items
+    ours = {text for (text,) in request.rows(_OURS, root, str(path))}
+    return [one for one in items if one[2:].strip() in ours]
+
+
+def _is_tracked(path: Path) -> bool:
+    """Whether git tracks a file, or cannot say."""
+    tree = find_repository(path.parent)
+    if tree is None:
+        return False
+    tracked = list_tracked(tree.here, path.parent, path.name)
+    return tracked is None or path.name.casefold() in tracked
+
+
+def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of the project's LEARNED.md, then of each AGENTS.md from the root down to the directory.
+
+    In a linked worktree LEARNED.md is the main worktree's. An AGENTS.md is the linked worktree's own if it has one,
+    otherwise the main worktree's.
+    """
+    here = Path(os.path.realpath(cwd))
+    root = find_project_root(here)
+    for name in ("LEARNED.md", ".claude/rules/tacitd/AGENTS.md"):
+        yield from _text(root / name, root)
+    tree = _worktree_of(here) or root
+    folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
+    for depth in range(len(folders) + 1):
+        below = Path(*folders[:depth])
+        own = list(_text(tree / below / "AGENTS.md", tree, root))
+        yield from own or (_text(root / below / "AGENTS.md", root) if tree != root else ())
+
+
+def _worktree_of(cwd: Path) -> Path | None:
+    """The top level of the worktree that contains the directory, main or linked; None outside git."""
+    found = find_repository(_existing_directory(cwd))
+    return found.here if found is not None else None
+
+
+def _existing_directory(cwd: Path) -> Path:
+    """The directory, or its nearest parent that exists."""
+    return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
+
+
+def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the file's path and text if its real path is in one of `roots`, and it is readable and not empty."""
+    if all(leads_out(path, root) for root in roots):
+        return
+    try:
+        text = (read_plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+    except (OSError, FileRefusedError):
+        return
+    if text.strip():
+        yield path, text

@@ -1,0 +1,73 @@
+"""The files that learning left outside the state directory, for `uninstall`.
+
+Lines and the files that have them are kept. The summary is removed, and so are copies whose whole text is tacitd's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacitd.contract import Rows
+from tacitd.events import Project
+from tacitd.files import git
+from tacitd.handler import Footprint
+from tacitd.state.paths import state_dir
+from tacitd.store import open_readonly
+from tacitd_handlers.learning.folders import LEARNED
+from tacitd_handlers.learning.hiding import list_own_patterns
+from tacitd_handlers.learning.project_rules import find_obstacle, find_tree
+from tacitd_handlers.learning.rule_names import MODULE_RULES
+from tacitd_handlers.learning.rule_text import COPY
+from tacitd_handlers.learning.safe_read import leads_out
+
+RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
+
+
+def find_footprint(environ: Mapping[str, str]) -> Footprint:
+    """Return learning's files in every project in which tacitd wrote. It reads the store, so it is called before that is removed."""
+    store = open_readonly(state_dir(environ))
+    if store is None:
+        return Footprint()
+    with store:
+        found = store.rows(
+            "SELECT f.path, f.format, p.root FROM shared_file f LEFT JOIN project p ON p.number = f.project "
+            "WHERE f.plugin = 'learning' AND f.changes > 0 ORDER BY f.path"
+        )
+        copies = [Path(path) for path, name, _ in found if name == COPY.name]
+        mine = [path for path in copies if _is_whole(path, store.rows)]
+    files = [Path(path) for path, name, _ in found if name != COPY.name]
+    roots = [Path(root) for root in dict.fromkeys(root for *_, root in found if root)]
+    removed, own, reasons = list[Path](), list[Path](), dict[Path, str]()
+    for root in roots:
+        summary = root / SUMMARY
+        if summary.is_file() and not summary.is_symlink() and not leads_out(summary, root):
+            removed.append(summary)
+        files += [root / LEARNED, root / RAW]
+        own.append(root / "tmp")
+        exclude = git.locate_exclude_file(root)
+        if isinstance(exclude, Path) and list_own_patterns(Project(root, git=True)):
+            files.append(exclude)
+            reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
+    edited = [path for path in copies if path not in mine and os.path.lexists(path)]
+    reasons |= dict.fromkeys(edited, "it was changed by hand, or git tracks it; sessions load it")
+    places = [*roots, *own, *(path.parent for path in (*files, *copies))]
+    own += [path.parent for path in mine if path.parent.name == Path(MODULE_RULES).name]
+    return Footprint(
+        removed,
+        list(dict.fromkeys(files)),
+        list(dict.fromkeys(places)),
+        list(dict.fromkeys(own)),
+        reasons,
+        mine,
+        edited,
+    )
+
+
+def _is_whole(path: Path, rows: Rows) -> bool:
+    """Whether all that stands in a copy is tacitd's."""
+    if not os.path.lexists(path) or find_obstacle(path, find_tree(path), rows):
+        return False
+    base: dict[str, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
+    return bool(base) and COPY.read_leaves(path.read_bytes()) == base

@@ -1,0 +1,483 @@
+"""The rule files of projects: generated copies of LEARNED.md and of modules' AGENTS.md in `.claude/rules/` of every work tree, where
+the client loads them.
+
+They follow their sources: whoever changes one queues the task "copies" of its project. What a person edits in a copy is
+applied to its source, and then the copies follow. They have no state but what the engine notes of each file that people edit too.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
+from tacitd.errors import FileRefusedError
+from tacitd.events import Project
+from tacitd.files import git
+from tacitd.files.disk import RealDisk
+from tacitd.files.formats import bullet, split_bullet
+from tacitd.files.shared_files import read_checkout
+from tacitd.files.worktrees import list_linked_worktrees
+from tacitd.files.write_checks import refuse_unwritable
+from tacitd.handler import Degradation, Notice
+from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.hashes import sha256
+from tacitd_handlers.learning.folders import AGENTS, LEARNED
+from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
+from tacitd_handlers.learning.learned_rows import (
+    LineRow,
+    mark_line,
+    queue_message,
+    read_lines_of,
+    reword_line,
+)
+from tacitd_handlers.learning.project_trust import find_trust
+from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
+from tacitd_handlers.learning.rule_text import (
+    COPY,
+    FOOT_START,
+    HEAD_START,
+    TEXT,
+    is_line,
+    render_lines,
+    render_rule,
+    show_line,
+)
+from tacitd_handlers.learning.safe_read import read_plain_bytes
+from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
+
+COPIES = "copies"
+"""What the task is: see `learned_rows.queue_message`."""
+PROBLEM = "learning.copies"
+HINT = "move it away or mend it; the copy is made when the next session starts"
+NAMED = 5
+"""Copies that a problem names."""
+GENERAL = "General"
+LARGEST = 1 << 20
+"""Bytes. A longer file was not made by tacitd."""
+
+
+class Copy(NamedTuple):
+    """A rule file of a project in one of its work trees."""
+
+    path: Path
+    tree: Path
+    root: Path
+    """The top of the main work tree."""
+    source: Path
+    folder: str = ""
+    """The module's folder relative to the work tree; "" for what holds in the whole project."""
+
+    @property
+    def home(self) -> Path:
+        """The work tree that the source is in."""
+        return self.tree if self.source.is_relative_to(self.tree) else self.root
+
+    @property
+    def name(self) -> str:
+        """The source's path relative to its work tree."""
+        if self.folder:
+            return f"{self.folder}/{AGENTS}"
+        return TEAM_RULE if self.path.name == AGENTS else LEARNED
+
+
+# --- the task
+
+
+def queue_copies(tx: Tx, task: Task, now: float) -> None:
+    """Have the copies follow the sources of a task's project, once its changes are committed."""
+    if isinstance(task.project, Project):
+        queue_project(tx, task.project, task.project_number, now)
+
+
+def queue_project(tx: Tx, project: Project, number: int | None, now: float) -> None:
+    """The same for a project."""
+    queue_message(tx, COPIES, Place(number, project.root, project), now)
+
+
+def write_copies(task: Task, tools: Tools) -> Done:
+    """Bring the copies of a task's project up to date, or remove them if there are to be none.
+
+    Raises FileBusyError while git or an editor changes one of the files.
+    """
+    if not isinstance(task.project, Project) or not task.project.root.is_dir():
+        return Done()
+    look = _CopyRound(task.project, task.project_number, tools)
+    is_wanted = tools.settings["reach"].project_rules and tools.write_mode(task.project) != "off"
+    if is_wanted:
+        restored = look.restore_sources()
+        if restored is not None:
+            return restored
+        look.follow_sources()
+    look.remove_leftovers()
+    id, problems = f"{PROBLEM}:{task.project.root}", look.problems
+    if problems and is_wanted:
+        named = list(dict.fromkeys(problems))
+        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        tools.degrade(Degradation(id, "; ".join(named[:NAMED]) + more, HINT))
+    else:
+        tools.clear(id)
+    return Done(look.apply, look.changes, notices=look.kept)
+
+
+def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+    """The copies of a project that tacitd wrote; a person may edit them."""
+    return [] if root is None else _list_written(rows, root)
+
+
+def _list_written(rows: Rows, root: Path) -> list[Path]:
+    found = rows(
+        "SELECT path FROM shared_file WHERE format = ? AND changes > 0 "
+        "AND project = (SELECT number FROM project WHERE root = ?) ORDER BY path",
+        COPY.name,
+        str(root),
+    )
+    return [Path(path) for (path,) in found]
+
+
+def plan_copies(rows: Rows, number: int | None, root: Path) -> list[Copy]:
+    """The copies that a project may have: of LEARNED.md, and of each AGENTS.md with a line of tacitd's."""
+    paths = {Path(path) for (path,) in rows(_WITH_LINES, number)}
+    folders = [
+        path.parent.relative_to(root).as_posix()
+        for path in sorted(paths)
+        if path.name == AGENTS and path.is_relative_to(root) and path != root / TEAM_RULE
+    ]
+    named = name_module_rules(folders)
+    found = list[Copy]()
+    for tree in [root, *list_linked_worktrees(root)]:
+        found.append(Copy(tree / PROJECT_RULE, tree, root, _own_or(tree, root, LEARNED)))
+        if root / TEAM_RULE in paths and tree != root:
+            found.append(Copy(tree / TEAM_RULE, tree, root, root / TEAM_RULE))
+        for folder, name in named.items():
+            found.append(Copy(tree / name, tree, root, _own_or(tree, root, f"{folder}/{AGENTS}"), folder))
+    return found
+
+
+_WITH_LINES = "SELECT DISTINCT path FROM learning_line WHERE project IS ? AND state = 'present'"
+
+
+def _own_or(tree: Path, root: Path, name: str) -> Path:
+    """A work tree's own file if it has one, as a file that git tracks; otherwise the main one's."""
+    return tree / name if os.path.lexists(tree / name) else root / name
+
+
+class _CopyRound:
+    """One comparison of a project's copies with their sources."""
+
+    def __init__(self, project: Project, number: int | None, tools: Tools) -> None:
+        self.changes = list[FileChange]()
+        self.problems = list[str]()
+        self.kept = list[Notice]()
+        """Files that are not needed any more and have a person's text."""
+        self._project = project
+        self._number = number
+        self._tools = tools
+        self._wanted = set[Path]()
+        self._sources: dict[Path, str | None] = {}
+        self._trusts = False
+        self._lines: dict[Path, list[LineRow]] = {}
+
+    def apply(self, tx: Tx) -> None:
+        """A LEARNED.md that tacitd made is copied as a whole from now on."""
+        if self._trusts:
+            tx.execute("UPDATE project SET trusted = 1 WHERE number = ?", self._number)
+
+    def restore_sources(self) -> Done | None:
+        """Put back files that `git clean` took; lines of a file that went otherwise may be learned again. None if none is missing."""
+        root, rows, now = self._project.root, self._tools.rows, self._tools.clock.now()
+        paths = (Path(path) for (path,) in rows(_WITH_LINES, self._number))
+        missing = [path for path in paths if path.is_relative_to(root) and not os.path.lexists(path)]
+        if not missing:
+            return None
+        changes, gone = list[FileChange](), list[LineRow]()
+        for path in missing:
+            lines = read_lines_of(rows, str(path))
+            if path.parent.is_dir() and self._was_cleaned(path):
+                put: dict[Leaf, str | None] = {bullet(one.heading, one.text): one.text for one in lines}
+                cause = Cause(f"restored {path} {now}", "tacitd", "restored after git clean")
+                changes.append(FileChange(path, make_format(path, root), _always(put), cause))
+            else:
+                gone += lines
+
+        def apply(tx: Tx) -> None:
+            for line in gone:
+                mark_line(tx, line.number, "gone")
+            queue_project(tx, self._project, self._number, now)
+
+        return Done(apply, changes)
+
+    def _was_cleaned(self, path: Path) -> bool:
+        """Whether all that git does not track is gone, in the same clone and at the same commit: nobody removed this file alone."""
+        root, rows = self._project.root, self._tools.rows
+        written = [one for one in _list_written(rows, root) if find_tree(one) == root]
+        heads = rows("SELECT head FROM shared_file WHERE path = ?", str(path))
+        return (
+            bool(written)
+            and not any(one.exists() for one in written)
+            and is_listed(self._project, path)
+            and heads == [(read_checkout(root),)]
+        )
+
+    def follow_sources(self) -> None:
+        """Plan the texts of all copies."""
+        hidden: str | None = None
+        for copy in plan_copies(self._tools.rows, self._number, self._project.root):
+            text = self._render(copy)
+            if not text:
+                continue
+            self._wanted.add(copy.path)
+            why = find_obstacle(copy.path, copy.tree, self._tools.rows)
+            if not why and not copy.path.exists():
+                hidden = hide_rules(self._project) if hidden is None else hidden
+                why = f"is not written, because git would show it: {hidden}" if hidden else ""
+                if not why and self._project.git and is_shown(copy.tree, copy.path):
+                    why = "is not written, because a .gitignore makes git show it"
+            if why:
+                self.problems.append(f"{copy.path} {why}")
+            else:
+                self._plan(copy, text)
+
+    def _plan(self, copy: Copy, text: str) -> None:
+        rows = self._tools.rows
+        is_noted = rows("SELECT 1 FROM shared_leaf WHERE path = ? LIMIT 1", str(copy.path))
+        before = read_plain_bytes(copy.path, LARGEST)
+        if is_noted and before == text.encode():
+            return
+        leaves = COPY.read_leaves(text.encode())
+        is_known = _match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
+        reported = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", str(copy.path))}
+        for leaf, words in COPY.read_leaves(before or b"").items():
+            if leaf in reported and not is_known(words):
+                why = _why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
+                why = why or "it cannot be written there"
+                self.problems.append(
+                    f"{copy.path} has text of yours that cannot be moved to {copy.source}: {why}"
+                )
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
+            if edits.removed or any(map(is_line, edits.changed)):
+                return {}  # the person's edits come first
+            gone = [leaf for leaf in now if leaf not in edits.added or is_known(now[leaf])]
+            return {TEXT: text, **dict.fromkeys(gone), **leaves}
+
+        unlisted = frozenset({TEXT, *leaves, *(leaf for (leaf,) in rows(_BASE, str(copy.path)))})
+        # Of what stood there too: a choice may be taken back within a tick of the clock.
+        key = sha256((before or b"") + text.encode()).hexdigest()[:12]
+        cause = Cause(f"copy {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
+        self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
+
+    def _render(self, copy: Copy) -> str:
+        """The text of a copy; "" if there is to be none."""
+        text = self._read_source(copy)
+        if text is None:
+            return ""
+        if copy.source not in self._lines:
+            self._lines[copy.source] = read_lines_of(self._tools.rows, str(copy.source))
+        lines = self._lines[copy.source]
+        if not self._is_trusted(copy, text, lines):
+            there = {line for _, line in map(split_bullet, LEAVES.read_leaves(text.encode()))}
+            text = render_lines(
+                [(one.heading, one.text) for one in lines if one.text in there], title_for(copy.name)
+            )
+        return render_rule(text, copy.name, front_matter(copy.folder) if copy.folder else ())
+
+    def _is_trusted(self, copy: Copy, text: str, lines: Sequence[LineRow]) -> bool:
+        """Whether the whole file is copied: the person chose it, or tacitd made the file."""
+        trust = find_trust(self._tools.rows, str(self._project.root))
+        if trust or copy.name != LEARNED:
+            return trust == "yes"
+        own = {one.text for one in lines}
+        found = COPY.read_leaves(text.encode())
+        is_made = copy.source.is_relative_to(self._project.root) and is_listed(self._project, copy.source)
+        if (own and set(found.values()) <= own) or is_made:
+            self._trusts = True
+        return self._trusts
+
+    def _read_source(self, copy: Copy) -> str | None:
+        if copy.source not in self._sources:
+            self._sources[copy.source] = None
+            try:
+                data = read_checked(copy.source, copy.home)
+                self._sources[copy.source] = data.decode("utf-8", "replace") if data is not None else None
+            except FileRefusedError as error:
+                self.problems.append(error.what)
+        return self._sources[copy.source]
+
+    def remove_leftovers(self) -> None:
+        """Remove copies that are not wanted any more and have nothing of a person."""
+        for path in _list_written(self._tools.rows, self._project.root):
+            if path in self._wanted or not os.path.lexists(path):
+                continue
+            what = find_obstacle(path, find_tree(path), self._tools.rows)
+            view = self._tools.look(path, COPY) if not what else None
+            if view is None or any(view.edits) or view.doubt:
+                what = what or "has text of yours, so it stays"
+                self.problems.append(f"{path} {what}")
+                self.kept.append(Notice("stays", str(path), about=what))
+                continue
+            gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
+            cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
+            change = FileChange(path, COPY, _always(gone), cause, unlisted=frozenset(gone))
+            self.changes.append(change)
+
+
+def find_tree(path: Path) -> Path:
+    """The top of the work tree that a copy is in."""
+    return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(CONTEXT_FILES.rules).parts)
+
+
+_BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
+
+
+def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
+    return lambda now, edits: changes
+
+
+def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
+    """Why nothing is read or written at the place of a copy, as a clause; "" if nothing is in the way."""
+    try:
+        return next(_list_obstacles(path, tree, rows), "")
+    except FileRefusedError as error:
+        return f"is not up to date: {error.what}"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
+    for depth in range(1, len(path.relative_to(tree).parts)):
+        place = tree.joinpath(*path.relative_to(tree).parts[:depth])
+        if place.is_symlink():
+            yield f"is behind the link {place}"
+        if os.path.lexists(place) and not place.is_dir():
+            yield f"cannot be made: {place} is not a directory"
+    if git.read_index_mode(tree, path):
+        yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
+    if os.path.lexists(path):
+        yield from _list_defects(path, tree, rows)
+    refuse_unwritable(path, RealDisk())
+
+
+def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
+    """Why what stands in the place of a copy is not tacitd's."""
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        yield "is a link"
+    elif not stat.S_ISREG(found.st_mode):
+        yield "is not an ordinary file"
+    elif found.st_uid != os.geteuid():
+        yield "belongs to another user"
+    elif found.st_size > LARGEST or b"\0" in (data := path.read_bytes()):
+        yield "is not a text of tacitd's"
+    else:
+        COPY.read_leaves(data)
+        known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+        if not known and not (HEAD_START.encode() in data and _is_hidden(tree, path)):
+            yield "was not written by this tacitd: move it away"
+
+
+def _is_hidden(tree: Path, path: Path) -> bool:
+    """Whether this clone's own exclude file has it: a clone does not bring that, so tacitd made the file, whatever the store lost."""
+    return git.is_ignored(tree, path) and not git.read_index_mode(tree, path)
+
+
+# --- what a person edits in a copy
+
+
+def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
+    """Apply a person's edits of a copy to its source. What cannot be moved there is named, and stays in the copy."""
+    found = tools.rows(
+        "SELECT p.root, p.number, p.common FROM shared_file f JOIN project p ON p.number = f.project WHERE f.path = ?",
+        str(path),
+    )
+    if not found:
+        return Done()
+    root, number = Path(found[0][0]), found[0][1]
+    project = Project(root, git=found[0][2] is not None)
+    now, data = tools.clock.now(), None
+    follow = Done(lambda tx: queue_project(tx, project, number, now))
+    if not any(edits):
+        return follow
+    copy = next((one for one in plan_copies(tools.rows, number, root) if one.path == path), None)
+    if copy is None or git.read_index_mode(copy.tree, path):
+        return Done()
+    with suppress(FileRefusedError):
+        data = read_checked(copy.source, copy.home) if not _why_kept(copy, project, tools) else None
+    is_cut = COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
+    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
+    if data is None or not moved.changes:
+        return follow
+    lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
+
+    def apply(tx: Tx) -> None:
+        for text in moved.removed:
+            if text in lines:
+                mark_line(tx, lines[text].number, "removed")
+        for text, (heading, new) in moved.reworded.items():
+            if text in lines:
+                reword_line(tx, lines[text].number, str(copy.source), heading, new)
+        queue_project(tx, project, number, now)
+
+    cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
+    change = FileChange(copy.source, LEAVES, _always(moved.changes), cause, theirs=True)
+    return Done(apply, (change,))
+
+
+def _why_kept(copy: Copy, project: Project, tools: Tools) -> str:
+    """Why an edit of a copy cannot be moved to its source; "" if it can."""
+    if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
+        return "git tracks that"
+    return "" if copy.source.exists() else "that does not exist"
+
+
+class _Moved(Struct, frozen=True):
+    """A person's edits of a copy, as changes of its source."""
+
+    changes: dict[Leaf, str | None]
+    removed: list[str]
+    """Texts of the source's lines."""
+    reworded: dict[str, tuple[str, str]]
+    """By the text of the source's line: heading and text in the place of it."""
+
+
+def _match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
+    """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
+    if is_cut:
+        whole = [*known, HEAD_START, FOOT_START]
+        return lambda text: any(one.startswith(text) for one in whole)
+    exact = set(known)
+    return lambda text: text in exact
+
+
+def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _Moved:
+    """A copy shows a line without comments and imports, so its lines are found by what is shown. What the source says already, and the
+    rest of a line that was cut, is no addition."""
+    by_shown = {show_line(text): leaf for leaf, text in source.items()}
+    is_known = _match_lines(by_shown, is_cut=is_cut)
+    moved = _Moved({}, [], {})
+    added = list(edits.added)
+    for leaf in edits.removed:
+        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
+        if at is not None:
+            moved.changes[at] = None
+            moved.removed.append(source[at])
+    for leaf, (new, text) in edits.changed.items():
+        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
+        if at is None or not is_line(new):
+            added.append(new)
+        elif text in by_shown:
+            moved.changes[at] = None
+            moved.removed.append(source[at])
+        else:
+            moved.changes[at] = text
+            moved.reworded[source[at]] = (split_bullet(at)[0], text)
+    for heading, text in map(split_bullet, filter(is_line, added)):
+        if not is_known(text):
+            moved.changes[bullet(heading or GENERAL, text)] = text
+    return moved

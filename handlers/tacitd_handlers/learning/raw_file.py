@@ -1,0 +1,215 @@
+"""`tmp/learning-raw.jsonl` (SPEC S-02): the facts that wait, as rows show them to people and other programs, and an input.
+
+    {"ts": "2025-12-17T01:50:00Z", "facts": ["Prefers X over Y"], "session": "…", "prompts": ["…"]}
+
+`ts` and `facts` are seed 003's format. A line that another program of this person appends becomes facts, if the file is ours: a
+repository can contain one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tacitd.clock import utc_seconds
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
+from tacitd.files import git
+from tacitd.files.formats import Lines
+from tacitd.handler import Degradation
+from tacitd.text.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.hiding import hide, is_listed
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    NewFact,
+    insert_fact,
+    is_forgotten,
+    make_id,
+    queue_message,
+    read_facts,
+)
+from tacitd_handlers.learning.sources import Place, find_place
+from tacitd_handlers.shared.tidy import FACT_LIMIT, tidy_fact
+from tacitd_handlers.shared.words import judge_text
+
+LINES = Lines()
+_CORRECTED = "corrected:"
+
+
+def raw_path(root: Path) -> Path:
+    """The raw file of a project."""
+    return root / "tmp" / "learning-raw.jsonl"
+
+
+def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+    """The raw file of a project; the person has none. What has its name and is no file was not made by tacitd."""
+    path = raw_path(root) if root is not None else None
+    return [path] if path is not None and not path.is_symlink() else []
+
+
+def hide_files(place: Place, paths: Sequence[Path], tools: Tools) -> None:
+    """Keep files that are about to be made out of git, and say so while that is not possible."""
+    if place.project is None or not paths:
+        return
+    id, why = f"learning.exclude:{place.name}", hide(place.project, paths, tools)
+    if not why:
+        tools.clear(id)
+        return
+    what = f"{why}: nothing is written there, so git shows the files that tacitd creates in {place.root}"
+    tools.degrade(Degradation(id, what, "`git status` there lists them; add them to your own .gitignore"))
+
+
+def update_raw(place: Place, tools: Tools) -> list[FileChange]:
+    """The change that brings the raw file of a project in step with the facts that wait; without any, the file goes.
+
+    Raises FileBusyError, FileRefusedError, OSError.
+    """
+    path, facts = raw_path(place.root), read_facts(tools.rows, place.number)
+    if place.project is None or (not facts and not path.exists()) or _report_foreign(place, tools):
+        return []
+    wanted = dict.fromkeys(_encode_facts((fact for fact in facts if fact.prompt is not None), tools.rows))
+    # Lines of other programs stay until their facts are written.
+    waiting = {fact.text for fact in facts if fact.prompt is None}
+    now = tools.look(path, LINES).now
+    keeps = {leaf for leaf in now if waiting.intersection(_read_texts(leaf))}
+    hide_files(place, [path], tools)
+    if not path.parent.is_dir():
+        path.parent.mkdir(exist_ok=True)
+
+    def decide(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+        gone = [
+            leaf for leaf in there if leaf not in wanted and leaf not in edits.added and leaf not in keeps
+        ]
+        return {**dict.fromkeys(gone), **{leaf: leaf for leaf in wanted}}
+
+    key = make_id(*now, "", *wanted)
+    cause = Cause(f"raw {tools.clock.now()} {key}", "tacitd", "facts that wait")
+    return [FileChange(path, LINES, decide, cause, unlisted=frozenset((*now, *wanted)))]
+
+
+def take_appended(path: Path, edits: Edits, tools: Tools) -> Done:
+    """Make facts of what another program appended."""
+    place = find_place(path, tools)
+    if place is None or not edits.added or _report_foreign(place, tools):
+        return Done()
+    found, unread = list[NewFact](), 0
+    for line in edits.added:
+        entry = _parse_line(line)
+        if entry is None:
+            unread += 1
+            continue
+        at = entry.at if entry.at is not None else tools.clock.now()
+        found += [_make_fact(place, text, entry, at, tools) for text in entry.facts]
+    id, now = f"learning.raw:{place.name}", tools.clock.now()
+    if unread:
+        what = f"{unread} lines of {path} are not facts"
+        tools.degrade(Degradation(id, what, "they stay there; correct or remove them"))
+    else:
+        tools.clear(id)
+    ours = {line: line for line in edits.added if _parse_line(line) is not None}
+
+    def apply(tx: Tx) -> None:
+        for fact in found:
+            insert_fact(tx, fact)
+        queue_message(tx, "orphans", place, now)
+
+    def adopt(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+        return {leaf: value for leaf, value in ours.items() if leaf in there}
+
+    cause = Cause(f"raw lines {now}", "file", "lines of another program")
+    change = FileChange(path, LINES, adopt, cause, adopts=True, unlisted=frozenset(ours))
+    return Done(apply, [change] if ours else [])
+
+
+class _RawEntry(Struct, frozen=True):
+    """One line of a raw file."""
+
+    at: float | None
+    facts: tuple[str, ...]
+    session: str
+
+
+def _make_fact(place: Place, text: str, entry: _RawEntry, at: float, tools: Tools) -> NewFact:
+    """A fact of another program. What can do damage waits for the person, because nobody typed it."""
+    corrected = text[: len(_CORRECTED)].casefold() == _CORRECTED
+    plain = text[len(_CORRECTED) :].strip() if corrected else text
+    plain = plain[:1].upper() + plain[1:] if corrected else plain
+    judged = judge_text(plain)
+    new = NewFact(place.number, entry.session, None, place.number, at, plain, "", corrected)
+    if is_forgotten(tools.rows, plain):
+        return new._replace(state="forgotten")
+    if len(plain) > FACT_LIMIT:
+        return new._replace(state="review", reason=f"it is longer than {FACT_LIMIT} characters")
+    if judged is not None:
+        return new._replace(state="review" if judged.waits else "refused", reason=judged.reason)
+    return new
+
+
+def _report_foreign(place: Place, tools: Tools) -> bool:
+    """Whether the raw file is not ours: it came with the project, and is neither read nor written. `status` says so."""
+    path, id = raw_path(place.root), f"learning.raw-foreign:{place.name}"
+    why = _why_foreign(place, path, tools) if path.exists() or path.is_symlink() else ""
+    if not why:
+        tools.clear(id)
+        return False
+    what = f"{path} {why}: it is neither read nor written"
+    tools.degrade(Degradation(id, what, "remove it; tacitd makes its own then"))
+    return True
+
+
+def _why_foreign(place: Place, path: Path, tools: Tools) -> str:
+    if place.project is None or path.is_symlink() or not path.is_file():
+        return "is not an ordinary file"
+    if place.project.git and git.read_index_mode(place.root, path) != "":
+        return "came with the project, git tracks it"
+    known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+    if known or (place.project.git and is_listed(place.project, path)):
+        return ""
+    return "came with the project, or is of another program"
+
+
+# --- the lines
+
+
+def _encode_facts(facts: Iterable[FactRow], rows: Rows) -> Iterable[str]:
+    """A line for each message, with the facts that it says."""
+    groups: dict[tuple[str, int | None], list[FactRow]] = {}
+    for fact in facts:
+        groups.setdefault((fact.session, fact.prompt), []).append(fact)
+    for (session, prompt), some in groups.items():
+        record: dict[str, Any] = {"ts": utc_seconds(some[0].said_at), "facts": [one.text for one in some]}
+        ids = [id for (id,) in rows("SELECT id FROM prompt WHERE number = ?", prompt)]
+        yield json.dumps(record | {"session": session, "prompts": ids}, ensure_ascii=False)
+
+
+def _read_texts(line: str) -> tuple[str, ...]:
+    entry = _parse_line(line)
+    return entry.facts if entry is not None else ()
+
+
+def _parse_line(line: str) -> _RawEntry | None:
+    """The facts of a line, without those that look like a secret; None if it is none."""
+    try:
+        record = json.loads(line.strip(" \t\r\0\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("facts"), list):
+        return None
+    # The whole value is checked too: a secret that `tidy_fact` cuts would no longer match its pattern.
+    texts = [one for one in record["facts"] if isinstance(one, str) and not has_secret(sanitize_line(one))]
+    facts = (tidy_fact(one) for one in texts)
+    kept = tuple(one for one in facts if any(char.isalnum() for char in one) and not has_secret(one))
+    session = record.get("session")
+    return _RawEntry(_read_time(record.get("ts")), kept, session if isinstance(session, str) else "")
+
+
+def _read_time(value: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,310 @@
+"""The source files: LEARNED.md, the AGENTS.md of folders, and the person's own ~/.agents/LEARNED.md. Nothing is written here.
+
+A project's contents are untrusted: a link may lead out of it, and a FIFO may have the name of one of our files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tacitd.contract import Leaf, Tools, View
+from tacitd.errors import FileRefusedError
+from tacitd.events import Project
+from tacitd.files import git
+from tacitd.files.disk import RealDisk
+from tacitd.files.formats import Bullets, bullet, split_bullet
+from tacitd.files.write_checks import refuse_aliased, refuse_git_directory, refuse_link, refuse_link_text
+from tacitd.text.markdown import lines_of, put_line
+from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, RULES, VENDORED, is_internal
+from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
+from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
+from tacitd_handlers.learning.statements import known_lines
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
+
+READ_LIMIT = 4 << 20
+"""Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
+TEXT_LIMIT = 200_000
+"""Bytes that are read of a document whose text goes into a prompt."""
+TITLE = "Learned Preferences"
+GENERAL = "General"
+GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
+"""The headings of lines, in the order in which a file gets them (seed 003)."""
+LEAVES = Bullets()
+"""The format in which edits are looked for."""
+
+
+class Place(Struct, frozen=True):
+    """Where lines are written: a project, or the person's directory."""
+
+    number: int | None
+    """The row of `project`; None for the person."""
+    root: Path
+    project: Project | None
+    is_local: bool = True
+    """Whether its files are hidden from git, and those that git tracks are not written."""
+
+    @property
+    def name(self) -> str:
+        """For degradations and tasks: the root, or `person`."""
+        return str(self.root) if self.project is not None else "person"
+
+    @property
+    def lane(self) -> str:
+        """In which its tasks run."""
+        return str(self.root) if self.project is not None else ""
+
+
+def person_root(environ: Mapping[str, str]) -> Path:
+    """The directory of the person's own file."""
+    return Path(environ.get("HOME") or Path.home()) / ".agents"
+
+
+def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+    """The files of a project, or of the person (None), that have or had lines of tacitd, and its LEARNED.md."""
+    if root is None:
+        return [person_root(environ) / LEARNED]
+    known = rows(
+        "SELECT DISTINCT l.path FROM learning_line l JOIN project p ON p.number = l.project WHERE p.root = ?",
+        str(root),
+    )
+    return list(dict.fromkeys((root / LEARNED, *(Path(path) for (path,) in known))))
+
+
+def make_format(path: Path, root: Path) -> Bullets:
+    """The format of a file that may have to be made."""
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    return Bullets(title_for(name), order=GROUPS)
+
+
+def title_for(name: str) -> str:
+    """The title of a file that tacitd creates, such as `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
+    if name in ROOT_FILES:
+        return TITLE
+    # Claude Code would treat `@` as an import when it loads the file.
+    folder = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s_.@-]+", " ", Path(name).parent.name)
+    return f"{' '.join(word[:1].upper() + word[1:] for word in folder.split())} Module"
+
+
+def find_place(path: Path, tools: Tools) -> Place | None:
+    """The place that a file belongs to; None if it is in no known project."""
+    if path == person_root(os.environ) / LEARNED:
+        return person_place()
+    found = tools.rows("SELECT number, root, common FROM project ORDER BY length(root) DESC")
+    for number, root, common in found:
+        if path.is_relative_to(root):
+            return make_place(number, Project(Path(root), common is not None), tools)
+    return None
+
+
+def make_place(number: int | None, project: Project, tools: Tools) -> Place:
+    """The place of a project."""
+    return Place(number, project.root, project, tools.write_mode(project) == "local")
+
+
+def person_place() -> Place:
+    """The person's own place."""
+    return Place(None, person_root(os.environ), None)
+
+
+# --- which files may have lines
+
+
+def find_root_file(place: Place) -> str:
+    """The file for lines of the whole project, or of the person."""
+    if place.project is None:
+        return LEARNED
+    is_theirs = place.is_local and is_tracked_source(place.project, place.root / LEARNED)
+    return RULES if is_theirs else LEARNED
+
+
+def is_tracked_source(project: Project, path: Path) -> bool:
+    """Whether git tracks the file behind this path, or cannot say."""
+    root, file = resolve_links(project.root), resolve_links(path)
+    return project.git and file.is_relative_to(root) and git.read_index_mode(root, file) != ""
+
+
+def open_folders(place: Place, folders: Iterable[str]) -> list[str]:
+    """Return the folders that may have an AGENTS.md of ours. The names are untrusted: a fact or a tool named them."""
+    plain = [
+        f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
+    ]
+    project = place.project
+    if project is None:
+        return []
+    return [folder for folder in dict.fromkeys(plain) if _may_have_agents(project, folder, place.is_local)]
+
+
+def _may_have_agents(project: Project, folder: str, local: bool) -> bool:
+    """Whether a line may be put into a folder's AGENTS.md (SPEC S-24).
+
+    Not if it or the file leads out of the project, into version control or the client's directory, or to the root's AGENTS.md or
+    LEARNED.md, which are the person's; if it is vendored, ignored by git or a submodule; or if git tracks the file and the project
+    is `local`.
+    """
+    root, place = resolve_links(project.root), resolve_links(project.root / folder)
+    file = resolve_links(project.root / folder / AGENTS)
+    if not place.is_relative_to(root) or not file.is_relative_to(root):
+        return False
+    own = (resolve_links(root / AGENTS), resolve_links(root / LEARNED))
+    if not place.is_dir() or place == root or file in own:
+        return False
+    below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
+    if any(is_internal(part) or part.casefold() in VENDORED for part in (*below, *folder.split("/"))):
+        return False
+    parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
+    if any((p / ".git").exists() for p in parents):
+        return False
+    if project.git and git.is_ignored(project.root, project.root / folder):
+        return False
+    return not (local and is_tracked_source(project, project.root / folder / AGENTS))
+
+
+def why_not_writable(place: Place) -> str:
+    """Why nothing can be written there now; "" if it can. Called before each model call."""
+    if place.project is None:
+        return ""
+    root = resolve_links(place.root)
+    for directory in (place.root, place.root / "tmp"):
+        real = resolve_links(directory)
+        if directory == place.root and not directory.is_dir():
+            return f"{directory} does not exist"
+        if not real.is_relative_to(root):
+            return f"{directory} is a link that leads out of the project"
+        if any(map(is_internal, real.relative_to(root).parts)):
+            return f"{directory} is a link into a directory of version control or of Claude Code"
+        if directory.exists() and not directory.is_dir():
+            return f"{directory} is not a directory"
+        if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
+            return f"{directory} is read-only"
+    return ""
+
+
+# --- what is in them
+
+
+class SourceFile(Struct, frozen=True, dict=True):
+    """A source file as it is."""
+
+    path: Path
+    data: bytes | None
+    """None if there is no file."""
+    rows: tuple[LineRow, ...] = ()
+    """The lines in it that have a row."""
+    missing: tuple[LineRow, ...] = ()
+    """Lines that have a row and are not there."""
+    removed: frozenset[str] = frozenset()
+    """Texts of lines that a person just removed, or that are in doubt."""
+
+    @property
+    def ours(self) -> list[LineRow]:
+        """The lines in it that are tacitd's to change."""
+        return [row for row in self.rows if row.by == "tacitd"]
+
+    @cached_property
+    def leaves(self) -> list[tuple[str, str]]:
+        """(heading, text) of each list item."""
+        return lines_of(self.data)
+
+    @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """The list items and all other statements and sentences, which a new line must not repeat."""
+        text = (self.data or b"").decode("utf-8", "replace").removeprefix("\ufeff")
+        return tuple(dict.fromkeys((*(text for _, text in self.leaves), *known_lines(text))))
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above its list items."""
+        return tuple(dict.fromkeys(heading for heading, _ in self.leaves if heading))
+
+
+def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False) -> SourceFile:
+    """Read a source file, and compare it with what tacitd wrote there.
+
+    `must_edit`: check too that a line can be put into it, so that no answer is paid for that cannot be written. Raises FileBusyError,
+    and FileRefusedError if it is not UTF-8, unreadable, longer than READ_LIMIT, or a link that leads out of the project, into a git
+    directory, to another name or to a tracked file.
+    """
+    data = read_checked(path, root)
+    if must_edit:
+        _check_editable(path, root, data)
+    view = tools.look(path, LEAVES)
+    rows = read_lines_of(tools.rows, str(path))
+    there = {text for _, text in lines_of(data)}
+    found = tuple(row for row in rows if row.text in there)
+    missing = tuple(row for row in rows if row.text not in there)
+    return SourceFile(path, data, found, missing, _find_removed(view, missing))
+
+
+def _find_removed(view: View, missing: Iterable[LineRow]) -> frozenset[str]:
+    if view.doubt in ("removed once", "cut"):
+        return frozenset(row.text for row in missing)
+    gone: Iterable[Leaf] = (*view.edits.removed, *view.edits.changed)
+    return frozenset(split_bullet(leaf)[1] for leaf in gone)
+
+
+def read_checked(path: Path, root: Path) -> bytes | None:
+    """The bytes of a source file; None if there is none. Raises FileRefusedError, see `read_source`."""
+    place, top = resolve_links(path), resolve_links(root)
+    if not place.is_relative_to(top):
+        raise FileRefusedError(
+            f"{path} is a link that leads out of the project", "replace it with a regular file"
+        )
+    refuse_git_directory(path, place, top)
+    refuse_link(path, place, root, top)
+    try:
+        data = read_plain_bytes(path, READ_LIMIT + 1)
+    except OSError as error:
+        what = f"{path} cannot be read: {error.strerror}"
+        raise FileRefusedError(what, "make it readable for tacitd") from None
+    if data is not None and len(data) > READ_LIMIT:
+        raise FileRefusedError(f"{path} is longer than 4 MB", "move old contents out of it")
+    try:
+        lines_of(data)
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+    return data
+
+
+def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
+    """Raises FileRefusedError if a file is read-only, has several hard links, contains conflict markers, or ends in an open code fence
+    or comment."""
+    refuse_link_text(path, resolve_links(path), resolve_links(root), RealDisk())
+    for place in (path, path.parent):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
+    if data is None:
+        return
+    refuse_aliased(resolve_links(path), RealDisk())
+    try:
+        put_line(data, "General", "tacitd checks whether a line can be put here", "")
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+
+
+def read_text(path: Path, root: Path | None = None) -> str:
+    """A document's text, at most TEXT_LIMIT bytes of it; "" if it is missing or unreadable. Raises nothing.
+
+    `root`: the project of a document whose text goes to a model; a link that leads out of it is not read.
+    """
+    if root is not None and leads_out(path, root):
+        return ""
+    try:
+        data = read_plain_bytes(path, TEXT_LIMIT) or b""
+    except (OSError, FileRefusedError):
+        return ""
+    return data.decode("utf-8", "ignore").removeprefix("\ufeff")
+
+
+def find_leaf(leaves: Mapping[Leaf, str], heading: str, text: str) -> Leaf:
+    """The leaf of a line: under its heading if it is there, otherwise under any."""
+    exact = bullet(heading, text)
+    return exact if exact in leaves else next((one for one in leaves if split_bullet(one)[1] == text), exact)

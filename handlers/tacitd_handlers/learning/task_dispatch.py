@@ -1,0 +1,231 @@
+"""Which task of learning does what. Its state is rows and files; nothing is kept in memory.
+
+| task | what is done |
+|---|---|
+| prompts | facts of what was typed (`extract`) |
+| session-ended | lines of the facts that wait (`synthesize`), then those about the person |
+| session-started | sources, copies and the summary are compared: they may have changed while no daemon ran |
+| message | work that learning queued itself, see `_do_message` |
+| job | `recover`, `tidy`, and what a command asks for: `init`, `synthesize` |
+| command | a person's command that changes files (`project_tasks`) |
+| purge | files in `tmp/` without the purged words |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tacitd.contract import Done, Outcome, Task, Tools, Tx
+from tacitd.errors import FileBusyError, TacitdError
+from tacitd.events import Project
+from tacitd.handler import Degradation
+from tacitd_handlers.learning.extract import extract_facts
+from tacitd_handlers.learning.known import SUMMARY, init_project, load_known, update_summary
+from tacitd_handlers.learning.learned_rows import queue_message
+from tacitd_handlers.learning.person_lines import withdraw_line
+from tacitd_handlers.learning.project_rules import write_copies
+from tacitd_handlers.learning.project_tasks import purge_words, run_command
+from tacitd_handlers.learning.raw_file import update_raw
+from tacitd_handlers.learning.sources import Place, make_place, person_place
+from tacitd_handlers.learning.synthesize import ASIDE, synthesize
+
+DAY = 86_400.0
+FACTS_KEPT = 90 * DAY
+"""Seconds for which a fact of which no line was made is kept."""
+REVIEW_KEPT = 30 * DAY
+"""Seconds for which a fact waits in `review`."""
+FOLDERS_KEPT = 30 * DAY
+AN_END = 600.0
+"""Seconds after which the end of a session has done its work."""
+
+
+def run(task: Task, tools: Tools) -> Outcome:
+    """Do a task. Raises OSError and TacitdError."""
+    project = task.project
+    place = (
+        make_place(task.project_number, project, tools) if isinstance(project, Project) else person_place()
+    )
+    match task.kind:
+        case "prompts":
+            return extract_facts(task, tools)
+        case "session-ended":
+            return _with_person(synthesize(place, tools), tools) if place.project is not None else Done()
+        case "session-started":
+            return _queue(place, "copies", "temporary", tools=tools)
+        case "message":
+            return _do_message(task, place, tools)
+        case "job":
+            return _do_job(task, place, tools)
+        case "command":
+            return run_command(task, tools)
+        case "purge":
+            return purge_words(task, tools)
+        case _:
+            return Done()
+
+
+def _do_message(task: Task, place: Place, tools: Tools) -> Outcome:
+    match task.key.partition(":")[2].partition(" ")[0]:
+        case "copies":
+            return write_copies(task, tools)
+        case "temporary":
+            return _update_temporary(place, tools)
+        case "summary":
+            return update_summary(task, tools)
+        case "synthesize":
+            return _with_person(synthesize(place, tools), tools)
+        case "orphans":
+            return _find_orphans(place, tools)
+        case "withdraw":
+            return withdraw_line(task, tools)
+        case _:
+            return Done()
+
+
+def _do_job(task: Task, place: Place, tools: Tools) -> Outcome:
+    match task.data.get("job", task.key.partition(" ")[0]):
+        case "synthesize" if place.project is not None:
+            return _with_person(synthesize(place, tools), tools)
+        case "init" if place.project is not None:
+            return init_project(task, tools)
+        case "recover":
+            return _do_everywhere("orphans", tools)
+        case "retry":
+            return _take_back(tools)
+        case "tidy":
+            return Done(lambda tx: _forget_old(tx, tools.clock.now()))
+        case _:
+            return Done()
+
+
+def _with_person(outcome: Outcome, tools: Tools) -> Outcome:
+    """The outcome of a project's synthesis; what was said about the person becomes lines of their own file next."""
+    if not isinstance(outcome, Done):
+        return outcome
+    waits = tools.rows("SELECT 1 FROM learning_fact WHERE project IS NULL AND state = 'waiting' LIMIT 1")
+    return _and_queue(outcome, person_place(), "synthesize", tools=tools) if waits else outcome
+
+
+# --- files in tmp/
+
+
+def _update_temporary(place: Place, tools: Tools) -> Outcome:
+    """Bring the raw file and the known-facts summary in step with what waits and what is written."""
+    if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
+        return Done()
+    has_rows = tools.rows(
+        "SELECT 1 FROM learning_line WHERE project IS ?1 UNION SELECT 1 FROM learning_fact WHERE project IS ?1 LIMIT 1",
+        place.number,
+    )
+    if not has_rows and not (place.root / SUMMARY).exists():
+        return Done()  # nothing was learned there
+    id = f"learning.raw-unwritable:{place.name}"
+    try:
+        load_known(place.project, tools)
+        files = update_raw(place, tools)
+    except FileBusyError:
+        raise
+    except (OSError, TacitdError) as error:
+        why = error.what if isinstance(error, TacitdError) else error.strerror or str(error)
+        what = f"the files in {place.root / 'tmp'} cannot be written: {why}"
+        tools.degrade(Degradation(id, what, "the facts are kept and are written once it can be"))
+        return Done()
+    tools.clear(id)
+    return Done(files=files)
+
+
+# --- what a crash or a lost end left (SPEC S-52)
+
+
+def _find_orphans(place: Place, tools: Tools) -> Done:
+    """Have lines made of facts that wait although no session of their project goes on."""
+    waits = tools.rows(
+        "SELECT 1 FROM learning_fact WHERE project IS ? AND state = 'waiting' LIMIT 1", place.number
+    )
+    if not waits:
+        return Done()
+    if place.project is not None:
+        is_live = not place.root.is_dir() or tools.has_live_session(place.project)
+    else:
+        is_live = bool(
+            tools.rows(
+                "SELECT 1 FROM learning_fact f JOIN session s ON s.id = f.session WHERE f.project IS NULL "
+                "AND f.state = 'waiting' AND (s.ended IS NULL OR s.ended > ?) LIMIT 1",
+                tools.clock.now() - AN_END,
+            )
+        )
+    return Done() if is_live else _queue(place, "synthesize", tools=tools)
+
+
+def _take_back(tools: Tools) -> Done:
+    """`tacitd rescue retry --all`: facts that were put aside wait again."""
+    done = _do_everywhere("synthesize", tools)
+    for place in _list_places(tools):
+        tools.clear(f"{ASIDE}:{place.name}")
+
+    def apply(tx: Tx) -> None:
+        tx.execute("UPDATE learning_fact SET state = 'waiting', tries = 0, reason = '' WHERE state = 'aside'")
+        done.apply(tx)
+
+    return Done(apply)
+
+
+def _do_everywhere(what: str, tools: Tools) -> Done:
+    """Queue work for each project with facts or lines, and for the person."""
+    places, now = _list_places(tools), tools.clock.now()
+
+    def apply(tx: Tx) -> None:
+        for place in places:
+            queue_message(tx, what, place, now)
+
+    return Done(apply)
+
+
+def _list_places(tools: Tools) -> list[Place]:
+    found = tools.rows(
+        "SELECT number, root, common FROM project WHERE number IN "
+        "(SELECT project FROM learning_fact UNION SELECT project FROM learning_line)"
+    )
+    places = [
+        make_place(number, Project(Path(root), common is not None), tools) for number, root, common in found
+    ]
+    return [*places, person_place()]
+
+
+def _forget_old(tx: Tx, now: float) -> None:
+    """Delete what is not needed any more: facts without a line, and the folders of sessions that ended long ago."""
+    tx.execute(
+        "DELETE FROM learning_fact WHERE line IS NULL AND said_at < ? AND state IN ('known', 'left out', 'refused', 'forgotten') "
+        "AND NOT EXISTS(SELECT 1 FROM learning_line_fact l WHERE l.fact = number)",
+        now - FACTS_KEPT,
+    )
+    tx.execute(
+        "UPDATE learning_fact SET state = 'refused', reason = reason || ' (nobody decided about it for 30 days)' "
+        "WHERE state = 'review' AND said_at < ?",
+        now - REVIEW_KEPT,
+    )
+    tx.execute(
+        "DELETE FROM learning_folder WHERE session IN (SELECT id FROM session WHERE last < ?) "
+        "OR session NOT IN (SELECT id FROM session)",
+        now - FOLDERS_KEPT,
+    )
+
+
+def _queue(place: Place, *what: str, tools: Tools) -> Done:
+    return _and_queue(Done(), place, *what, tools=tools)
+
+
+def _and_queue(done: Done, place: Place, *what: str, tools: Tools) -> Done:
+    """The outcome, and work that follows it."""
+    before: Callable[[Tx], None] = done.apply
+    now = tools.clock.now()
+
+    def apply(tx: Tx) -> None:
+        before(tx)
+        for one in what:
+            queue_message(tx, one, place, now)
+
+    return replace(done, apply=apply)
