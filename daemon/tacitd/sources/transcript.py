@@ -127,6 +127,8 @@ class Tail:
         self._mark = mark
         self._newlines = newlines
         self._has_context = False
+        self._is_whole = False
+        """Whether the file ended with a newline when it was read last."""
         self._scanned: int | None = None
         self._last_time: float | None = None
 
@@ -217,6 +219,8 @@ class Tail:
         """
         if self._scanned is not None:
             return self._scanned - self._read_end
+        if self._is_whole:
+            return 0
         fd = lines.open_transcript(self.path)
         try:
             if not self._has_context or self._other_file(fd):
@@ -293,6 +297,7 @@ class Tail:
             self._read_end = piece.end
             self._newlines += piece.data.count(b"\n", 0, piece.cut)
             more = piece.size > piece.start + len(piece.data)
+            self._is_whole = piece.size == piece.end
             if to_end and not more and piece.cut < len(piece.data):
                 self._read_end += self.assembler.read_leading_records(piece.end, piece.data[piece.cut :])
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:

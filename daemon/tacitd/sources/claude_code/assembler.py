@@ -108,9 +108,6 @@ class RecordAssembler:
         if line.type in UNREAD:
             return
         self._take_context(line)
-        driven = is_headless(line)
-        if driven is not None:
-            self.is_headless = driven
         if line.is_sidechain or line.agent_id:
             self._judge_only(start, line)
         elif line.type == "assistant":
@@ -146,9 +143,14 @@ class RecordAssembler:
             self.stamp = line.timestamp
         if line.version is not None:
             self.version = line.version
+        if line.entrypoint:
+            self._entrypoint, self.is_headless = line.entrypoint, line.entrypoint.startswith("sdk")
+            return
         if line.entrypoint is not None and line.entrypoint != self._entrypoint:
-            self._entrypoint = line.entrypoint
-            self.is_headless = line.entrypoint.startswith("sdk")
+            self._entrypoint, self.is_headless = line.entrypoint, False
+        driven = is_headless(line)
+        if driven is not None:
+            self.is_headless = driven
 
     def _is_own(self, session: str) -> bool:
         return self._own_cwd or session in self.own.sessions

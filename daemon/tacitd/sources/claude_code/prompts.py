@@ -195,7 +195,8 @@ def _flag(line: TranscriptLine) -> str:
     if line.is_virtual:
         return "isVirtual"
     for name in _FLAGS:
-        if is_present(getattr(line, name)):
+        value = getattr(line, name)
+        if value is not NONE and is_present(value):
             return name
     return ""
 
