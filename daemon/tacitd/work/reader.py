@@ -11,7 +11,7 @@ import math
 import time
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from loguru import logger
@@ -33,7 +33,7 @@ from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, qu
 from tacitd.work.record_cache import Piece, RecordCache
 from tacitd.work.slices import Ingest, Run, Slice
 
-PASS_BYTES = 1 << 20
+PASS_BYTES = 2 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
 PASS_SECONDS = 0.02
 SLICE = 256 << 10
@@ -308,10 +308,9 @@ class Reader:
         """`is_needed`: nothing of it can be stored yet, and another reader would begin at the same place for ever."""
         self._tails[path] = tail
         (self._needed.add if is_needed else self._needed.discard)(path)
-        if len(self._tails) > TAILS:
-            spare = [one for one in self._tails if one not in self._needed]
-            for one in spare[: len(self._tails) - TAILS]:
-                del self._tails[one]
+        spare = (one for one in self._tails if one not in self._needed)
+        for one in list(islice(spare, max(0, len(self._tails) - TAILS))):
+            del self._tails[one]
 
     def _find_runs(self, tail: Tail, start: int, known: str) -> tuple[Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time."""
