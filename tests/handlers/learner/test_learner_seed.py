@@ -1,0 +1,218 @@
+"""Each example of seed 000 as the program writes it, byte for byte. Where the seed disagrees with itself, SPEC L decides.
+
+Everything goes through `tacitd learner`, as a skill and a person call it.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from tacitd.clock import SystemClock
+
+ENTRY = """\
+- **edge:empty_input** — misses empty input check on array problems.
+  First observed: {first}. Last tested: {tested}. Last failed: {failed}.
+  Last clean streak start: {streak}. Sessions since last failure: {clean}.
+  Status: {status}
+"""
+
+
+class Practice:
+    """The two files, and the command that records a problem."""
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+        self.profile = cli.config_dir / "leetcode-teacher-profile.md"
+        self.ledger = cli.config_dir / "leetcode-teacher-ledger.md"
+
+    def record(self, stamp: str, *more: str, session: str = "", problem: str = "two-sum") -> str:
+        given = ["--problem", problem, "--pattern", "hash_map", "--timestamp", stamp]
+        done = self.cli.run("learner", "record", *given, "--session", session or f"s-{stamp}", *more)
+        assert done.code == 0, done.err
+        return done.out
+
+    def fail(self, stamp: str) -> None:
+        describe = "edge:empty_input=misses empty input check on array problems"
+        self.record(
+            stamp,
+            "--mode",
+            "recall",
+            "--verdict",
+            "borderline",
+            "--gaps",
+            "edge:empty_input",
+            "--describe",
+            describe,
+        )
+
+    def clean(self, stamp: str) -> None:
+        self.record(stamp, "--mode", "recall", "--verdict", "pass")
+
+    def entry(self) -> str:
+        """The only entry of Known Weaknesses, with its lines."""
+        text = self.profile.read_text()
+        begin = text.index("- **edge:empty_input**")
+        return "".join(text[begin:].splitlines(keepends=True)[:4])
+
+
+@pytest.fixture
+def practice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Practice:
+    made = Cli(tmp_path, monkeypatch, capsys)
+    made.set(TZ="Europe/Amsterdam")
+    time.tzset()
+    begun = datetime(2026, 2, 19, 14, 30).timestamp() - time.monotonic()
+    monkeypatch.setattr(SystemClock, "now", lambda self: begun + time.monotonic())
+    return Practice(made)
+
+
+def test_the_ledger_as_the_seed_shows_it(practice: Practice) -> None:
+    """SPEC L-04, L-36: title, header, separator, and the seed's row. Its review is 2026-02-26, because a problem recalled
+    with `pass` after an interval of five days comes back in seven (L-44).
+    """
+    practice.record(
+        "2026-02-14T14:30", "--mode", "recall", "--verdict", "pass", session="abc122"
+    )  # the previous interval: 5 days
+    practice.record(
+        "2026-02-19T14:30",
+        *("--mode", "recall", "--verdict", "pass", "--gaps", "edge:empty_input"),
+        session="abc123",
+    )
+    head, row = practice.ledger.read_text().split("| 2026-02-14T14:30 | abc122 |")
+    assert head == (
+        "# Session Ledger\n\n"
+        "| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
+        "|-----------|------------|---------|---------|------|---------|------|------------|\n"
+    )
+    assert row.splitlines()[1] == (
+        "| 2026-02-19T14:30 | abc123 | two-sum | hash_map | recall | pass | edge:empty_input | 2026-02-26 |"
+    )
+
+
+def test_a_session_of_the_history_as_the_seed_shows_it(practice: Practice) -> None:
+    """SPEC L-32, L-46: the seed's example of Session History, with its review three days later."""
+    practice.record(
+        "2026-02-19T14:30",
+        *("--mode", "learning", "--verdict", "solved_with_minor_hints"),
+        *("--gaps", "edge:empty_input; edge:duplicate_values", "--observations"),
+        "Quickly identified hash map approach. Forgot empty input check (3rd occurrence).\n"
+        "Dict comprehension syntax noticeably improved since Feb 14.",
+    )
+    assert practice.profile.read_text().partition("## Session History\n")[2].partition("-->\n\n")[2] == (
+        "### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints\n"
+        "Gaps: edge:empty_input; edge:duplicate_values\n"
+        "Review: 2026-02-22\n"
+        "---\n"
+        "Quickly identified hash map approach. Forgot empty input check (3rd occurrence).\n"
+        "Dict comprehension syntax noticeably improved since Feb 14.\n"
+    )
+
+
+def test_the_profile_has_its_three_sections(practice: Practice) -> None:
+    """SPEC L-02: About Me, Known Weaknesses with `### Resolved`, Session History."""
+    practice.clean("2026-02-19T14:30")
+    headings = [line for line in practice.profile.read_text().splitlines() if line.startswith("#")]
+    assert headings[:4] == ["## About Me", "## Known Weaknesses", "### Resolved", "## Session History"]
+
+
+def test_L_13_L_15_L_17_the_life_of_a_weakness(practice: Practice) -> None:
+    """SPEC L-07, L-12, L-13, L-15 to L-17, L-24, L-26: the four lines of the entry after each session, from `new` to the Resolved
+    subsection after four weeks, and back.
+    """
+    first, again = "2026-02-01T10:00", "2026-02-02T10:00"
+    practice.fail(first)
+    shown = {"first": first, "tested": first, "failed": first, "streak": "", "clean": 0, "status": "new"}
+    assert practice.entry() == ENTRY.format(**shown)
+    practice.fail(again)
+    shown |= {"tested": again, "failed": again, "status": "recurring"}
+    assert practice.entry() == ENTRY.format(**shown)
+    streak = "2026-02-03T10:00"
+    days = [
+        (streak, "recurring"),
+        ("2026-02-05T10:00", "improving"),
+        ("2026-02-10T10:00", "resolved (short-term)"),
+        ("2026-03-03T09:59", "resolved (short-term)"),
+        ("2026-03-03T10:00", "resolved (long-term)"),
+    ]
+    for clean, (stamp, status) in enumerate(days, start=1):
+        practice.clean(stamp)
+        shown |= {"tested": stamp, "streak": streak, "clean": clean, "status": status}
+        assert practice.entry() == ENTRY.format(**shown)
+        resolved = practice.profile.read_text().partition("### Resolved")[2]
+        assert ("edge:empty_input" in resolved.partition("## ")[0]) is (clean == 5)
+    practice.fail("2026-03-20T10:00")
+    stamp = "2026-03-20T10:00"
+    shown |= {"tested": stamp, "failed": stamp, "streak": "", "clean": 0, "status": "recurring"}
+    assert practice.entry() == ENTRY.format(**shown)
+    assert "edge:empty_input" in practice.profile.read_text().partition("### Resolved")[0]
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict", "days"),
+    [
+        ("recall", "strong_pass", (7, 14, 28)),
+        ("recall", "pass", (5, 7, 10)),
+        ("recall", "borderline", (2, 2, 2)),
+        ("recall", "needs_work", (1, 1, 1)),
+        ("learning", "solved_independently", (7, 7, 7)),
+        ("learning", "solved_with_minor_hints", (3, 3, 3)),
+        ("learning", "solved_with_significant_scaffolding", (1, 1, 1)),
+        ("learning", "did_not_reach_solution", (1, 1, 1)),
+    ],
+)
+def test_L_42_L_44_L_46_the_review_intervals(
+    practice: Practice, mode: str, verdict: str, days: tuple[int, ...]
+) -> None:
+    """SPEC L-35, L-41, L-42, L-44, L-46: every verdict, and what follows from the interval before."""
+    for number, interval in enumerate(days):
+        practice.record(f"2026-02-{number + 1:02d}T10:00", "--mode", mode, "--verdict", verdict)
+        due = practice.ledger.read_text().splitlines()[-1].split(" | ")[-1].removesuffix(" |")
+        assert (datetime.fromisoformat(due) - datetime(2026, 2, number + 1)).days == interval
+
+
+def test_a_description_that_names_nothing_refers_to_its_session(practice: Practice) -> None:
+    """SPEC L-10: the seed's vague example, and its specific one."""
+    for tag, text in (
+        ("edge:a", "struggles with edge cases"),
+        ("edge:b", "forgets to handle negative indices"),
+    ):
+        practice.record(
+            "2026-02-19T14:30",
+            *("--mode", "recall", "--verdict", "pass", "--gaps", tag, "--describe", f"{tag}={text}"),
+            problem=tag,
+        )
+    text = practice.profile.read_text()
+    assert "- **edge:a** — struggles with edge cases (observed 2026-02-19T14:30).\n" in text
+    assert "- **edge:b** — forgets to handle negative indices.\n" in text
+
+
+def test_the_blocks_of_a_session_start(practice: Practice) -> None:
+    """SPEC L, first page: metadata, the profile byte for byte, and the retest of a short-term resolved entry."""
+    practice.fail("2026-01-01T10:00")
+    for day in (2, 3, 4):
+        practice.clean(f"2026-01-{day:02d}T10:00")
+    printed = practice.cli.run("learner", "context", "--session-id", "abc123").out
+    assert printed == (
+        "=== SESSION METADATA ===\nSession ID: abc123\nSession Timestamp: 2026-02-19T14:30\n"
+        "=== END SESSION METADATA ===\n=== LEARNER PROFILE (loaded automatically at session start) ===\n"
+        f"{practice.profile.read_text()}\n=== END LEARNER PROFILE ===\n\n"
+        "=== RETEST SUGGESTIONS ===\n- edge:empty_input (last tested 2026-01-04T10:00, 6 weeks ago)\n"
+        "=== END RETEST SUGGESTIONS ===\n"
+    )
+
+
+def test_what_a_person_removed_or_wrote_stays(practice: Practice) -> None:
+    """Seed 000, rule 4: a removed entry is not added again, and About Me keeps its bytes."""
+    practice.fail("2026-02-01T10:00")
+    about = "## About Me\n\nInterviews in May. Python.\n\n"
+    text = practice.profile.read_text()
+    written = about + text[text.index("## Known Weaknesses") :].replace(practice.entry(), "")
+    practice.profile.write_text(written)
+    practice.fail("2026-02-02T10:00")
+    after = practice.profile.read_text()
+    assert after.startswith(about + "## Known Weaknesses") and "**edge:empty_input**" not in after
+    assert practice.ledger.read_text().count("| edge:empty_input |") == 2
