@@ -86,5 +86,7 @@ def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
     bench = WorkBench(tmp_path)
     other = bench.new_project("other")
     bench.type("here").type("there", session="s2", cwd=other).type("again", session="s3").advance()
-    found = dict(bench.rows("SELECT p.text, r.root FROM prompt p JOIN project r ON r.number = p.project"))
+    found: dict[str, str] = dict(
+        bench.rows("SELECT p.text, r.root FROM prompt p JOIN project r ON r.number = p.project")
+    )
     assert found == {"here": str(bench.project), "there": str(other), "again": str(bench.project)}
