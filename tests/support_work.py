@@ -22,7 +22,7 @@ from tacitd.store import Store, do_nothing
 from tacitd.testing import FakeClock
 from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
-from tacitd.work.reader import Observer, Reader
+from tacitd.work.reader import PASS_BYTES, Observer, Reader
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
 
 MINUTE = 60.0
@@ -69,7 +69,7 @@ class WorkBench:
         find: Callable[[str], Project | NoProject] | None = None,
         threads: bool = False,
         on_step: Callable[[str], None] = do_nothing,
-        pass_bytes: int = 1 << 20,
+        pass_bytes: int = PASS_BYTES,
         pool: Executor | None = None,
         on_done: Callable[[], None] = lambda: None,
     ) -> None:

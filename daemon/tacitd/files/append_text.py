@@ -79,10 +79,10 @@ def append_text(
 
 
 def append_missing(path: Path, lines: Sequence[str], disk: Disk | None = None) -> None:
-    """Append the lines that are not among the last ones of the file. Raises OSError, FileRefusedError."""
+    """Append the lines that are not among the last ones of the file, each once. Raises OSError, FileRefusedError."""
     disk = disk or RealDisk()
     there = set(read_tail(disk.resolve(path), disk=disk).split(b"\n"))
-    new = [data for line in lines if (data := line.encode()) not in there]
+    new = [data for line in dict.fromkeys(lines) if (data := line.encode()) not in there]
     if new:
         append_text(path, b"".join(data + b"\n" for data in new), disk=disk)
 

@@ -82,10 +82,11 @@ class BusyFiles:
         names = f".#{target.name}", f"#{target.name}#"
         swap = f".{target.name.removeprefix('.')}.sw"
         with suppress(OSError):
-            for name in sorted(self._disk.names(target.parent)):
-                mark = target.with_name(name)
-                if (name in names or name[:-1] == swap) and self._is_young(mark):
-                    return mark
+            # A folder may have thousands of files, so only the names are compared.
+            marks = [one for one in self._disk.names(target.parent) if one in names or one[:-1] == swap]
+            for name in sorted(marks):
+                if self._is_young(target.with_name(name)):
+                    return target.with_name(name)
         return None
 
     def _is_young(self, mark: Path) -> bool:

@@ -51,18 +51,6 @@ def position_at(path: Path, offset: int) -> Position:
         os.close(fd)
 
 
-def is_valid(path: Path, position: Position) -> bool:
-    """Whether the bytes before the position are unchanged: the file is not shorter, and the mark is equal.
-
-    Raises FileNotFoundError, FileRefusedError.
-    """
-    fd = open_transcript(path)
-    try:
-        return os.fstat(fd).st_size >= position.offset and mark_at(fd, position.offset) == position.crc
-    finally:
-        os.close(fd)
-
-
 def find_baseline(path: Path | str) -> Position:
     """The position after the last newline that the file has now; offset 0 if it has none.
 
@@ -103,6 +91,8 @@ def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
 
 def count_newlines(path: Path, start: int, end: int) -> int:
     """Count the newlines between two offsets of a file."""
+    if start >= end:
+        return 0
     count = 0
     with path.open("rb") as file:
         while start < end:

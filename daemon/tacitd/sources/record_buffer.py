@@ -16,8 +16,6 @@ class RecordBuffer:
     """Records from `start` on, until `forget_before`."""
 
     def __init__(self, start: int) -> None:
-        self.held_bytes = 0
-        """Roughly the memory they use: little more than the size of their lines."""
         self._start = start
         self._records: list[Record] = []
 
@@ -26,15 +24,18 @@ class RecordBuffer:
         if record.start < self._start or record.is_empty:
             return
         if not self._records or self._records[-1].start < record.start:  # nearly always
-            self.held_bytes += _size(record)
             self._records.append(record)
             return
         at = bisect_left(self._records, record.start, key=_start)
         if at < len(self._records) and self._records[at].start == record.start:
             self._records[at] = _merged(self._records[at], record)
         else:
-            self.held_bytes += _size(record)
             self._records.insert(at, record)
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly the memory that the records use: little more than the size of their lines."""
+        return sum(one.end - one.start + _OVERHEAD for one in self._records)
 
     def list_records(self, after: int, upto: int) -> tuple[Record, ...]:
         """The kept records with start >= after and end <= upto."""
@@ -49,23 +50,14 @@ class RecordBuffer:
     def keep_prompts(self) -> None:
         """Drop the records without a prompt, for a reader of prompts alone."""
         self._records = [one for one in self._records if one.prompts]
-        self.held_bytes = sum(map(_size, self._records))
 
     def forget_before(self, before: int) -> None:
         """Drop the records that begin before this offset."""
-        if not self._records or self._records[0].start >= before:
-            return  # called after each move of each handler, and only the last of them to come this far frees something
-        last = bisect_left(self._records, before, key=_start)
-        self.held_bytes -= sum(map(_size, self._records[:last]))
-        del self._records[:last]
+        del self._records[: bisect_left(self._records, before, key=_start)]
 
 
 def _start(kept: Record) -> int:
     return kept.start
-
-
-def _size(kept: Record) -> int:
-    return kept.end - kept.start + _OVERHEAD
 
 
 def _merged(old: Record, new: Record) -> Record:

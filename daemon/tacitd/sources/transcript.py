@@ -17,7 +17,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt, Record
 from tacitd.sources import lines
 from tacitd.sources.base import Source
-from tacitd.sources.position import mark_at
+from tacitd.sources.position import Position, count_newlines, mark_at, position_at
 
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
@@ -104,9 +104,18 @@ class Tail:
     """A transcript from an offset on, as far as it was read."""
 
     def __init__(
-        self, path: Path, start: int, source: Source, explain: bool = False, longest: int = lines.LONGEST
+        self,
+        path: Path,
+        start: int,
+        source: Source,
+        explain: bool = False,
+        longest: int = lines.LONGEST,
+        *,
+        mark: int | None = None,
+        newlines: int = 0,
     ) -> None:
-        """`start` is 0, or after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests."""
+        """`start` is 0, or after a newline or a complete record. Reads nothing yet. `longest`: bytes, for tests. `mark`, `newlines`:
+        the mark at the start and how many newlines are before it, if that is known."""
         self.path = path
         self.long_lines: list[tuple[int, int]] = []
         """(start, end) in bytes of the lines above `longest`."""
@@ -115,7 +124,11 @@ class Tail:
         self._explain = explain
         self._longest = longest
         self._read_end = start
-        self._mark: int | None = None
+        self._mark = mark
+        self._newlines = newlines
+        self._has_context = False
+        self._is_whole = False
+        """Whether the file ended with a newline when it was read last."""
         self._scanned: int | None = None
         self._last_time: float | None = None
 
@@ -129,6 +142,16 @@ class Tail:
         """The byte offset up to which everything is final: no undecided message before it is in the queue."""
         pin = self.assembler.pinned_offset
         return self._read_end if pin is None else min(pin, self._read_end)
+
+    def find_position(self) -> Position:
+        """`safe_end` with its mark. Raises FileNotFoundError, FileRefusedError."""
+        if self._mark is not None and self.safe_end == self._read_end:
+            return Position(self._read_end, self._mark)
+        return position_at(self.path, self.safe_end)
+
+    def count_newlines(self) -> int:
+        """The newlines before `safe_end`, those before the start included if they are known."""
+        return self._newlines - count_newlines(self.path, self.safe_end, self._read_end)
 
     @property
     def session(self) -> str:
@@ -173,8 +196,9 @@ class Tail:
             if self._other_file(fd):
                 self._restart()
                 return ReadStep(0, os.fstat(fd).st_size > 0, True)
-            if self._mark is None:
+            if not self._has_context:
                 self._look_behind(fd)
+                self._has_context = True
             done = self._slice(fd, max(limit, 1), to_end)
             if done.more or not to_end:
                 # Before the descriptor is closed: by name, another file could be marked.
@@ -195,9 +219,11 @@ class Tail:
         """
         if self._scanned is not None:
             return self._scanned - self._read_end
+        if self._is_whole:
+            return 0
         fd = lines.open_transcript(self.path)
         try:
-            if self._mark is None or self._other_file(fd):
+            if not self._has_context or self._other_file(fd):
                 return 0  # `read_next_slice` must run first
             # Not more than there is: the kernel's answer is copied into a buffer of the size that was asked for.
             left = os.fstat(fd).st_size - self._read_end
@@ -241,6 +267,7 @@ class Tail:
     def _restart(self) -> None:
         self.assembler = self._source.make_assembler(self.path, 0, self._explain)
         self._read_end, self._mark, self._scanned = 0, 0, None
+        self._newlines, self._has_context = 0, True
         self.long_lines.clear()
 
     def _look_behind(self, fd: int) -> None:
@@ -268,7 +295,9 @@ class Tail:
                 return self._pass_over(fd, self._read_end + self._longest, limit)
             self.assembler.read_lines(piece.start, piece.data, piece.cut)
             self._read_end = piece.end
+            self._newlines += piece.data.count(b"\n", 0, piece.cut)
             more = piece.size > piece.start + len(piece.data)
+            self._is_whole = piece.size == piece.end
             if to_end and not more and piece.cut < len(piece.data):
                 self._read_end += self.assembler.read_leading_records(piece.end, piece.data[piece.cut :])
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
@@ -282,6 +311,7 @@ class Tail:
         reached, found = lines.skip_line(fd, at, limit)
         if found:
             self.counts["long"] += 1
+            self._newlines += 1
             if len(self.long_lines) < _ADDRESSES:
                 self.long_lines.append((self._read_end, reached))
             self._read_end, self._scanned = reached, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -15,59 +16,69 @@ if TYPE_CHECKING:
     from tacitd.contract import Executed, Row, Tx, Value
 
 T = TypeVar("T")
+V = TypeVar("V")
 _OWN = compile_lazily(
     r"\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
 )
 """Statements that only this module runs."""
 
 
+@lru_cache(maxsize=512)
+def _refuse_own(sql: str) -> None:
+    """Raise ValueError for a statement of `_OWN`. The same few statements are run again and again."""
+    if _OWN.match(sql):
+        raise ValueError(f"a transaction is ended by the store, not by a statement: {sql.strip()[:40]}")
+
+
 class StoreTransaction:
     """A `Tx`. It knows whether the store, and not its user, is the cause of an error."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
+        from tacitd.contract import Executed  # not for a command that only reads
+
         self._db = db
+        self._made = Executed
         self.fault: sqlite3.Error | None = None
         """The error of the disk that ended it."""
         self.ended = False
 
     def execute(self, sql: str, *values: Value) -> Executed:
         """Run one statement."""
-        from tacitd.contract import Executed  # not for a command that only reads
-
-        cursor = self._run(lambda: self._db.execute(self._checked(sql), values))
-        return Executed(max(cursor.rowcount, 0), cursor.lastrowid or 0)
+        _refuse_own(sql)
+        cursor = self._run(self._db.execute, sql, values)
+        return self._made(max(cursor.rowcount, 0), cursor.lastrowid or 0)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
+        _refuse_own(sql)
         many = list(rows)  # what makes them may raise errors of its own
-        self._run(lambda: self._db.executemany(self._checked(sql), many))
+        self._run(self._db.executemany, sql, many)
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT."""
-        return self._run(lambda: self._db.execute(self._checked(sql), values).fetchall())
+        _refuse_own(sql)
+        return self._run(self._fetch, sql, values)
+
+    def _fetch(self, sql: str, values: Sequence[Value]) -> list[Row]:
+        return self._db.execute(sql, values).fetchall()
 
     def mark(self, statement: str) -> None:
         """Run SAVEPOINT, RELEASE or ROLLBACK TO."""
-        self._run(lambda: self._db.execute(statement))
+        self._run(self._db.execute, statement, ())
 
     def require_sound(self) -> None:
         """Raise the error of the disk that ended it, if one did, also if the program that got it went on."""
         if self.fault is not None:
             raise self.fault
 
-    def _checked(self, sql: str) -> str:
-        if _OWN.match(sql):
-            raise ValueError(f"a transaction is ended by the store, not by a statement: {sql.strip()[:40]}")
-        return sql
-
-    def _run(self, act: Callable[[], T]) -> T:
+    def _run(self, act: Callable[[str, V], T], sql: str, values: V) -> T:
         if self.ended:
             raise RuntimeError(
                 "the transaction has ended: a Tx is only valid inside the function that got it"
             )
         self.require_sound()
         try:
-            return act()
+            return act(sql, values)
         except sqlite3.Error as error:
             if not self._db.in_transaction or code_of(error) in BUSY | DAMAGE | DISK:
                 self.fault = error

@@ -61,10 +61,14 @@ class AskedTasks:
         begun = time.monotonic()
         while time.monotonic() - begun < LONGEST:
             waits = self._store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
-            if not waits and (new.plugin, new.lane) not in self._runner.running:
+            if not waits and self._runner.find_place(new.plugin, new.lane) not in self._runner.running:
                 return
-            if waits and waits[0][0] and time.monotonic() - begun > PATIENCE:
-                raise ParkedError(f"{waits[0][0]}; it is done as soon as that is over", waits[0][1])
+            if waits and time.monotonic() - begun > PATIENCE:
+                (reason, hint), block = waits[0], self._runner.find_block(new.plugin, new.lane)
+                if not reason and block is not None:
+                    reason, hint = block.what, block.hint
+                if reason:
+                    raise ParkedError(f"{reason}; it is done as soon as that is over", hint)
             time.sleep(POLL)
         raise ParkedError(
             "it is not done yet; the daemon goes on with it", "`tacitd status` shows what it does"

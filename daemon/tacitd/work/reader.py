@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from loguru import logger
@@ -20,21 +20,24 @@ from msgspec import Struct, field
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
-from tacitd.events import NoProject, Project, Prompt, Record
+from tacitd.events import NoProject, Project, Prompt
 from tacitd.sources.base import Recognition, Source
-from tacitd.sources.position import Position, count_newlines, is_valid, position_at
+from tacitd.sources.position import Position
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
 from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
-from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
+from tacitd.work.project_rows import Passed, read_choices
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
+from tacitd.work.slices import Ingest, Run, Slice
 
-PASS_BYTES = 1 << 20
+PASS_BYTES = 2 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
 PASS_SECONDS = 0.02
 SLICE = 256 << 10
+TURN = 8 << 20
+"""Bytes that are read of one transcript before it is another one's turn, about."""
 TAILS = 64
 """Transcripts whose reader is kept between two passes. Others read 256 KB before their position again, for context."""
 STALLED = 60.0
@@ -81,29 +84,6 @@ class Pass(Struct, frozen=True):
     """By the name of the project, how many prompts were read that a plugin which asks the model gets."""
 
 
-class _Run(Struct, frozen=True):
-    """Records of one slice that belong to one project."""
-
-    place: Project | NoProject
-    cwd: str
-    records: tuple[Record, ...]
-
-
-class _Slice(Struct, frozen=True):
-    """What was read of one transcript and is not stored yet."""
-
-    path: Path
-    tail: Tail
-    start: int
-    position: Position
-    lines: int
-    """Newlines between the two offsets."""
-    runs: tuple[_Run, ...]
-    read: int
-    more: bool
-    rewritten: bool
-
-
 class Reader:
     """Reads what grew. Use it from one thread, the loop's."""
 
@@ -138,6 +118,9 @@ class Reader:
         self._tails: OrderedDict[Path, Tail] = OrderedDict()
         self._needed: set[Path] = set()
         """Transcripts whose readers must be kept."""
+        self._turns: dict[Path, int] = {}
+        """Transcripts of which there is more, with the bytes that were read in their turn. They come first: of a transcript whose
+        reader was dropped, context is read again."""
         self._undecided: list[Grown] = []
         """Transcripts of which nothing could be stored yet: a message waits in its queue, or no line is complete. Their sessions end
         too, and then it counts."""
@@ -169,6 +152,7 @@ class Reader:
         self._unread.pop(path, None)
         self._grew.discard(path)
         self._needed.discard(path)
+        self._turns.pop(path, None)
         self._tails.pop(path, None)
         self.refused.pop(path, None)
 
@@ -222,9 +206,12 @@ class Reader:
             return Pass(0, bool(self._unread), tuple(self._undecided))
         try:
             with self._store.write() as tx:
-                choices = read_choices(tx, self._default_mode, self._clock.now())
+                now, behind = self._clock.now(), defaultdict[str, set[str]](set)
+                for path, plugin in tx.rows("SELECT transcript, plugin FROM behind"):
+                    behind[path].add(plugin)
+                ingest = Ingest(tx, now, read_choices(tx, self._default_mode, now), behind)
                 for one in slices:
-                    self._ingest(tx, one, choices)
+                    self._ingest(ingest, one)
         except BaseException:
             for one in slices:
                 self._tails.pop(one.path, None)  # it is ahead of what is stored
@@ -232,14 +219,13 @@ class Reader:
             raise
         for one in slices:
             one.tail.forget_before(one.position.offset)
-            if one.more:
-                self._unread[one.path] = None
+            self._end_turn(one)
         grown = *self._undecided, *(_describe_growth(one.path, one.tail, one.read) for one in slices)
         return Pass(sum(one.read for one in slices), bool(self._unread), grown, dict(self._new))
 
-    def _read_slices(self) -> list[_Slice]:
-        begun, read, slices = time.monotonic(), 0, list[_Slice]()
-        for path in list(self._unread):
+    def _read_slices(self) -> list[Slice]:
+        begun, read, slices = time.monotonic(), 0, list[Slice]()
+        for path in self._list_turns():
             if read >= self._pass_bytes or time.monotonic() - begun > PASS_SECONDS:
                 break
             del self._unread[path]
@@ -257,18 +243,27 @@ class Reader:
                 read += one.read
         return slices
 
-    def _read_slice(self, path: Path) -> _Slice | None:
+    def _list_turns(self) -> list[Path]:
+        begun = [path for path in self._turns if path in self._unread]
+        return begun + [path for path in self._unread if path not in self._turns]
+
+    def _end_turn(self, one: Slice) -> None:
+        """After a slice, go on with the transcript if there is more of it, or let it wait for the others."""
+        read = self._turns.pop(one.path, 0) + one.read
+        if one.more:
+            self._unread[one.path] = None
+            if read < TURN:
+                self._turns[one.path] = read
+
+    def _read_slice(self, path: Path) -> Slice | None:
         """Read the next slice of a transcript; None if nothing is to be stored, or if a project could not be found in time."""
-        stored = self._store.rows("SELECT offset, crc, cwd FROM transcript WHERE path = ?", str(path))
-        before = Position(*stored[0][:2]) if stored else Position(0, 0)
-        tail, rewritten = self._tails.pop(path, None), False
-        if tail is None:
-            if before.offset and not is_valid(path, before):
-                before, rewritten = Position(0, 0), True
-            tail = Tail(path, before.offset, self._source)
+        stored = self._store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
+        start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
+        tail = self._tails.pop(path, None) or Tail(path, start, self._source, mark=mark, newlines=newlines)
         step = tail.read_next_slice(SLICE)
-        if step.shrunk:
-            before, rewritten = Position(0, 0), True
+        rewritten = step.shrunk
+        if rewritten:
+            start = 0
         ended = path in self._ended and not step.more
         if not step.more and (ended or path in self._to_end):
             tail.take_unterminated()
@@ -280,14 +275,13 @@ class Reader:
             self.odd_lines[path] = dict(tail.counts)
         if tail.long_lines:
             self.long_lines[path] = list(tail.long_lines)
-        end, start = tail.safe_end, 0 if rewritten else before.offset
-        runs = self._find_runs(tail, start, stored[0][2] if stored else "")
+        runs = self._find_runs(tail, start, cwd)
         if runs is None:
             self._stalled[path] = self._clock.monotonic() + STALLED
             if ended:
                 self._ended.add(path)
             return None
-        is_stored = end != before.offset or rewritten or bool(runs)
+        is_stored = tail.safe_end != start or rewritten or bool(runs)
         self._keep(path, tail, is_needed=step.more and not is_stored)
         if not is_stored:
             if step.more:
@@ -298,45 +292,37 @@ class Reader:
                 self._grew.discard(path)
             return None
         self._grew.discard(path)
-        lines = count_newlines(path, start, end)
-        return _Slice(path, tail, start, position_at(path, end), lines, runs, step.read, step.more, rewritten)
+        position, newlines = tail.find_position(), tail.count_newlines()
+        return Slice(path, tail, start, position, newlines, runs, step.read, step.more)
 
     def _keep(self, path: Path, tail: Tail, *, is_needed: bool) -> None:
         """`is_needed`: nothing of it can be stored yet, and another reader would begin at the same place for ever."""
         self._tails[path] = tail
         (self._needed.add if is_needed else self._needed.discard)(path)
-        spare = [one for one in self._tails if one not in self._needed]
-        for one in spare[: max(0, len(self._tails) - TAILS)]:
+        spare = (one for one in self._tails if one not in self._needed)
+        for one in list(islice(spare, max(0, len(self._tails) - TAILS))):
             del self._tails[one]
 
-    def _find_runs(self, tail: Tail, start: int, known: str) -> tuple[_Run, ...] | None:
+    def _find_runs(self, tail: Tail, start: int, known: str) -> tuple[Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time."""
-        runs = list[_Run]()
+        cwd, records = tail.cwd or known, tail.list_records(start)
         places: dict[str, Project | NoProject] = {}
-        cwd = tail.cwd or known
-        records = tail.list_records(start)
-        for record in records:
-            where = record.cwd or cwd
-            if where not in places:
-                found = self._lookup.find_project(where) if where else NoProject("", "no directory is named")
-                if found is None:
-                    return None
-                places[where] = found
+        for where in {record.cwd or cwd for record in records}:
+            found = self._lookup.find_project(where) if where else NoProject("", "no directory is named")
+            if found is None:
+                return None
+            places[where] = found
+        runs = list[Run]()
         for place, some in groupby(records, key=lambda record: places[record.cwd or cwd]):
-            taken = tuple(blank_record(record) if record.prompts else record for record in some)
-            runs.append(_Run(place, taken[0].cwd or cwd, taken))
+            taken = tuple([blank_record(record) if record.prompts else record for record in some])
+            runs.append(Run(place, taken[0].cwd or cwd, taken))
         return tuple(runs)
 
     # --- the transaction
 
-    def _ingest(self, tx: Tx, one: _Slice, choices: Choices) -> None:
-        now, path = self._clock.now(), str(one.path)
-        lines = one.lines + (
-            0
-            if one.rewritten
-            else (tx.rows("SELECT lines FROM transcript WHERE path = ?", path) or [(0,)])[0][0]
-        )
-        tx.execute(
+    def _ingest(self, ingest: Ingest, one: Slice) -> None:
+        path = str(one.path)
+        ingest.tx.execute(
             "INSERT INTO transcript(path, source, offset, crc, lines, session, cwd) VALUES(?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
             "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
@@ -344,18 +330,16 @@ class Reader:
             self._source.name_of(one.path),
             one.position.offset,
             one.position.crc,
-            lines,
+            one.lines,
             one.tail.session,
             one.tail.cwd,
         )
-        behind = {plugin for (plugin,) in tx.rows("SELECT plugin FROM behind WHERE transcript = ?", path)}
         for run in one.runs:
-            self._ingest_run(tx, one, run, choices, behind, lines, now)
+            self._ingest_run(ingest, one, run, ingest.behind[path])
 
-    def _ingest_run(
-        self, tx: Tx, one: _Slice, run: _Run, choices: Choices, behind: set[str], lines: int, now: float
-    ) -> None:
-        number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
+    def _ingest_run(self, ingest: Ingest, one: Slice, run: Run, behind: set[str]) -> None:
+        tx, now, choices = ingest.tx, ingest.now, ingest.choices
+        number = ingest.find_project(run.place) if isinstance(run.place, Project) else None
         session = one.tail.session or one.path.stem
         after = bool(choices.spans) and (one.path in self._paused_turns or was_paused(tx, session))
         parts = split_passed(tx, run.records, choices, run.place, session, after)
@@ -363,7 +347,7 @@ class Reader:
             self._paused_turns.add(one.path)
         else:
             self._paused_turns.discard(one.path)
-        stored = [self._insert_prompts(tx, one, run, part, choices, number, now) for part in parts]
+        stored = [self._insert_prompts(ingest, one, run, part, number) for part in parts]
         self._note_session(tx, one, run, session, number, sum(map(len, stored)), now)
         for part, new in zip(parts, stored, strict=True):
             start, end = part.records[0].start, part.records[-1].end
@@ -377,7 +361,7 @@ class Reader:
                 part.records,
                 start,
                 end,
-                lines,
+                one.lines,
                 tuple(new),
                 part.passed,
                 now,
@@ -392,9 +376,10 @@ class Reader:
                     note_behind(tx, observer.name, one.path, batch.start, attempt.error, now)
 
     def _insert_prompts(
-        self, tx: Tx, one: _Slice, run: _Run, part: Part, choices: Choices, number: int | None, now: float
+        self, ingest: Ingest, one: Slice, run: Run, part: Part, number: int | None
     ) -> list[StoredPrompt]:
         """Store the prompts of these records that are new, and queue them."""
+        tx, now, choices = ingest.tx, ingest.now, ingest.choices
         new = list[StoredPrompt]()
         session, usual = one.tail.session or one.path.stem, choices.passes(run.place, one.tail.session)
         dated = [
@@ -433,12 +418,12 @@ class Reader:
         ]
 
     def _note_session(
-        self, tx: Tx, one: _Slice, run: _Run, session: str, project: int | None, prompts: int, now: float
+        self, tx: Tx, one: Slice, run: Run, session: str, project: int | None, prompts: int, now: float
     ) -> None:
         """Note what a session did. It goes on again if it had ended. It starts in each project that it works in, and again when it
         goes on after its end."""
-        newest = max((record.time for record in run.records if record.time is not None), default=now)
-        answers = sum(1 for record in run.records if record.text)
+        newest = max([record.time for record in run.records if record.time is not None], default=now)
+        answers = len([1 for record in run.records if record.text])
         before = tx.rows("SELECT project, ended FROM session WHERE id = ?", session)
         tx.execute(
             "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last, answers) "

@@ -60,8 +60,8 @@ class _Kept(Struct):
     tries: int = 0
     due: float = 0.0
     """When it is committed again: monotonic seconds."""
-    refused: UnwritableError | None = None
-    """Why the disk refused it."""
+    waits: TacitdError | None = None
+    """Why it could not be committed: the disk refused it, or one of its files is being edited."""
 
 
 class FileSteps(Protocol):
@@ -126,7 +126,18 @@ class TaskRunner:
     def refused(self) -> UnwritableError | None:
         """Why the disk refused an outcome that is kept; None if there is none."""
         with self._lock:
-            return next((one.refused for one in self._kept.values() if one.refused is not None), None)
+            found = (one.waits for one in self._kept.values() if isinstance(one.waits, UnwritableError))
+            return next(found, None)
+
+    def find_place(self, plugin: str, lane: str) -> tuple[str, str]:
+        """Where tasks of this lane run: a plugin with one lane has one place."""
+        return plugin, "" if plugin in self._single else lane
+
+    def find_block(self, plugin: str, lane: str) -> TacitdError | None:
+        """Why no task of a lane begins: what the outcome waits for that is kept before it. None: nothing blocks it."""
+        with self._lock:
+            kept = self._kept.get(self.find_place(plugin, lane))
+        return kept.waits if kept is not None else self.refused
 
     def next_in(self) -> float:
         """Seconds until an outcome that is kept is committed again; infinity if there is none."""
@@ -282,11 +293,11 @@ class TaskRunner:
         with self._lock:
             kept.tries = max(kept.tries, 0) + 1
             kept.due = self._clock.monotonic() + max(0.05, seconds)
-            kept.refused = error if isinstance(error, UnwritableError) else None
+            kept.waits = error
             self._kept[kept.name, kept.lane] = kept
         if is_new:
             logger.info("the outcome of {} waits: {}", kept.name, error.what)
-        if is_new and kept.refused is None:
+        if is_new and not isinstance(error, UnwritableError):
             with suppress(UnwritableError), self._store.write() as tx:
                 tx.execute(
                     "UPDATE task SET reason = ?, hint = ? WHERE number = ?",

@@ -43,8 +43,8 @@ class TagRecord(Struct):
     """The label of its entry, if that is not the tag (SPEC L-11)."""
     removed: bool = False
     """Whether a person removed its entry: it is not written again (SPEC L-30)."""
-    waiting_since: str = ""
-    """The stamp since which it waits for room, "" if it does not (SPEC L-27). Tags wait in the order of the table."""
+    waits: bool = False
+    """Whether it waits for room (SPEC L-27). Tags wait in the order of the table."""
     description: str = ""
     """That of its entry, also while the entry is not in the profile."""
 
@@ -71,7 +71,7 @@ class LearnerState(Struct):
     @property
     def waiting(self) -> list[str]:
         """The tags that wait for room, in order."""
-        return [tag for tag, record in self.tags.items() if record.waiting_since]
+        return [tag for tag, record in self.tags.items() if record.waits]
 
     @property
     def removed(self) -> list[str]:
@@ -87,10 +87,10 @@ class LearnerState(Struct):
         """The record of a tag, which is made if there is none."""
         return self.tags.setdefault(tag, TagRecord())
 
-    def set_waiting(self, tag: str, since: str) -> None:
-        """Let a tag wait as the last one; "" ends its waiting."""
+    def set_waiting(self, tag: str, *, waits: bool) -> None:
+        """Let a tag wait as the last one, or no more."""
         record = self.tags.pop(tag, TagRecord())
-        record.waiting_since = since
+        record.waits = waits
         self.tags[tag] = record
 
     def finish_reports(self, in_profile: Collection[RowKey], behind: Collection[RowKey]) -> None:
@@ -118,8 +118,8 @@ def read_state(rows: Rows) -> LearnerState:
         if (row := _read_row(line)) is not None:
             named = None if tested is None else tuple(json.loads(tested))
             state.reports.append(ReportRecord(row, named, observations, json.loads(texts), bool(done)))
-    for tag, label, removed, since, description in rows("SELECT * FROM learner_tag ORDER BY rowid"):
-        state.tags[tag] = TagRecord(label, bool(removed), since, description)
+    for tag, label, removed, waits, description in rows("SELECT * FROM learner_tag ORDER BY rowid"):
+        state.tags[tag] = TagRecord(label, bool(removed), bool(waits), description)
     return state
 
 
@@ -135,7 +135,7 @@ def store_state(tx: Tx, state: LearnerState, before: LearnerState) -> None:
         tx.executemany(
             "INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)",
             [
-                (tag, one.label, one.removed, one.waiting_since, one.description)
+                (tag, one.label, one.removed, one.waits, one.description)
                 for tag, one in state.tags.items()
                 if one != TagRecord()
             ],
@@ -179,8 +179,7 @@ def read_aliases(rows: Rows) -> dict[str, str]:
 
 def read_waiting(rows: Rows) -> list[str]:
     """The tags that wait for room, in order."""
-    found = rows("SELECT tag FROM learner_tag WHERE waiting_since <> '' ORDER BY rowid")
-    return [tag for (tag,) in found]
+    return [tag for (tag,) in rows("SELECT tag FROM learner_tag WHERE waits ORDER BY rowid")]
 
 
 def add_notices(tx: Tx, lines: Iterable[str]) -> None:

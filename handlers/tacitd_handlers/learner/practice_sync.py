@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from tacitd.handler import Notice
 from tacitd_handlers.learner.history_text import (
     RECOVERED,
     HistoryKey,
@@ -18,6 +19,7 @@ from tacitd_handlers.learner.history_text import (
     format_session,
     matches_row,
 )
+from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import Dates, LearnerState, ReportRecord
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
 from tacitd_handlers.learner.ledger_replay import Replay, arrive, in_order, replay
@@ -33,7 +35,7 @@ from tacitd_handlers.learner.profile_text import (
     name_session,
 )
 from tacitd_handlers.learner.vocabulary import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
-from tacitd_handlers.learner.weakness_entries import EntryBook, Move, match_entries
+from tacitd_handlers.learner.weakness_entries import EntryBook, match_entries
 from tacitd_handlers.learner.weakness_text import describe_gap
 
 if TYPE_CHECKING:
@@ -52,9 +54,8 @@ class SyncResult(Struct):
     changes: dict[Leaf, str | None] = field(default_factory=dict)
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
-    moves: list[Move] = field(default_factory=list)
-    vague: list[str] = field(default_factory=list)
-    """Tags whose description was completed with a stamp (SPEC L-10)."""
+    notices: list[Notice] = field(default_factory=list)
+    """For the output of `record`: the gaps that changed their list, and `vague` ones, whose description got a stamp (SPEC L-10)."""
     named: list[str] = field(default_factory=list)
     """What `act` returned."""
 
@@ -63,11 +64,10 @@ def sync_profile(
     leaves: Mapping[Leaf, str] | None,
     state: LearnerState,
     rows: Sequence[LedgerRow],
-    *,
-    kept: Collection[Leaf] = (),
-    is_settled: bool = True,
-    makes: bool = False,
-    act: Act | None = None,
+    kept: Collection[Leaf],
+    is_settled: bool,
+    makes: bool,
+    act: Act | None,
 ) -> SyncResult:
     """Apply the rows that the profile does not have yet, then `act`. Modifies `state`. Raises what `act` raises.
 
@@ -95,7 +95,7 @@ def sync_profile(
         for stamp in (*one.entry.dates, one.entry.streak)
     }
     book = EntryBook(entries, state, tags)
-    made = _apply_rows(book, state, rows, new, judged, again, result.vague)
+    made = _apply_rows(book, state, rows, new, judged, again)
     if act is not None:
         result.named = list(act(book, made))
         book.put({}, made)
@@ -109,7 +109,7 @@ def sync_profile(
         headings = {name: name for name in (*SECTIONS, RESOLVED)}
     result.changes = headings | book.list_changes()
     result.changes |= change_sessions(sessions, rows, added, None if is_settled else ours)
-    result.moves = book.moves
+    result.notices = book.notices
     _note_written(leaves, result.changes, state, tags, theirs if later else set())
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
@@ -140,7 +140,7 @@ def _notice_edits(
     matched = match_entries(entries, tags, state.aliases)
     for tag in matched:
         record = state.find_tag(tag)
-        record.removed, record.waiting_since = False, ""
+        record.removed, record.waits = False, False
     tag_of_label = {record.label or tag: tag for tag, record in state.tags.items()}
     there = {placed.entry.label for placed in entries}
     gone = {
@@ -163,7 +163,7 @@ def _notice_edits(
         if tag in renamed:
             record.label = renamed[tag].entry.label
         elif (record.label or tag) not in labels_kept:
-            record.removed = not record.waiting_since
+            record.removed = not record.waits
     return []
 
 
@@ -224,7 +224,6 @@ def _apply_rows(
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
     again: Sequence[str],
-    vague: list[str],
 ) -> Replay:
     """Apply the new rows one by one, each with the caps of its time, after what was lost by damage."""
     reports = {report.row.key: report for report in state.reports}
@@ -242,7 +241,7 @@ def _apply_rows(
         else:
             made.add_row(row)
         known.append(row)
-        _describe(row, reports.get(row.key), state, vague)
+        _describe(book, row, reports.get(row.key), state)
         is_judged = row.key not in reports and row.stamp in judged
         changes = {} if is_judged else arrive(book.entries, row, before, made)
         book.put(changes, made)
@@ -250,14 +249,14 @@ def _apply_rows(
     return made
 
 
-def _describe(row: LedgerRow, report: ReportRecord | None, state: LearnerState, vague: list[str]) -> None:
+def _describe(book: EntryBook, row: LedgerRow, report: ReportRecord | None, state: LearnerState) -> None:
     """Set the description of new gaps: as given, otherwise where the gap was observed (SPEC L-10)."""
     for tag in row.tags:
         record = state.find_tag(tag)
         if not record.description:
             given = report.texts.get(tag, "") if report is not None else ""
             record.description, is_specific = describe_gap(tag, given, row.problem, row.pattern, row.stamp)
-            vague += [] if is_specific else [tag]
+            book.notices += [] if is_specific else [Notice("vague", tag, PROFILE)]
 
 
 def _note_written(

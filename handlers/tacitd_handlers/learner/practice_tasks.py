@@ -46,7 +46,6 @@ from tacitd_handlers.learner.learner_paths import (
     shorten_path,
 )
 from tacitd_handlers.learner.learner_state import (
-    LearnerState,
     ReportRecord,
     add_notices,
     add_reports,
@@ -164,7 +163,9 @@ class Desk:
         self._settings: LearnerSettings = tools.settings["learner"]
         self.places: LearnerPaths = resolve_paths(os.environ, self._settings.profile, self._settings.ledger)
         self._now = tools.clock.now()
-
+        self._planned = list[ReportRecord]()
+        self._stamps = list[SessionStamp]()
+        """Those of the sessions that something was planned for."""
         self._made = list[SyncResult]()
         """What the last comparison decided."""
 
@@ -184,54 +185,55 @@ class Desk:
         found = self._tools.rows(
             "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"
         )
-        planned, stamps, refused = list[ReportRecord](), list[SessionStamp](), list[tuple[str, int]]()
+        taken = list[tuple[str, int]]()
         for number, session, given in found:
             why = ""
             try:
-                report = parse_report(json.loads(given))
-                at = self._find_stamp(report.session or session, report.stamp)
-                rows = [*self.table.rows, *(one.row for one in planned)]
-                made = plan_report(report, at, rows, self._settings.plan)
-                stamps.append(at)
-                planned += [made] if isinstance(made, ReportRecord) else []
+                self._plan(json.loads(given), session)
             except TacitdError as error:
                 logger.warning("refused a report of session {}: {}", session, error.what)
                 why = f"{session}: {error.what}"
-            refused.append((why, number))
+            taken.append((why, number))
 
         def apply(tx: Tx) -> None:
-            tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", refused)
-            self._store_planned(tx, planned, stamps)
-            if planned:
+            tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", taken)
+            self._store_planned(tx)
+            if self._planned:
                 self._queue(tx, "sync")
 
-        return self._append([one.row for one in planned], apply)
+        return self._append([one.row for one in self._planned], apply)
 
     def _record(self) -> Done:
         """Record a problem for a command; the notice has its row."""
-        given = dict(self._task.data["report"])
-        report = parse_report(given)
-        at = self._find_stamp(report.session, report.stamp)
-        made = plan_report(report, at, self.table.rows, self._settings.plan)
+        made = self._plan(dict(self._task.data["report"]))
         row, did = (made, "again") if isinstance(made, LedgerRow) else (made.row, "recorded")
         notice = Notice(did, f"{row.problem} ({row.mode}, {row.verdict})", LEDGER, item=format_row(row))
-        planned = [] if isinstance(made, LedgerRow) else [made]
-        return self._append(
-            [one.row for one in planned], lambda tx: self._store_planned(tx, planned, [at]), [notice]
-        )
+        done = self._append([one.row for one in self._planned], self._store_planned)
+        return replace(done, notices=[notice])
+
+    def _plan(self, given: Mapping[str, Any], session: str = "") -> ReportRecord | LedgerRow:
+        """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
+        report = parse_report(given)
+        at = self._find_stamp(report.session or session, report.stamp)
+        rows = [*self.table.rows, *(one.row for one in self._planned)]
+        made = plan_report(report, at, rows, self._settings.plan)
+        self._stamps.append(at)
+        self._planned += [made] if isinstance(made, ReportRecord) else []
+        return made
 
     def _find_stamp(self, session: str, stamp: str) -> SessionStamp:
-        return find_stamp(self._tools.rows, session, stamp, self.places.session_state, self._now)
+        now = local_minutes(self._now)
+        return find_stamp(self._tools.rows, session, stamp, self.places.session_state, now)
 
-    def _store_planned(self, tx: Tx, planned: Sequence[ReportRecord], stamps: Sequence[SessionStamp]) -> None:
-        add_reports(tx, planned)
-        for at in stamps:
+    def _store_planned(self, tx: Tx) -> None:
+        add_reports(tx, self._planned)
+        for at in self._stamps:
             if names_a_session(at.session) and not tx.rows(
                 "SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session
             ):
                 note_session(tx, at.session, stamp=at.stamp)
 
-    def _append(self, rows: Sequence[LedgerRow], apply: Any, notices: Sequence[Notice] = ()) -> Done:
+    def _append(self, rows: Sequence[LedgerRow], apply: Callable[[Tx], None]) -> Done:
         """Append rows to the ledger, which is made if it is missing (SPEC L-37, L-54). Raises FileBusyError: an editor has it open."""
         if rows and self._ledger:
             target = RealDisk().resolve(self.places.ledger)
@@ -239,7 +241,7 @@ class Desk:
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
         lines = [NewLine(self.places.ledger, format_row(row) + end) for row in rows]
         files = [make_ledger(self.places.ledger, self._cause())] if lines and not self._ledger else []
-        return Done(apply, files, lines, notices=notices)
+        return Done(apply, files, lines)
 
     def _queue(self, tx: Tx, do: str) -> None:
         send_message(tx, "learner", "learner", do, self._task, {"do": do}, self._now)
@@ -252,20 +254,21 @@ class Desk:
 
     def check(self) -> Done:
         """Compare the two files once others have not written them for a while (SPEC L-38)."""
-        stamps = " ".join(map(_stamp_file, (self.places.profile, self.places.ledger)))
-        state = read_state(self._tools.rows)
-        done = self._compare(state, stamps)
+        done = self._compare()
         return replace(done, apply=self._note_marks(done.apply))
 
-    def _compare(self, state: LearnerState, stamps: str) -> Done:
-        has_profile = self.places.profile.exists()
-        if stamps == state.stamps and has_profile:
+    def _compare(self) -> Done:
+        found = [_examine(path) for path in (self.places.profile, self.places.ledger)]
+        stamps, state = " ".join(_stamp(one) for one in found), read_state(self._tools.rows)
+        if stamps == state.stamps and found[0] is not None:
             return Done()
         self._report_bad_lines()
-        if not has_profile and not self.table.rows:
+        if found[0] is None and not self.table.rows:
             is_first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
             return self.sync(makes=True) if is_first else Done()
-        if self._is_settled():
+        # A time in the future counts as old: the clock was set back.
+        ages = [self._now - one.st_mtime for one in found if one is not None]
+        if all(age >= self._settings.settle or age < -60.0 for age in ages):
             return self.heal() or self.sync(is_settled=True, stamps=stamps)
         return self.sync() if any(not report.is_done for report in state.reports) else Done()
 
@@ -294,23 +297,13 @@ class Desk:
         path = self.places.profile
         base = {leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))}
         view = self._tools.look(path, PROFILE_FORMAT)
+        made = self._made
 
-        def decide(now: Mapping[Leaf, str], edits: Edits) -> SyncResult:
-            return sync_profile(
-                now if now or view.exists else None,
-                deepcopy(before),
-                self.table.rows,
-                kept=base - now.keys() - edits.removed,
-                is_settled=is_settled,
-                makes=makes or act is not None,
-                act=act,
-            )
-
-        made = self._made = [decide(view.now, view.edits)]
-
-        def decide_again(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            if (now, edits) != (view.now, view.edits):
-                made[0] = decide(now, edits)
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            if not made or (now, edits) != (view.now, view.edits):
+                leaves, kept = now if now or view.exists else None, base - now.keys() - edits.removed
+                state, is_asked = deepcopy(before), makes or act is not None
+                made[:] = [sync_profile(leaves, state, self.table.rows, kept, is_settled, is_asked, act)]
             return made[0].changes
 
         def apply(tx: Tx) -> None:
@@ -320,17 +313,14 @@ class Desk:
             store_state(tx, result.state, before)
             add_notices(tx, format_repairs(result.repaired))
 
-        for move in made[0].moves:
-            logger.info("weakness {}: {}", move.tag, move.what)
-        notices = [Notice(move.what, move.tag, PROFILE) for move in made[0].moves]
-        notices += [Notice("vague", tag, PROFILE) for tag in made[0].vague]
+        decide(view.now, view.edits)
+        for notice in made[0].notices:
+            logger.info("weakness {}: {}", notice.text, notice.did)
         cause = self._cause(str(self._task.data.get("do", "")))
-        files = (
-            [FileChange(path, PROFILE_FORMAT, decide_again, cause)] if made[0].changes or view.doubt else []
-        )
+        files = [FileChange(path, PROFILE_FORMAT, decide, cause)] if made[0].changes or view.doubt else []
         if makes and not os.path.lexists(self.places.ledger):
             files.append(make_ledger(self.places.ledger, cause))
-        return Done(apply, files, notices=notices if self._task.kind == "command" else ())
+        return Done(apply, files, notices=made[0].notices if self._task.kind == "command" else ())
 
     def save_session_state(self) -> Done:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp (SPEC L-48)."""
@@ -338,9 +328,10 @@ class Desk:
         if not self._tools.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
             return Done()
         at = self._find_stamp(session, "")
+        self._stamps.append(at)
         text = state_text(at, shorten_path(self.places.profile, self.places.user))
         replace_file(self.places.session_state, text.encode(), mode=0o600)
-        return Done(lambda tx: self._store_planned(tx, (), [at]))
+        return Done(self._store_planned)
 
     # --- commands
 
@@ -378,15 +369,6 @@ class Desk:
 
     # --- small parts
 
-    def _is_settled(self) -> bool:
-        """Whether no file was written for `settle` seconds. A time in the future counts as old: the clock was set back."""
-        ages = [
-            self._now - at
-            for at in map(_time_of, (self.places.profile, self.places.ledger))
-            if at is not None
-        ]
-        return all(age >= self._settings.settle or age < -60.0 for age in ages)
-
     def _note_marks(self, also: Callable[[Tx], None]) -> Callable[[Tx], None]:
         """What also stores the names of the skills and of the two files, if they are others than those that are known."""
         files = (self.places.profile.name, self.places.ledger.name)
@@ -408,16 +390,12 @@ class Desk:
             self._tools.clear(ROWS)
 
 
-def _time_of(path: Path) -> float | None:
+def _examine(path: Path) -> os.stat_result | None:
     try:
-        return path.stat().st_mtime
+        return path.stat()
     except OSError:
         return None
 
 
-def _stamp_file(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return "-"
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+def _stamp(found: os.stat_result | None) -> str:
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}" if found is not None else "-"

@@ -30,7 +30,7 @@ CREATE TABLE learner_tag(               -- what was decided about a gap
   tag TEXT PRIMARY KEY,
   label TEXT NOT NULL,                  -- text: of its entry, if that is not the tag
   removed INTEGER NOT NULL,             -- whether a person removed its entry: it is not written again
-  waiting_since TEXT NOT NULL,          -- stamp; '' if it does not wait for room
+  waits INTEGER NOT NULL,               -- whether it waits for room, in the order of the table
   description TEXT NOT NULL             -- text: of its entry, also while it has none
 );
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tacitd.clock import local_minutes
 from tacitd_handlers.learner.vocabulary import MANUAL, STAMP, name_of, names_a_session, time_of
 
 if TYPE_CHECKING:
@@ -73,11 +72,11 @@ def resolve_session(
     return SessionStamp(who, stamp or now)
 
 
-def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: float) -> SessionStamp:
-    """The session's one stamp (SPEC L-48). `session` and `stamp`: as given, "" for unknown ones; `now`: seconds since 1970."""
+def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: str) -> SessionStamp:
+    """The session's one stamp (SPEC L-48). `session` and `stamp`: as given, "" for unknown ones; `now`: the clock's local stamp."""
     known: dict[str, str] = dict(
         rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
     )
     began = rows("SELECT began FROM learner_session WHERE session = ? AND began <> ''", session)
     left = read_session_state(session_state)
-    return resolve_session(session, stamp, known, left, began[0][0] if began else local_minutes(now))
+    return resolve_session(session, stamp, known, left, began[0][0] if began else now)

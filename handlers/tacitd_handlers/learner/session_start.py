@@ -12,7 +12,6 @@ import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from itertools import accumulate
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -47,7 +46,7 @@ from tacitd_handlers.learner.profile_text import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.session_stamps import SessionStamp, read_session_state, resolve_session
+from tacitd_handlers.learner.session_stamps import SessionStamp, find_stamp
 from tacitd_handlers.learner.vocabulary import names_a_session
 
 if TYPE_CHECKING:
@@ -59,8 +58,8 @@ BUDGET = 9_000
 END = "\n=== END LEARNER PROFILE ===\n"
 RESERVED = 300
 """Characters for the line about what was left out, without the profile's path."""
-NOTICES = 3
-"""Notices get at most one part in so many of the budget; the rest is printed at the next start."""
+NOTICES = 10
+"""Notices that a session gets; the rest is printed at the next start."""
 KINDS = (
     ("line of About Me", "lines of About Me"),
     ("active weakness", "active weaknesses"),
@@ -125,10 +124,7 @@ def build_text(
     `session` is the session's id, "" if unknown; `now` the local time as a stamp. `is_first`: the profile was made for it. A profile that does not exist or lacks a heading
     is shown as it will be. Nothing is written.
     """
-    known: dict[str, str] = dict(
-        rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
-    )
-    at = resolve_session(session, "", known, read_session_state(places.session_state), now)
+    at = find_stamp(rows, session, "", places.session_state, now)
     data = _read_profile(places)
     is_first = (
         is_first
@@ -139,8 +135,7 @@ def build_text(
     found = rows(
         "SELECT text FROM learner_notice WHERE coalesce(shown_in, ?) = ? ORDER BY rowid", *(at.session,) * 2
     )
-    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))
-    lines = lines[: _count_that_fit(lines, budget // NOTICES)]
+    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))[:NOTICES]
     notices = [*lines, *format_waiting(read_waiting(rows), _parse(data))]
     path = shorten_path(places.profile, places.user)
     text, left_out = render_blocks(data, path, at, notices, now, budget, is_first=is_first)
@@ -270,12 +265,6 @@ def _measure(profile: LearnerProfile, span: Span) -> int:
 def _render_tail(notices: Sequence[str], retests: str, *, is_first: bool) -> str:
     text = "\n" + "\n".join(notices) + "\n" if notices else ""
     return text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
-
-
-def _count_that_fit(lines: Sequence[str], room: int) -> int:
-    """How many of the first lines fit; at least one if there is any."""
-    sizes = list(accumulate(len(line) + 1 for line in lines))
-    return max(min(1, len(lines)), sum(size <= room for size in sizes))
 
 
 def _quote_path(path: str) -> str:

@@ -8,12 +8,13 @@ that finds no room waits, and nothing is promoted to make room without proof (SP
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import UsageError
+from tacitd.handler import Notice
+from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
 from tacitd_handlers.learner.ledger_replay import Replay
 from tacitd_handlers.learner.profile_text import PlacedEntry, name_entry
@@ -30,13 +31,6 @@ from tacitd_handlers.learner.weakness_text import format_entry, update_entry
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
-
-
-class Move(Struct, frozen=True):
-    """A change of list, for the log and the output of `record`."""
-
-    tag: str
-    what: Literal["waits", "promoted", "dropped"]
 
 
 def match_entries(
@@ -83,7 +77,7 @@ class EntryBook:
         """The entries that are no gap's."""
         self.active = [tag for tag, one in self.placed.items() if not one.resolved]
         self.resolved = [tag for tag, one in self.placed.items() if one.resolved]
-        self.moves: list[Move] = []
+        self.notices: list[Notice] = []
         self._moved: dict[Leaf, str | None] = {}
         self._known = {one.leaf for one in placed}
         self._waited = set(state.waiting)
@@ -105,19 +99,19 @@ class EntryBook:
             tag: weakness
             for tag, weakness in changes.items()
             if not self._state.find_tag(tag).removed and not self.is_being_edited(tag)
-            if self._put_one(tag, weakness, replayed.last)
+            if self._put_one(tag, weakness)
         }
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
             if course is None or course.status == LONG:
-                self._state.set_waiting(tag, "")
+                self._state.set_waiting(tag, waits=False)
             if course is not None and course.status == LONG:
                 self._resolve(tag, course)
         self._drop_surplus()
         while self._state.waiting and (not self.is_full or self._make_room(replayed)):
             if not self.is_full:
                 tag = self._state.waiting[0]
-                self._state.set_waiting(tag, "")
+                self._state.set_waiting(tag, waits=False)
                 self.entries[tag] = returned.get(tag, replayed.tags[tag])
                 self.active.append(tag)
 
@@ -135,7 +129,8 @@ class EntryBook:
 
     def finish(self) -> None:
         """Note the gaps that wait now and did not before."""
-        self.moves += [Move(tag, "waits") for tag in self._state.waiting if tag not in self._waited]
+        fresh = [tag for tag in self._state.waiting if tag not in self._waited]
+        self.notices += [Notice("waits", tag, PROFILE) for tag in fresh]
 
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
@@ -171,7 +166,7 @@ class EntryBook:
         tag = self._find_tag(name)
         if tag in self.entries:
             self._take_out(tag)
-        self._state.set_waiting(tag, "")
+        self._state.set_waiting(tag, waits=False)
         self._state.find_tag(tag).removed = True
         return tag
 
@@ -183,7 +178,7 @@ class EntryBook:
             raise UsageError(f"{tag} was not removed", f"removed: {removed}")
         self._state.find_tag(tag).removed = False
         if tag in replayed.tags:
-            self._state.set_waiting(tag, replayed.tags[tag].tested)
+            self._state.set_waiting(tag, waits=True)
         return tag
 
     def archive(self, name: str) -> str:
@@ -235,7 +230,7 @@ class EntryBook:
             record.label = "" if record.label == chosen.entry.label else record.label
         record = self._state.find_tag(tag)
         record.label, record.removed, record.description = chosen.entry.label, False, chosen.entry.description
-        self._state.set_waiting(tag, "")
+        self._state.set_waiting(tag, waits=False)
         self.others = [one for one in self.others if one is not chosen]
         self.placed[tag], self.entries[tag] = chosen, course
         (self.resolved if chosen.resolved else self.active).append(tag)
@@ -276,18 +271,18 @@ class EntryBook:
 
     # --- lists
 
-    def _put_one(self, tag: str, weakness: Weakness, stamp: str) -> bool:
+    def _put_one(self, tag: str, weakness: Weakness) -> bool:
         """Take over one change. True for an entry of Resolved that is to be active again, and waits for room."""
         if weakness.status == LONG:
             if tag not in self.resolved:
                 self._resolve(tag, weakness)
         elif tag in self.resolved and (not weakness.clean or self.entries[tag].status == LONG):
             self._take_out(tag)  # a person may have archived it: then only a failure brings it back
-            self._state.set_waiting(tag, stamp)
+            self._state.set_waiting(tag, waits=True)
             return True
         elif tag not in self.active and tag not in self.resolved:
             if tag not in self._state.waiting:
-                self._state.set_waiting(tag, stamp)
+                self._state.set_waiting(tag, waits=True)
             return False
         self.entries[tag] = weakness
         return False
@@ -297,7 +292,7 @@ class EntryBook:
             self.active.remove(tag)
         self.entries[tag] = weakness
         self.resolved.append(tag)
-        self.moves.append(Move(tag, "promoted"))
+        self.notices.append(Notice("promoted", tag, PROFILE))
 
     def _take_out(self, tag: str) -> None:
         del self.entries[tag]
@@ -311,7 +306,7 @@ class EntryBook:
             oldest = longest_untested(able)
             able.remove(oldest)
             self._take_out(oldest.tag)
-            self.moves.append(Move(oldest.tag, "dropped"))
+            self.notices.append(Notice("dropped", oldest.tag, PROFILE))
 
     def _make_room(self, replayed: Replay) -> bool:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""

@@ -46,13 +46,15 @@ def test_L_04_L_06_L_39_the_ledger_only_grows(desk: Desk) -> None:
 
 
 def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
-    """SPEC L-23: no second row, entry or count; another mode or session is another key; another verdict is refused."""
+    """SPEC L-23: no second row, entry or count; another mode or session is another key; another verdict and other gaps are
+    refused."""
     desk.record(gaps="edge:a", days=1)
     ledger, profile = desk.ledger, desk.text
     assert desk.record(gaps="edge:a", days=1).notices[0].did == "again"
     assert (desk.ledger, desk.text) == (ledger, profile)
-    with pytest.raises(TacitdError, match="the ledger has two-sum"):
-        desk.record(days=1, verdict="strong_pass", gaps="edge:a")
+    for other in ({"verdict": "strong_pass", "gaps": "edge:a"}, {"gaps": "edge:b"}):
+        with pytest.raises(TacitdError, match="the ledger has two-sum"):
+            desk.record(days=1, **other)
     assert (desk.ledger, desk.text) == (ledger, profile)
     desk.record(days=1, mode="learning")
     desk.record(days=1, session="other")
@@ -357,6 +359,7 @@ def test_L_37_a_crash_at_every_step_of_a_record(tmp_path: Path) -> None:
     """SPEC L-37, RELIABILITY row 2: after a crash at any durable step a start completes the record: no row without its entry, nothing
     twice, observations kept.
     """
+    at = 0
     for at in range(1, 40):
         with Desk(tmp_path / str(at)) as desk:
             desk.record(days=0, gaps="edge:a")
@@ -382,6 +385,7 @@ def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
     had happened.
     """
     expected: tuple[str, list[str], list[str], dict[str, str]] | None = None
+    at = 0
     for at in range(40):
         with Desk(tmp_path / str(at)) as desk:
             for number, name in enumerate(("first", "second")):
@@ -411,7 +415,8 @@ def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-37, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays; both follow."""
+    """SPEC L-37, L-23, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays. Both follow,
+    once, also if it was recorded again meanwhile."""
     desk.record(gaps="edge:a")
     before = desk.text
 
@@ -420,8 +425,9 @@ def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as faults:
         faults.setattr("tacitd.files.line_plans.append_missing", full)
-        with pytest.raises(TacitdError, match="the ledger could not be written"):
-            desk.record(gaps="edge:b")
+        for _ in range(2):
+            with pytest.raises(TacitdError, match="the ledger could not be written"):
+                desk.record(gaps="edge:b", days=2)
         desk.look()
         assert len(desk.rows) == 1 and desk.text == before
     desk.bench.restart(kill=True)

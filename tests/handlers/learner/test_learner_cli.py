@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import datetime
 from pathlib import Path
@@ -25,19 +26,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def record(cli: Cli, problem: str = "two-sum", *more: str) -> str:
-    said = cli.run(
-        "learner",
-        "record",
-        "--problem",
-        problem,
-        "--pattern",
-        "hash_map",
-        "--mode",
-        "recall",
-        "--verdict",
-        "pass",
-        *more,
-    )
+    given = ("--problem", problem, "--pattern", "hash_map", "--mode", "recall", "--verdict", "pass")
+    said = cli.run("learner", "record", *given, *more)
     assert said.code == 0, said.err
     return said.out
 
@@ -46,34 +36,21 @@ def ledger(cli: Cli) -> str:
     return (cli.config_dir / "leetcode-teacher-ledger.md").read_text()
 
 
-def test_L_52_record_as_the_issue_types_it(cli: Cli) -> None:
-    """SPEC L-52; issue: every option; the row; one line of output without the profile's content."""
-    out = record(
-        cli,
-        "two-sum",
+def test_L_52_what_record_prints(cli: Cli) -> None:
+    """SPEC L-52; issue: one line without the profile's content; as JSON the row and what became of it."""
+    assert record(cli) == "two-sum (recall, pass) recorded; review on 2026-02-24\n"
+    given = (
         "--gaps",
-        "edge:empty_input",
-        "--tested",
-        "edge:empty_input; edge:duplicates",
-        "--observations",
-        "Quick. Forgot the check.",
+        "edge:a",
         "--describe",
-        "edge:empty_input=misses empty input check on array problems",
-        "--session",
-        "abc123",
+        "edge:a=bad at it",
         "--timestamp",
         "2026-02-18T10:00",
+        "--json",
     )
-    assert out == "two-sum (recall, pass) recorded; review on 2026-02-23\n"
-    assert ledger(cli).splitlines()[-1] == (
-        "| 2026-02-18T10:00 | abc123 | two-sum | hash_map | recall | pass | edge:empty_input | 2026-02-23 |"
-    )
-    profile = (cli.config_dir / "leetcode-teacher-profile.md").read_text()
-    assert "- **edge:empty_input** — misses empty input check on array problems.\n" in profile
-    again = record(
-        cli, "two-sum", "--gaps", "edge:empty_input", "--session", "abc123", "--timestamp", "2026-02-18T10:00"
-    )
-    assert "was already recorded" in again and len(ledger(cli).splitlines()) == 5
+    said = json.loads(record(cli, "lru", *given))
+    assert said["row"]["gaps"] == "edge:a" and said["vague"] == ["edge:a"] and said["moves"] == []
+    assert (said["in_profile"], said["again"], said["trouble"]) == (True, False, "")
 
 
 def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:

@@ -38,6 +38,27 @@ def test_L_45_cramming_by_default_and_by_choice() -> None:
     assert days_until("strong_pass", 28, longest=40) == 40
 
 
+@pytest.mark.parametrize(
+    ("verdict", "days"),
+    [
+        ("strong_pass", (7, 14, 28)),
+        ("pass", (5, 7, 10)),
+        ("borderline", (2, 2, 2)),
+        ("needs_work", (1, 1, 1)),
+        ("solved_independently", (7, 7, 7)),
+        ("solved_with_minor_hints", (3, 3, 3)),
+        ("solved_with_significant_scaffolding", (1, 1, 1)),
+        ("did_not_reach_solution", (1, 1, 1)),
+    ],
+)
+def test_L_42_L_44_L_46_every_verdict(verdict: str, days: tuple[int, ...]) -> None:
+    """SPEC L-35, L-41, L-42, L-44, L-46: every verdict, and what follows from the interval before."""
+    before: int | None = None
+    for wanted in days:
+        before = days_until(verdict, before)
+        assert before == wanted
+
+
 @examples(50)
 @given(st.integers(0, 10**12), st.sampled_from(sum(VERDICTS.values(), ())))
 def test_L_45_unbounded_growth_ends_with_the_calendar(previous: int, verdict: str) -> None:

@@ -39,7 +39,7 @@ def test_L_14_L_18_L_19_observed_again(status: str) -> None:
     ],
 )
 def test_L_16_L_20_the_table(status: str, after: tuple[str, ...]) -> None:
-    """SPEC L-16: every cell for clean sessions, with N = 1, 2 and 3; L-20: new stays new at 1 and 2."""
+    """SPEC L-15, L-16, L-17: every cell for clean sessions, with N = 1, 2 and 3; L-20: new stays new at 1 and 2."""
     for count, wanted in enumerate(after):
         assert clean(with_status(status, count), T[9]).status == wanted
 

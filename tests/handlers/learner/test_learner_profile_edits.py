@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
-from tacitd.errors import TacitdError, UsageError
+from tacitd.errors import ParkedError, TacitdError, UsageError
 from tacitd_handlers.learner.profile_text import TEMPLATE
 from tacitd_handlers.learner.vocabulary import LONG, NEW, RECURRING, SHORT
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE
@@ -275,17 +275,19 @@ def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
 
 
 def test_L_29_a_gap_that_returns_waits_for_room(desk: Desk) -> None:
-    """SPEC L-29, L-27: a long-term resolved gap that is observed again while twenty are active waits, with its words."""
+    """SPEC L-29, L-27: a long-term resolved gap that is observed again while twenty are active waits as the last one, with its words."""
     words = {"edge:back": "my words in loops"}
     desk.record("back", days=0, gaps="edge:back", pattern="back", descriptions=words)
     for day in (1, 2, 30, 31):
         desk.record("back", days=day)
     for number in range(20):
         desk.record(f"p{number}", days=40 + number, gaps=f"edge:{number}")
+    desk.record("new", days=65, gaps="edge:new")
     desk.record("back", days=70, gaps="edge:back")
-    assert desk.state.waiting == ["edge:back"] and "edge:back**" not in desk.text
-    desk.take_out("edge:3")
-    desk.look()
+    assert desk.state.waiting == ["edge:new", "edge:back"] and "edge:back**" not in desk.text
+    for label in ("edge:3", "edge:4"):
+        desk.take_out(label)
+        desk.look()
     entry = desk.entry("edge:back")
     assert (entry.status, entry.description) == (RECURRING, "my words in loops")
 
@@ -426,3 +428,17 @@ def test_crlf_files_stay_crlf(desk: Desk) -> None:
         data = path.read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n") > 5
     assert desk.entry("edge:a").clean == 1
+
+
+def test_L_37_a_command_behind_one_that_waits_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-37: a removal is only certain at a second look. Commands are told what is waited for, also those behind; all are done
+    after it."""
+    monkeypatch.setattr("tacitd.work.asked_tasks.PATIENCE", 0.0)
+    desk.record(gaps="edge:a; edge:b")
+    desk.take_out("edge:a")
+    with pytest.raises(ParkedError, match="removed a moment ago"):
+        desk.record(gaps="edge:a")
+    with pytest.raises(ParkedError, match="removed a moment ago"):
+        desk.do("forget", "edge:b")
+    desk.look()
+    assert desk.state.removed == ["edge:a", "edge:b"] and not desk.labels and len(desk.rows) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from support_learner import Desk, row, stamp
+from support_learner import row, stamp
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
 from tacitd_handlers.learner.ledger_replay import in_order, replay
 from tacitd_handlers.learner.review_dates import describe_trajectory
@@ -29,13 +29,6 @@ def test_L_21_a_gap_of_two_problems_is_tested_by_its_pattern() -> None:
         shown = [row(n, "edge:a", f"p{n}", pattern=pattern) for n in (1, 2)]
         assert tags(*shown, row(3, problem="p3", pattern=pattern))["edge:a"].clean == clean
         assert tags(*shown[:1], row(3, problem="p3", pattern=pattern))["edge:a"].clean == 0
-
-
-def test_L_21_three_other_problems_resolve_nothing(desk: Desk) -> None:
-    """SPEC L-21: twenty problems of one pattern with one gap each, none practised again: every gap stays new."""
-    for number in range(20):
-        desk.record(f"p{number}", gaps=f"edge:{number}")
-    assert {placed.entry.status for placed in desk.profile.weaknesses} == {NEW}
 
 
 def test_L_21_what_a_session_reports_as_tested_counts_instead() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw
 
 from tacitd.events import Record
-from tacitd.sources.claude_code.records import Block, LineMessage, called_tools
+from tacitd.sources.claude_code.records import Block, LineMessage, read_blocks
 from tacitd_handlers.learner.practice_report import find_reports, report_id, uses_skill
 
 SKILLS, FILES = ("leetcode-teacher",), ("leetcode-teacher-profile.md", "leetcode-teacher-ledger.md")
@@ -17,7 +17,7 @@ REPORT = '{"problem": "two-sum", "mode": "recall", "verdict": "pass", "gaps": "e
 
 def calls(name: str, **given: str) -> Record:
     block = Block(type="tool_use", id="t", name=name, input=Raw(json.dumps(given).encode()))
-    return Record(0, 10, "assistant", tools=called_tools(LineMessage([block])))
+    return Record(0, 10, "assistant", tools=read_blocks(LineMessage([block]))[1])
 
 
 @pytest.mark.parametrize(

@@ -252,10 +252,10 @@ def test_L_50_a_long_about_me_leaves_room(desk: Desk) -> None:
 def test_L_50_notices_that_do_not_fit_are_printed_next_time(desk: Desk) -> None:
     """SPEC L-50a: no notice is lost: what has no room is printed at the next session start."""
     desk.put(full_profile())
-    lines = format_synced([row(n) for n in range(90)])
+    lines = format_synced([row(n) for n in range(35)])
     notify(desk, lines)
     printed: list[str] = []
-    for number in range(5):
+    for number in range(4):
         text = begin(desk, f"s{number}").text
         assert len(text) <= BUDGET
         printed += [line for line in text.splitlines() if line.startswith("[SYNC]")]

@@ -168,3 +168,13 @@ def test_a_ledger_that_cannot_be_written_is_waited_for(world: Lessons) -> None:
     world.run("sync")
     world.wait(3600)
     assert len(world.rows) == 1
+
+
+def test_L_30_a_command_right_after_a_removal(world: Lessons) -> None:
+    """SPEC L-30: it waits for the second look, which decides that the entry was removed, and is done then."""
+    command = ("learner", "record", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:a", "--problem")
+    assert world.run(*command, "two-sum").code == 0
+    text = world.read(PROFILE)
+    world.path(PROFILE).write_text(text[: text.index("- **edge:a**")] + text[text.index("### Resolved") :])
+    assert world.run(*command, "lru").code == 0
+    assert len(world.rows) == 2 and "**edge:a**" not in world.read(PROFILE)

@@ -25,7 +25,7 @@ from tacitd.sources.claude_code.prompts import (
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
-    UNREAD_TYPES,
+    UNREAD,
     LineMessage,
     TranscriptLine,
     is_present,
@@ -105,12 +105,9 @@ class RecordAssembler:
 
     def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take the next record. `start` and `end` are the offsets of its line."""
-        if line.type in KNOWN_TYPES and line.type.startswith(UNREAD_TYPES):
+        if line.type in UNREAD:
             return
         self._take_context(line)
-        driven = is_headless(line)
-        if driven is not None:
-            self.is_headless = driven
         if line.is_sidechain or line.agent_id:
             self._judge_only(start, line)
         elif line.type == "assistant":
@@ -146,9 +143,14 @@ class RecordAssembler:
             self.stamp = line.timestamp
         if line.version is not None:
             self.version = line.version
+        if line.entrypoint:
+            self._entrypoint, self.is_headless = line.entrypoint, line.entrypoint.startswith("sdk")
+            return
         if line.entrypoint is not None and line.entrypoint != self._entrypoint:
-            self._entrypoint = line.entrypoint
-            self.is_headless = line.entrypoint.startswith("sdk")
+            self._entrypoint, self.is_headless = line.entrypoint, False
+        driven = is_headless(line)
+        if driven is not None:
+            self.is_headless = driven
 
     def _is_own(self, session: str) -> bool:
         return self._own_cwd or session in self.own.sessions
@@ -175,19 +177,20 @@ class RecordAssembler:
     # --- records ---------------------------------------------------------------------------------------
 
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
-        session, cwd = line.session_id or self.session, line.cwd or self.cwd
-        if self.own.is_own_record(session, cwd):
+        if self._is_own(self.session):
             return
         text, tools = read_message(line)
         for tool in tools:
             self.note_call(tool.id, tool.name)
         if text:
             self.answers += not self._is_known_turn
-            self._speech.add_speech(text, cwd, line.timestamp or "")
+            self._speech.add_speech(text, self.cwd, line.timestamp or "")
         if text or tools:
             uuid, time = line.uuid or "", parse_utc(line.timestamp)
             self.buffer.add_record(
-                Record(start, end, "assistant", uuid, session, time, cwd, (), text[:TEXT_LIMIT], tools)
+                Record(
+                    start, end, "assistant", uuid, self.session, time, self.cwd, (), text[:TEXT_LIMIT], tools
+                )
             )
 
     def _user(self, start: int, end: int, line: TranscriptLine) -> None:

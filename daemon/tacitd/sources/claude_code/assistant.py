@@ -7,7 +7,7 @@ from collections import deque
 from msgspec import Struct
 
 from tacitd.events import CONTEXT_LIMIT, ToolUse
-from tacitd.sources.claude_code.records import LineMessage, TranscriptLine, called_tools, spoken_text
+from tacitd.sources.claude_code.records import LineMessage, TranscriptLine, read_blocks
 
 _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
@@ -19,7 +19,7 @@ def read_message(line: TranscriptLine) -> tuple[str, tuple[ToolUse, ...]]:
     message = line.message
     if not isinstance(message, LineMessage) or line.is_api_error_message or message.model == "<synthetic>":
         return "", ()
-    return spoken_text(message), called_tools(message)
+    return read_blocks(message)
 
 
 class SpokenContext(Struct, frozen=True):

@@ -67,6 +67,7 @@ _USER_TYPES = frozenset({"external", "human"})
 _SOURCES = _NOT_A_PERSON | {"typed", "queued", "human", "sdk"}
 _ORIGINS = _NOT_A_PERSON | {"human"}
 _ROLES = frozenset({"user"})
+_USER_ROLE = b'"user"'
 _FLAGS = (
     "text_not_typed",
     "handed_off",
@@ -193,7 +194,11 @@ def _flag(line: TranscriptLine) -> str:
         return "isVisibleInTranscriptOnly"
     if line.is_virtual:
         return "isVirtual"
-    return next((name for name in _FLAGS if is_present(getattr(line, name))), "")
+    for name in _FLAGS:
+        value = getattr(line, name)
+        if value is not NONE and is_present(value):
+            return name
+    return ""
 
 
 def _origin(holder: TranscriptLine | Attachment) -> str | None:
@@ -206,7 +211,10 @@ def _role(message: LineMessage | str | None) -> str | None:
     """The message's role; "" for one that is not a text, None if it has none."""
     if not isinstance(message, LineMessage) or message.role is NONE:
         return None
-    return text_of(message.role) if bytes(message.role).startswith(b'"') else ""
+    role = bytes(message.role)
+    if role == _USER_ROLE:
+        return "user"
+    return text_of(message.role) if role.startswith(b'"') else ""
 
 
 def _user(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str]) -> PromptVerdict:
@@ -226,13 +234,16 @@ def _beside_tools(
     The result of another program's tool is that program's text, whatever it says.
     """
     words: list[PersonWords] = []
-    results = [(block, calls.get(block.tool_use_id, "")) for block in blocks if block.type == "tool_result"]
-    for block, tool in results:
-        if block.is_error and tool and not tool.casefold().startswith(_FOREIGN_TOOL):
-            words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
-    if results and all(tool == _QUESTION_TOOL for _, tool in results):
+    tools: list[str] = []
+    for block in blocks:
+        if block.type == "tool_result":
+            tool = calls.get(block.tool_use_id, "")
+            tools.append(tool)
+            if block.is_error and tool and not tool.casefold().startswith(_FOREIGN_TOOL):
+                words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
+    if tools and tools.count(_QUESTION_TOOL) == len(tools):
         words += _answers(line)
-    for text in texts if results and parse_version(line.version) < ATTACHING else ():
+    for text in texts if tools and parse_version(line.version) < ATTACHING else ():
         if not is_program_text(text, CONTEXT_TAGS):
             words += _words(8, "steer", text, "").words
     return (

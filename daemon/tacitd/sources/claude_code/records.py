@@ -56,6 +56,8 @@ _WHO = (
 _TELLING = frozenset(_WHO.split())
 """The fields that tell who wrote a text. Nobody's words are taken from a record in which one of them has another type."""
 
+UNREAD = frozenset(kind for kind in KNOWN_TYPES if kind.startswith(UNREAD_TYPES))
+
 NONE = Raw()
 """What a raw field is if the line does not have it."""
 
@@ -186,23 +188,22 @@ def decode_damaged(raw: bytes) -> TranscriptLine | None:
     return None
 
 
-def spoken_text(message: LineMessage) -> str:
-    """Given an assistant's message, return its text blocks, without thinking."""
+def read_blocks(message: LineMessage) -> tuple[str, tuple[ToolUse, ...]]:
+    """Given an assistant's message, return its text, without thinking, and its tool calls, with inputs that no longer refer to the
+    line."""
     if isinstance(message.content, str):
-        return message.content
-    # A list, because a generator takes three times as long for the one block that nearly every message has.
-    said = [block.text for block in message.content or () if block.type == "text" and block.text]
-    return "\n".join(said)
+        return message.content, ()
+    said: list[str] = []
+    called: list[ToolUse] = []
+    for block in message.content or ():
+        if block.type == "tool_use":
+            called.append(_read_call(block))
+        elif block.type == "text" and block.text:
+            said.append(block.text)
+    return "\n".join(said), tuple(called)
 
 
-def called_tools(message: LineMessage) -> tuple[ToolUse, ...]:
-    """Given an assistant's message, return its tool calls, with inputs that no longer refer to the line."""
-    if isinstance(message.content, str):
-        return ()
-    return tuple([_called(block) for block in message.content or () if block.type == "tool_use"])
-
-
-def _called(block: Block) -> ToolUse:
+def _read_call(block: Block) -> ToolUse:
     given = bytes(block.input)
     given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
     return ToolUse(block.id, block.name, given, _named_skills(given) if block.name == SKILL_TOOL else ())

@@ -26,11 +26,11 @@ def read_answers(line: TranscriptLine, calls: Mapping[str, str]) -> tuple[ToolAn
     blocks = line.message.content if isinstance(line.message, LineMessage) else None
     if isinstance(blocks, str) or not blocks:
         return ()
-    # With several blocks it is unknown which one `toolUseResult` is for.
-    data = _read_data(line.tool_use_result) if len(blocks) == 1 else None
-    made = list[ToolAnswer]()
+    made: list[ToolAnswer] = []
     for block in blocks:
         if block.type == "tool_result" and calls.get(block.tool_use_id) in ANSWERED:
+            # With several blocks it is unknown which one `toolUseResult` is for.
+            data = _read_data(line.tool_use_result) if len(blocks) == 1 else None
             text = text_of(block.content)[:_TEXT]
             refused = block.is_error is True or text.startswith("<tool_use_error>")
             made.append(ToolAnswer(block.tool_use_id, refused, text, data))

@@ -15,9 +15,9 @@ from tacitd.sources.claude_code.records import (
     LineMessage,
     ToolResult,
     TranscriptLine,
-    called_tools,
     decode_line,
     never_matters,
+    read_blocks,
     text_of,
 )
 
@@ -90,7 +90,7 @@ def test_tool_inputs_are_cut_loose_and_bounded() -> None:
     small = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}
     made = line(type="assistant", message={"content": [small, big]})
     assert isinstance(made.message, LineMessage)
-    one, two = called_tools(made.message)
+    _, (one, two) = read_blocks(made.message)
     assert (one.name, json.loads(one.input), two.input) == ("Bash", {"command": "ls"}, b"{}")
 
 
