@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.temporary import read_snapshot
 
 
 def rename_file(source: Path, target: Path, disk: Disk | None = None) -> None:
@@ -34,3 +35,10 @@ def remove_files(paths: Iterable[Path], disk: Disk | None = None) -> None:
             parents[path.parent] = None
     for parent in parents:
         disk.sync_dir(parent)
+
+
+def remove_empty(path: Path, disk: Disk) -> None:
+    """Remove a file that a change left without a byte: nothing of a person is in it. Raises OSError."""
+    snapshot = read_snapshot(path, disk)
+    if snapshot is not None and not snapshot.data:
+        remove_files([path], disk)
