@@ -30,9 +30,7 @@ def test_exactly_what_the_verified_command_has() -> None:
         "LD_PRELOAD": "/evil.so",
         "NODE_OPTIONS": "--require x",
     }
-    assert (
-        child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": str(os.getpid())} | THE_TEN
-    )
+    assert child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": str(os.getpid())} | THE_TEN
 
 
 def test_a_hooks_variables_never_pass() -> None:
