@@ -47,7 +47,7 @@ from tacitd.testing.world_daemon import InProcessDaemon
 
 DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
-"""The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
+"""The threads of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
 KILLED = 137
 _VARYING = re.compile(r"(?<=^s\d:)\d+$|(?<=[+-]\dd) \d{2}:\d{2}(:\d{2})?(?=\})|(?<=\{)[+-]\d+s(?=\})")
 """Numbers of lines that were read, times of a day, and seconds since the beginning."""
@@ -86,7 +86,7 @@ class Steps:
     @property
     def process(self) -> str:
         """The process that this thread stands for."""
-        is_own = threading.current_thread().name == "tacitd-engine"
+        is_own = threading.current_thread().name.startswith(("tacitd-engine", "task_"))
         return UNCOUNTED if is_own else COMMAND if threading.get_ident() in self._commands else DAEMON
 
     @contextmanager
