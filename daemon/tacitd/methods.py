@@ -19,7 +19,6 @@ from tacitd import __version__
 from tacitd.app import App
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
@@ -189,19 +188,16 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Undo the change `id`.
 
-    `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
+    `dry_run`: write nothing. Returns the undo as `row_history` describes it; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.
     """
     id, dry_run = str(params["id"]), bool(params.get("dry_run"))
     change = find_row_change(app.store.rows, id)
-    if change is not None:
-        undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
-        app.check_sources()
-        return undone
-    done = app.history.undo_transaction(id, dry_run=dry_run)
-    if not dry_run:
-        app.check_sources()
-    return describe_transaction(done)
+    if change is None:
+        raise UsageError(f"no change has the id {id!r}", "`tacitd history --all` lists them")
+    undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
+    app.check_sources()
+    return undone
 
 
 def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,12 +220,10 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     )
     if name not in app.plugins.by_name:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
-    if params.get("purge") and app.history.pending:
+    if params.get("purge"):
         # Its words would be blanked in a change that is still to be written into a file.
-        waiting = app.history.pending[0]
-        raise FileRefusedError(
-            f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
-        )
+        for (path,) in app.store.rows("SELECT path FROM plan LIMIT 1"):
+            raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
     items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
     done = _asked(app).decide(app.plugins.by_name[name], decision, list(items))
     if choice in ("drop", "restore"):

@@ -17,14 +17,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from tacitd.clock import SystemClock
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
-from tacitd.files.replaced import EditGuards
-from tacitd.files.transaction import History
+from tacitd.files.replaced import EditGuards, edit_file
+from tacitd.text.markdown import put_line
 
 
 def main(root: Path, log: Path, waiting: str) -> None:
@@ -32,12 +30,11 @@ def main(root: Path, log: Path, waiting: str) -> None:
     unfinished = threading.Event()
     second = LateWrites(clock, on_kept=unfinished.set)
     guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
-    history = History(Log(log), clock, guards=guards, on_busy=unfinished.set)
-    follow_up = FollowUp(second, history, lambda _: True, unfinished)
+    follow_up = FollowUp(second, unfinished)
     follow_up.start()
     refused: list[str] = []
 
-    mutex = threading.Lock()
+    mutex, writing = threading.Lock(), threading.Lock()
 
     def say(what: dict[str, object]) -> None:
         with mutex:
@@ -46,10 +43,16 @@ def main(root: Path, log: Path, waiting: str) -> None:
 
     def put(path: Path, line: str) -> None:
         say({"begun": line})
-        try:
-            history.run_transaction(root, [PutLine(path, "Facts", line, "Learned")], {}, line)
-        except FileRefusedError as error:
-            refused.append(error.what)
+        while True:
+            try:
+                with writing:  # as the daemon: one change of a file at a time
+                    edit_file(path, lambda data: put_line(data, "Facts", line, "Learned"), guards=guards)
+                return
+            except FileBusyError:
+                time.sleep(0.25)
+            except FileRefusedError as error:
+                refused.append(error.what)
+                return
 
     begun: list[Future[None]] = []
     with ThreadPoolExecutor(8) as pool:
@@ -65,7 +68,7 @@ def main(root: Path, log: Path, waiting: str) -> None:
             while quiet < 6:
                 # After its first look a file that nobody wrote into is next looked at in some seconds.
                 soon = second.next_in()
-                quiet = quiet + 1 if not history.has_busy and (soon is None or soon > 3.0) else 0
+                quiet = quiet + 1 if soon is None or soon > 3.0 else 0
                 time.sleep(0.25)
             copies = {str(one.path): str(one.target) for one in second.recovered}
             say({"copies": copies, "refused": refused})

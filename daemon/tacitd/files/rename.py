@@ -1,8 +1,4 @@
-"""Renaming and removing tacitd's own files. Durable when the call returns; no file's content changes.
-
-The caller decides what is renamed or removed and when that is safe. Renaming over an existing file does not belong here;
-that is in replaced.py.
-"""
+"""Removing tacitd's own files. Durable when the call returns."""
 
 from __future__ import annotations
 
@@ -12,17 +8,6 @@ from pathlib import Path
 
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.temporary import read_snapshot
-
-
-def rename_file(source: Path, target: Path, disk: Disk | None = None) -> None:
-    """Rename a file within its directory.
-
-    Raises OSError; FileExistsError if `target` exists. An error can also mean that the file has its new name but the
-    directory could not be synced, so a caller must check both names.
-    """
-    disk = disk or RealDisk()
-    disk.place(source, target)
-    disk.sync_dir(target.parent)
 
 
 def remove_files(paths: Iterable[Path], disk: Disk | None = None) -> None:
