@@ -10,9 +10,11 @@ import pytest
 from support_git import init
 from support_git import run_git as git
 from tacitd.errors import FileRefusedError
+from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 from tacitd.files.operations import AppendLine, Operation, PutLine, TakeLine, WriteFile
 from tacitd.files.transaction import History
+from tacitd.files.write_checks import plan_removal, refuse_aliased, refuse_link_text, refuse_unwritable
 from tacitd.testing import FakeClock
 
 
@@ -189,3 +191,39 @@ def test_a_tracked_file_of_a_team_is_written_only_if_it_is_shared(root: Path, lo
     else:
         made.run_transaction(root, [operation], {}, "k")
     assert (git(root, "status", "--porcelain") == "") is local
+
+
+class Saving(RealDisk):
+    """An editor removes the file to create it anew, right after the `looks`th look at it."""
+
+    def __init__(self, target: Path, looks: int) -> None:
+        self.target, self.looks = target, looks
+
+    def stat(self, path: Path) -> os.stat_result:
+        found = super().stat(path)
+        if path == self.target:
+            self.looks -= 1
+            if self.looks == 0:
+                path.unlink()
+        return found
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+@pytest.mark.parametrize("check", ["text", "unwritable", "aliased", "other name", "removal"])
+def test_a_file_that_is_removed_during_a_check_is_no_error(root: Path, check: str, looks: int) -> None:
+    """RELIABILITY 11: an editor that saves by remove-and-create does not stop the write that waits for it."""
+    agents = root / "AGENTS.md"
+    other = root / "CLAUDE.md"
+    os.link(agents, root.parent / "second name")
+    disk = Saving(other if check == "other name" else agents, looks)
+    if check == "other name":
+        other.write_text("another file")
+    if check == "text":
+        refuse_link_text(agents, agents, root, disk)
+    elif check == "unwritable":
+        refuse_unwritable(agents, disk)
+    elif check == "removal":
+        assert plan_removal(agents, disk).did == "removed"
+    else:
+        refuse_aliased(agents, disk)
+    assert disk.target.exists() is (disk.looks > 0)
