@@ -319,7 +319,7 @@ class _CopyRound:
             if view is None or any(view.edits) or view.doubt:
                 what = what or "has text of yours, so it stays"
                 self.problems.append(f"{path} {what}")
-                self.kept.append(Notice("stays", str(path), about=what))
+                self.kept.append(Notice("kept", str(path), about=what))
                 continue
             gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
             cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
