@@ -298,7 +298,7 @@ class Daemon:
                 os.kill(pid, signal.SIGKILL)
         assert not left, f"processes were left behind: {left}"
         assert not torn_lines(self.state)
-        assert not too_open(self.state)
+        assert not too_open(self.state), too_open(self.state)
         if not self.faults_expected:
             log = self.state / "tacitd.log"
             logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""

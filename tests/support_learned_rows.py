@@ -208,10 +208,10 @@ class LearnedRows:
         self.change(choice, str(self.root), value)
 
     def command(self, do: str, root: Path | None = None) -> list[str]:
-        """A command of the person; return what its notices say."""
+        """A command of the person; return what its notices say, `share` and `exclude` only of the files that stay."""
         self._serial += 1
         done = self.bench.run_command(f"{do} {self._serial}", {"do": do}, cwd=root or self.root)
-        return [one.text for one in done.notices]
+        return [one.text for one in done.notices if do == "init" or one.did == "kept"]
 
     # --- what came of it
 

@@ -127,3 +127,10 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     daemon.wait_until(lambda _: shown(daemon, "003")["status"] == "deleted", "the lesson of a deleted line")
     assert shown(daemon, "003")["reason"] == "its line was deleted by hand"
     assert shown(daemon, "002")["status"] == "active"
+
+    copy = mine / ".claude" / "rules" / "tacitd-learned.md"
+    copy.write_text(copy.read_text().replace(f"- {contrary}\n", ""))
+    daemon.sync()
+    daemon.wait_until(
+        lambda _: shown(daemon, "002")["status"] == "deleted", "the line was deleted in its copy"
+    )

@@ -115,7 +115,7 @@ def test_a_usage_limit_parks_until_its_reset(make: MakeDaemon) -> None:
     daemon.claude.rules([{**failing("usage-limit", "amber"), "times": 1, "resets_at": resets}, *LEARNING])
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
-    status = daemon.wait_until(lambda s: s["parked"])
+    status = daemon.wait_until(lambda s: s["parked"] and s["degraded"])
     assert "limit" in status["parked"][0]["reason"]
     assert status["parked"][0]["not_before"] == time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(resets))
     assert [one["id"] for one in status["degraded"]] == ["model.limit"]
@@ -248,7 +248,7 @@ def test_a_failed_synthesis_keeps_the_facts_over_a_restart(make: MakeDaemon) -> 
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     daemon.wait_until(lambda s: s["parked"], "the synthesis is parked")
-    assert len(raw_files(daemon.project)) == 1
+    daemon.wait_until(lambda _: len(raw_files(daemon.project)) == 1, "the raw file is a task of its own")
     daemon.claude.rules(LEARNING)
     daemon.restart()
     daemon.wait_for_lines("Prefers amber-1")

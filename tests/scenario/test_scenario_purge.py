@@ -50,6 +50,7 @@ def test_purged_words_are_blanked_or_the_file_is_named(make: MakeDaemon) -> None
     blanked = {daemon.state / name for name in IN_STATE}
     blanked |= {daemon.home / name for name in IN_HOME} | {daemon.project / name for name in IN_PROJECT}
     kept = {daemon.home / name for name in OF_THE_PERSON}
+    (daemon.state / "handlers").mkdir(mode=0o700, exist_ok=True)
     for path in (*blanked, *kept):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("a") as file:

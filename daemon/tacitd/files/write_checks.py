@@ -5,6 +5,7 @@ Only refusals belong here. They read paths and permissions and change nothing.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
@@ -45,7 +46,8 @@ def refuse_other_name(path: Path, real: Path) -> None:
 
 def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
     """Raise FileRefusedError if git has a link where a regular file is: a clone with `core.symlinks=false` has its text."""
-    if not _exists(real, disk) or disk.stat(real).st_size > _LONGEST_LINK:
+    found = _look(real, disk)
+    if found is None or found.st_size > _LONGEST_LINK:
         return
     if git.read_index_mode(home, real) == "120000":
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
@@ -66,10 +68,12 @@ def refuse_unwritable(target: Path, disk: Disk) -> None:
     A file without write permission is not replaced even if its directory allows it, because its owner removed the
     permission on purpose.
     """
-    if _exists(target, disk) and is_regular(disk.stat(target)) and not disk.may_write(target):
+    found = _look(target, disk)
+    is_locked = found is not None and is_regular(found) and not disk.may_write(target)
+    if is_locked and _look(target, disk) is not None:  # a missing file may not be written either
         raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
     directory = target.parent
-    while not _exists(directory, disk):
+    while directory != directory.parent and _look(directory, disk) is None:
         directory = directory.parent
     if not disk.may_write(directory):
         raise FileRefusedError(f"{directory} is read-only", "make it writable, or exclude the project")
@@ -84,22 +88,24 @@ def refuse_aliased(target: Path, disk: Disk) -> None:
     Outcome: refused; a symlink instead of the hard link solves it. A second name in another directory is a backup
     (`cp -al`), which is meant to keep the old text.
     """
-    if not _exists(target, disk):
-        return
-    mine = disk.stat(target)
-    if not is_regular(mine) or mine.st_nlink < 2:
+    mine = _look(target, disk)
+    if mine is None or not is_regular(mine) or mine.st_nlink < 2:
         return
     for name in sorted(disk.names(target.parent)):
         other = target.parent / name
-        if name != target.name and _exists(other, disk) and same_file(disk.stat(other), mine):
+        its = _look(other, disk) if name != target.name else None
+        if its is not None and same_file(its, mine):
             raise FileRefusedError(
                 f"{target} is {other} too, by a hard link", f"ln -sf {target.name} {other}"
             )
 
 
-def _exists(path: Path, disk: Disk) -> bool:
+def _look(path: Path, disk: Disk) -> os.stat_result | None:
+    """What has this name; None if nothing has.
+
+    One look decides: an editor may remove the file and create it anew between two looks.
+    """
     try:
-        disk.stat(path)
+        return disk.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return path == path.parent
-    return True
+        return None

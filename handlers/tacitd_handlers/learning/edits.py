@@ -1,6 +1,6 @@
 """What a person's edits of the source files mean for the rows (SPEC S-28): the only place that interprets them.
 
-A line that they deleted is `removed`, and is not written again. One that they reworded is theirs for good, and its old text counts as
+A line that they deleted, or put something else in the place of, is `removed`, and is not written again. One that they reworded is theirs for good, and its old text counts as
 deleted. What git took away is `gone`, and may be learned again. Copies and the summary follow.
 """
 
@@ -23,6 +23,7 @@ from tacitd_handlers.learning.learned_rows import (
 )
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.sources import LEAVES, Place, find_place
+from tacitd_handlers.shared.words import share_subject
 
 _TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
 
@@ -40,11 +41,14 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     present = {row.text: row for row in read_lines_of(tools.rows, str(path))}
     taken = {row.text: row for row in read_lines_of(tools.rows, str(path), _TAKEN) if row.text in there}
     removed = [present[text] for leaf in edits.removed if (text := split_bullet(leaf)[1]) in present]
-    reworded = [
+    changed = [
         (present[old], leaf)
         for before, (leaf, _) in edits.changed.items()
         if (old := split_bullet(before)[1]) in present
     ]
+    # What says something else in the place of a line is no other wording of it.
+    reworded = [(row, leaf) for row, leaf in changed if share_subject(row.text, split_bullet(leaf)[1])]
+    removed += [row for row, leaf in changed if not share_subject(row.text, split_bullet(leaf)[1])]
     known = {row.number for row in (*removed, *(row for row, _ in reworded))}
     by_git = [
         row

@@ -36,6 +36,7 @@ from tacitd_handlers.learning.learned_rows import (
     read_lines_of,
     reword_line,
 )
+from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
@@ -50,6 +51,7 @@ from tacitd_handlers.learning.rule_text import (
 )
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
+from tacitd_handlers.shared.words import share_subject
 
 COPIES = "copies"
 """What the task is: see `learned_rows.queue_message`."""
@@ -319,7 +321,7 @@ class _CopyRound:
             if view is None or any(view.edits) or view.doubt:
                 what = what or "has text of yours, so it stays"
                 self.problems.append(f"{path} {what}")
-                self.kept.append(Notice("stays", str(path), about=what))
+                self.kept.append(Notice("kept", str(path), about=what))
                 continue
             gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
             cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
@@ -413,14 +415,16 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     if data is None or not moved.changes:
         return follow
     lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
+    removed = [lines[text] for text in moved.removed if text in lines]
+    listeners = list_listeners(tools)
 
     def apply(tx: Tx) -> None:
-        for text in moved.removed:
-            if text in lines:
-                mark_line(tx, lines[text].number, "removed")
+        for line in removed:
+            mark_line(tx, line.number, "removed")
         for text, (heading, new) in moved.reworded.items():
             if text in lines:
                 reword_line(tx, lines[text].number, str(copy.source), heading, new)
+        tell_removed(tx, listeners, Place(number, root, project), [line.text for line in removed], now)
         queue_project(tx, project, number, now)
 
     cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
@@ -473,9 +477,12 @@ def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _M
         elif text in by_shown:
             moved.changes[at] = None
             moved.removed.append(source[at])
-        else:
+        elif share_subject(source[at], text):
             moved.changes[at] = text
             moved.reworded[source[at]] = (split_bullet(at)[0], text)
+        else:
+            moved.changes[at] = text
+            moved.removed.append(source[at])
     for heading, text in map(split_bullet, filter(is_line, added)):
         if not is_known(text):
             moved.changes[bullet(heading or GENERAL, text)] = text

@@ -132,3 +132,37 @@ def test_what_its_owner_made_read_only_stays(root: Path, monkeypatch: pytest.Mon
     shut = {root}
     with pytest.raises(FileRefusedError, match=f"{root} is read-only"):
         refuse_unwritable(root / "new" / "deep.md", RealDisk())
+
+
+class Saving(RealDisk):
+    """An editor removes the file to create it anew, right after the `looks`th look at it."""
+
+    def __init__(self, target: Path, looks: int) -> None:
+        self.target, self.looks = target, looks
+
+    def stat(self, path: Path) -> os.stat_result:
+        found = super().stat(path)
+        if path == self.target:
+            self.looks -= 1
+            if self.looks == 0:
+                path.unlink()
+        return found
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+@pytest.mark.parametrize("check", ["text", "unwritable", "aliased", "other name"])
+def test_a_file_that_is_removed_during_a_check_is_no_error(root: Path, check: str, looks: int) -> None:
+    """RELIABILITY 11: an editor that saves by remove-and-create does not stop the write that waits for it."""
+    agents = root / "AGENTS.md"
+    other = root / "CLAUDE.md"
+    os.link(agents, root.parent / "second name")
+    disk = Saving(other if check == "other name" else agents, looks)
+    if check == "other name":
+        other.write_text("another file")
+    if check == "text":
+        refuse_link_text(agents, agents, root, disk)
+    elif check == "unwritable":
+        refuse_unwritable(agents, disk)
+    else:
+        refuse_aliased(agents, disk)
+    assert disk.target.exists() is (disk.looks > 0)

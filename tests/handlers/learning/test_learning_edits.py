@@ -50,6 +50,17 @@ def test_a_reworded_line_is_the_persons(bench: LearningBench) -> None:
     assert bench.bullets == ["Use pnpm 9, not npm", SHORT]
 
 
+@pytest.mark.parametrize("name", ["LEARNED.md", ".claude/rules/tacitd-learned.md"])
+def test_something_else_in_the_place_of_a_line_is_no_rewording(bench: LearningBench, name: str) -> None:
+    """S-28: the line counts as deleted, and what the person wrote has no origin in what they said before."""
+    bench.edit(PNPM, "Deploy on Fridays", name)
+    assert bench.bullets == ["Deploy on Fridays", SHORT]
+    assert (bench.line(PNPM).state, bench.line(PNPM).replaced_by) == ("removed", None)
+    assert bench.bench.rows("SELECT text FROM learning_line WHERE state = 'present'") == [(SHORT,)]
+    bench.learn("use pnpm, not npm, please", PNPM, "s2")
+    assert bench.bullets == ["Deploy on Fridays", SHORT]
+
+
 def test_a_line_with_another_mark_or_heading_is_the_same(bench: LearningBench) -> None:
     """S-28: moved to another section, it is one line with its origin."""
     before = bench.line(PNPM).number
