@@ -336,6 +336,7 @@ def _join_parts(
         clock,
         is_held=lambda task: engine.is_held(task),
         on_done=wake.set,
+        on_parked=notes.note_parked,
         files=files,
         pool=outside.pool,
         pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),

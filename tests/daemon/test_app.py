@@ -148,6 +148,8 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
         absurd.insert(0, absurd.pop())
         scene.type(f"s{when}", "one", cwd=scene.project(f"p{when}"))
         scene.settle()
+    parked = [one.text for one in scene.app.activities.list_since(0) if one.did == "parked"]
+    assert len(parked) == 1 and parked[0].startswith("no model"), "each reason once an hour"
     scene.app.degraded["x"] = Degradation("x", "something")
     scene.engine.run_pass()
     said = scene.app.read_status()

@@ -157,13 +157,6 @@ class SharedFiles:
             View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", removed
         )
 
-    def note_look(self, path: Path, plugin: str, format: Format, project: int | None = None) -> View:
-        """Look, and store what was found, as if its edits had been passed on. Raises FileBusyError, FileRefusedError, OSError."""
-        found = self.take_look(path, format)
-        with self._store.write() as tx:
-            self.store_look(tx, path, plugin, format, project, found)
-        return found.view
-
     def store_look(
         self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: Look
     ) -> None:
