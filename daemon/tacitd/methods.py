@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.errors import FileRefusedError, UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
@@ -50,6 +50,8 @@ _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
+QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text", "log")
+"""Methods that only read, which may be asked twice."""
 
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
@@ -78,7 +80,15 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: _wedge(app)
-    return table
+    return table | {name: partial(_ask_new_store, table[name]) for name in QUESTIONS}
+
+
+def _ask_new_store(question: RpcMethod, params: Mapping[str, Any]) -> Any:
+    """Answer a question; if it is what meets the damage of the store, from the new one, which says what was lost."""
+    try:
+        return question(params)
+    except StoreLostError:
+        return question(params)
 
 
 def _wedge(app: App) -> dict[str, Any]:
@@ -111,14 +121,14 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
     mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    read = partial(_ask_new_store, lambda _: app.read_status())
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        document = app.read_status()
-        waited = document["waits"]
+        waited = read({})["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline) and done
-    document = app.read_status()
+    document = read({})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [one.describe() for one in app.activities.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}

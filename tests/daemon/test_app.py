@@ -222,6 +222,25 @@ def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
         assert 0.0 < scene.engine.sleep_seconds() <= 1.0
 
 
+def test_a_question_that_meets_damage_is_answered_from_the_new_store(tmp_path: Path) -> None:
+    """DESIGN "Faults": who asks for the status is told what was lost, also if the question is what found the damage."""
+    for method in ("status", "statusline", "lag", "rescued"):
+        scene = Scene(tmp_path / method)
+        scene.settle()
+        store = scene.app.store
+        for end in ("", "-wal"):
+            with Path(f"{store.path}{end}").open("r+b") as file:
+                size = file.seek(0, os.SEEK_END)
+                begin = file.seek(min(4096, size) if not end else 0)
+                file.write(b"\xa5" * (size - begin))
+        store.rows("PRAGMA shrink_memory")  # it has no page in memory
+        table = build_methods(scene.app)
+        table[method]({"transcripts": [str(scene.root)]})
+        assert store.generation == 1
+        assert "store-lost" in {one["id"] for one in table["status"]({})["degraded"]}
+        scene.app.close()
+
+
 # what can be asked
 
 
