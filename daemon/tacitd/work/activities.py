@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -20,14 +20,13 @@ from msgspec.structs import asdict, replace
 from tacitd.clock import local_date, utc_seconds
 from tacitd.contract import Row, Tx
 from tacitd.errors import StoreLostError, UnwritableError
-from tacitd.files.change_view import summarise_transaction
-from tacitd.files.purge import blank_value
-from tacitd.files.row_history import summarise_row
-from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
 from tacitd.text.dollars import format_dollars
+
+if TYPE_CHECKING:
+    from tacitd.files.transaction_records import Transaction
 
 STORED = "learned"
 """`did` of what was stored."""
@@ -219,6 +218,8 @@ def _make_activity(at: float, handler: str, one: Notice) -> Activity:
 
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
+    from tacitd.files.purge import blank_value  # not for `status`
+
     return replace(one, text=str(blank_value(one.text, texts)))
 
 
@@ -233,6 +234,8 @@ def describe_call(call: EndedCall) -> tuple[str, str, str]:
 
 def describe_change(done: Transaction) -> tuple[str, str, str]:
     """Given a transaction that changed files, return what it changed, the project's name, and its id."""
+    from tacitd.files.change_view import summarise_transaction  # not for `status`
+
     return summarise_transaction(done), done.root.name, f"tacitd show {done.id}"
 
 
@@ -247,4 +250,6 @@ def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Ac
 
 def describe_row(change: Mapping[str, Any]) -> tuple[str, str, str]:
     """The same of a change in the store, as `row_history` describes it."""
+    from tacitd.files.row_history import summarise_row  # not for `status`
+
     return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"
