@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tacitd.cli.command_table import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, echo_text, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, resolve_directory
+from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.context_sections import BUDGET, collect_sections, fence_sections
+
+if TYPE_CHECKING:
+    from tacitd.store import ReadOnlyStore
 
 
 @click.command(
@@ -49,10 +56,21 @@ def context(directory: str | None, budget: int, session: str, agent: str, as_jso
         occasion="agent" if agent else "start",
         agent=agent,
     )
-    made = collect_sections(table.plugins, asked)
+    with _open_store() as store:
+        made = collect_sections(table.plugins, replace(asked, store=store))
     for what in made.troubles:
         echo_message(what)
     if as_json:
         echo_json(made.texts)
     else:
         echo_text(fence_sections(made.texts, made.request), nl=False)
+
+
+def _open_store() -> AbstractContextManager[ReadOnlyStore | None]:
+    """The store, opened once for all plugins. Where it cannot be opened, each plugin that needs it says why."""
+    from tacitd.store import open_readonly
+
+    try:
+        return open_readonly(get_paths().state_dir) or nullcontext()
+    except TacitdError:
+        return nullcontext()

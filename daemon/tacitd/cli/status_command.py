@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Any
 
 import click
@@ -111,6 +110,8 @@ def _watch_status(*, as_json: bool, verbose: bool) -> None:
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
+    from shutil import get_terminal_size  # it imports three compressions
+
     places = get_paths()
     with suppress(KeyboardInterrupt):
         echo_text(ERASE_SCREEN, nl=False)

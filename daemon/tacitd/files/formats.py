@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
 from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
-from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
-from tacitd.text.markdown_text import normalise_heading
 
 if TYPE_CHECKING:
     from tacitd.contract import Format, Leaf
@@ -66,10 +64,14 @@ class Bullets:
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`. Of a line that is there twice, both are one leaf."""
+        from tacitd.text.markdown import lines_of  # as below: commands that only read JSON need none of it
+
         return {bullet(heading, text): text for heading, text in lines_of(data)}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`."""
+        from tacitd.text.markdown import arrange_lines, put_lines, swap_line, take_lines
+
         if self.is_generated and (data or changes):
             data = self._mend(data or b"", changes)
         now = self.read_leaves(data) if data else {}
@@ -92,6 +94,9 @@ class Bullets:
     def _mend(self, data: bytes, changes: Mapping[Leaf, str | None]) -> bytes:
         """A generated file with its first line, and with the headings of what is put; without a last line that is the beginning of one
         that is put, because the file was cut in it."""
+        from tacitd.text.markdown import list_headings
+        from tacitd.text.markdown_text import normalise_heading
+
         text = _decode(data)
         if not text.strip():
             text = f"{self._first}\n\n# {self.title}\n"

@@ -19,11 +19,10 @@ _URL = compile_lazily(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
 _SCHEME = compile_lazily(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
 _SHORT_FORM = compile_lazily(r"^(?:[^/@:]+@)?(\[[0-9a-f:]+\]|[^/:@\s]+):(?!/)(.+)$", re.IGNORECASE)
 """`git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
-_HOST = compile_lazily(
-    r"(?:\[[0-9a-f:.]+\]|[^:@/?#\s]*\.[^:@/?#\s]+|localhost)(?::\d*)?(?=[/?#]|$)", re.IGNORECASE
-)
+_HOST_TEXT = r"(?:\[[0-9a-f:.]+\]|[^:@/?#\s]*\.[^:@/?#\s]+|localhost)(?::\d*)?(?=[/?#]|$)"
+_HOST = compile_lazily(_HOST_TEXT, re.IGNORECASE)
 """A host that is certainly one: with a dot, in brackets, or localhost."""
-_LATER_HOST = compile_lazily(rf"@(?={_HOST.pattern})", re.IGNORECASE)
+_LATER_HOST = compile_lazily(rf"@(?={_HOST_TEXT})", re.IGNORECASE)
 _LIMIT = 1 << 20
 
 

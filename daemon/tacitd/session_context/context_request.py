@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from tacitd.store import ReadOnlyStore
 
 __all__ = ["ContextFile", "ContextRequest", "FailedCall"]
 
@@ -66,6 +69,8 @@ class ContextRequest(Struct, frozen=True):
     """For `failure`: the call."""
     rows: Callable[..., list[tuple[Any, ...]]] = _no_rows
     """All rows of a SELECT, for a hook of a `PluginSpec`."""
+    store: ReadOnlyStore | None = None
+    """The store, if who asks has opened it once for all plugins."""
 
     def is_loaded(self, line: str) -> bool:
         """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection
     from tacitd.session_context.context_request import ContextRequest, FailedCall
+    from tacitd.store import ReadOnlyStore
 
 __all__ = ["open_rows"]
 
@@ -61,24 +62,29 @@ def view_plugin(spec: PluginSpec) -> Plugin:
 
 
 @contextmanager
-def open_rows(spec: PluginSpec, state_dir: Path) -> Iterator[Rows]:
+def open_rows(spec: PluginSpec, state_dir: Path, shared: ReadOnlyStore | None = None) -> Iterator[Rows]:
     """The rows of the store, for a hook of this plugin. Without a store, or while it has no tables of the plugin yet, they are those of
     an empty one: what is in files is known all the same.
+    `shared`: the store, opened by who asks several plugins; it stays open.
 
     Raises UnavailableError if the tables are of another version, and what `open_readonly` raises.
     """
     from tacitd.store import open_empty, open_readonly
 
-    store = open_readonly(state_dir)
+    store = shared or open_readonly(state_dir)
     found = store.versions.get(spec.name, 0) if store is not None else 0
     if store is not None and found != len(spec.schema):
-        store.close()
+        if store is not shared:
+            store.close()
         store = None
         if found:
             what = "a newer" if found > len(spec.schema) else "an earlier"
             raise UnavailableError(
                 f"the tables of {spec.name} are from {what} version of it", "`tacitd restart`"
             )
+    if store is not None and store is shared:
+        yield store.rows
+        return
     with store or open_empty({spec.name: spec.schema}) as opened:
         yield opened.rows
 
@@ -91,7 +97,7 @@ def _state_dir(environ: Mapping[str, str]) -> Path:
 
 def _make_session_text(spec: PluginSpec, request: ContextRequest) -> str:
     make: Callable[[ContextRequest], str] = load_hook(spec.session_text)
-    with open_rows(spec, _state_dir(os.environ)) as rows:
+    with open_rows(spec, _state_dir(os.environ), request.store) as rows:
         return make(replace(request, rows=rows))
 
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -20,12 +20,13 @@ from msgspec.structs import asdict, replace
 from tacitd.clock import local_date, utc_seconds
 from tacitd.contract import Row
 from tacitd.errors import StoreLostError, UnwritableError
-from tacitd.files.purge import blank_value
-from tacitd.files.row_history import summarise_row
 from tacitd.handler import Notice
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
 from tacitd.text.dollars import format_dollars
+
+if TYPE_CHECKING:
+    pass
 
 STORED = "learned"
 """`did` of what was stored."""
@@ -191,6 +192,8 @@ def _make_activity(at: float, handler: str, one: Notice) -> Activity:
 
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
+    from tacitd.files.purge import blank_value  # not for `status`
+
     return replace(one, text=str(blank_value(one.text, texts)))
 
 
@@ -214,4 +217,6 @@ def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Ac
 
 def describe_change(change: Mapping[str, Any]) -> tuple[str, str, str]:
     """Given a change of files as `row_history` describes it, return what it changed, the project's name, and its id."""
+    from tacitd.files.row_history import summarise_row  # not for `status`
+
     return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"

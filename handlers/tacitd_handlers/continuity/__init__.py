@@ -32,7 +32,7 @@ def make_plugin() -> PluginSpec:
         jobs=(TimedJob("sessions", 86_400.0),),
         commands={"sessions": (f"{here}.cli:sessions", about, "More")},
         session_text=f"{here}.last_session:make_text",
-        status=f"{here}.last_session:report_status",
+        status=f"{here}.continuity_status:report_status",
         mcp=f"{here}.mcp_tools:CONTINUITY",
         footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
     )

@@ -6,22 +6,23 @@ A session waits for it: no model, and no second try at a file that is being writ
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tacitd.clock import SystemClock
-from tacitd.contract import Rows
 from tacitd.files import git
 from tacitd.session_context.context_request import ContextRequest, cut_text
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
-from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
 from tacitd_handlers.continuity.session_folder import SessionFile, list_sessions
 from tacitd_handlers.continuity.session_rows import list_last_prompts, load_state
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 BUDGET = 2_500
 """Characters of a new session's text."""
@@ -73,18 +74,3 @@ def _root(cwd: str) -> str:
     existing = next((path for path in (real, *real.parents) if path.is_dir()), real)
     found = git.find_repository(existing)
     return str(found.top if found is not None else real)
-
-
-def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of `sessions`, and `open`: of those in which the client has unfinished tasks."""
-    ((count, left),) = rows(
-        "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
-        "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
-    )
-    if not count:
-        return {}
-    return {
-        "sessions": count,
-        "open": left,
-        "lines": [f"{count_noun(count, 'session')}, {left} with open tasks"],
-    }

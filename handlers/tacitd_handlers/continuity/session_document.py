@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd.contract import Decide, Edits, Leaf
 from tacitd.files.formats import JsonLeaves
 from tacitd.text.converter import Converter, describe_mismatch
 from tacitd_handlers.continuity.client_tasks import OURS, Items
 from tacitd_handlers.continuity.session_rows import TranscriptState
+
+if TYPE_CHECKING:
+    from tacitd.contract import Decide, Edits, Leaf
 
 Json = dict[str, Any]
 MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20

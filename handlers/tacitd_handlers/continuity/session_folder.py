@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from tacitd.clock import parse_utc
-from tacitd.contract import Rows
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files import json_document
 from tacitd.text.hashes import sha256
@@ -18,6 +17,9 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity.session_document import MAX_AGE_DAYS, Json, find_fault
 from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 FOLDER, PATTERN = "sessions", "session-*.json"
 _SAFE = compile_lazily(r"[A-Za-z0-9_-]{1,100}")

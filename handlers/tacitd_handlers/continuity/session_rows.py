@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
 
-from tacitd.contract import Rows, Tx
 from tacitd.text.converter import Converter
 from tacitd_handlers.continuity.client_tasks import Items, ToolCall
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
 
 
 class TranscriptState(Struct):

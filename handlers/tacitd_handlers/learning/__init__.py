@@ -12,10 +12,12 @@ TYPE_CHECKING = False  # importing typing would slow down the fast commands
 if TYPE_CHECKING:
     from tacitd.plugin import PluginSpec
 
-__all__ = ["SCHEMA", "make_plugin"]
+__all__ = ["SCHEMA", "UNHEEDED", "make_plugin"]
 
 SCHEMA = ("tacitd_handlers.learning:schema.sql",)
 """The steps of its tables; the number of steps is their version."""
+UNHEEDED = 2
+"""Corrections since a line was written, after which a person is asked about it: the third in all."""
 
 
 def make_plugin() -> PluginSpec:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tacitd.text.hashes import sha256
-from tacitd_handlers.shared.equality import normalise_text
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
@@ -78,6 +77,8 @@ class LineRow(NamedTuple):
 
 def digest_same(text: str) -> str:
     """What `same` has: equal for texts that say the same. It is also the name of the choice `never` of such a text."""
+    from tacitd_handlers.shared.equality import normalise_text  # not for `status`
+
     return sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tacitd.clock import local_minutes, utc_seconds
 from tacitd.text.plurals import count_noun
 from tacitd.text.shorten import shorten_line
-from tacitd_handlers.learning.line_queries import UNHEEDED
+from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.waiting_facts import list_waits
 
 if TYPE_CHECKING:

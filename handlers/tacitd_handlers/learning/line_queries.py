@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.text.shorten import shorten_line
+from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
 
-UNHEEDED = 2
-"""Corrections since a line was written, after which a person is asked about it: the third in all."""
 PROPOSAL = "make it a check that runs by itself: a hook of Claude Code, or a rule of the project's linter"
 DAY = 86_400.0
 STALE = 100 * DAY

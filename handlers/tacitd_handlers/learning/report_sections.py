@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tacitd.clock import local_date
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
+from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import LineRow, LineState, read_lines
-from tacitd_handlers.learning.line_queries import PROPOSAL, UNHEEDED, list_places, name_file
+from tacitd_handlers.learning.line_queries import PROPOSAL, list_places, name_file
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

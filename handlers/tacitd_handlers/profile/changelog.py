@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd.files.append_text import append_missing
-from tacitd.files.purge import BLANK, blank_value
-from tacitd.files.replaced import edit_file
 from tacitd_handlers.profile import dot_paths
 
 MAX_ENTRIES = 1000
@@ -45,6 +42,8 @@ def prune_changelog(path: Path, now: float) -> None:
     Ages are compared as times, not as text (P-21). An entry without a readable timestamp counts as new. Raises OSError,
     FileRefusedError, FileBusyError.
     """
+    from tacitd.files.append_text import append_missing  # not for a command that only reads, as below
+    from tacitd.files.replaced import edit_file
 
     def change(data: bytes | None) -> bytes | None:
         lines = [line for line in (data or b"").split(b"\n") if line.strip()]
@@ -68,6 +67,8 @@ def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
 
     The values that profile.json has now stay: they are other values, or the person's. Raises OSError, FileRefusedError.
     """
+    from tacitd.files.replaced import edit_file
+
     changed = list[Path]()
     for name in ("changelog.jsonl", QUARANTINE):
         path = directory / name
@@ -83,6 +84,8 @@ def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
 
 
 def _blank_line(line: bytes, id: str, texts: Sequence[str]) -> bytes:
+    from tacitd.files.purge import BLANK, blank_value
+
     entry = _parse(line)
     if entry is None:
         return str(blank_value(line.decode("utf-8", "surrogateescape"), texts)).encode(
