@@ -17,26 +17,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from tacitd.clock import SystemClock
-from tacitd.errors import FileRefusedError
-from tacitd.files.busy_files import BusyFiles
-from tacitd.files.follow_up import FollowUp
+from tacitd.contract import Cause, FileChange
+from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.files.busy_files import BusyFiles, retry_while_changing
+from tacitd.files.formats import Bullets, bullet
 from tacitd.files.late_writes import LateWrites
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
 from tacitd.files.replaced import EditGuards
-from tacitd.files.transaction import History
+from tacitd.files.shared_files import SharedFiles
+from tacitd.store import Store
 
 
-def main(root: Path, log: Path, waiting: str) -> None:
+def main(state: Path, waiting: str) -> None:
     clock = SystemClock()
-    unfinished = threading.Event()
-    second = LateWrites(clock, on_kept=unfinished.set)
+    second = LateWrites(clock)
     guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
-    history = History(Log(log), clock, guards=guards, on_busy=unfinished.set)
-    follow_up = FollowUp(second, history, lambda _: True, unfinished)
-    follow_up.start()
-    refused: list[str] = []
-
+    state.mkdir(mode=0o700, exist_ok=True)
+    store = Store.open(state, clock)
+    files = SharedFiles(store, clock, guards=guards)
+    format = Bullets("Learned")
+    later: list[tuple[Path, str]] = []
+    ended = threading.Event()
     mutex = threading.Lock()
 
     def say(what: dict[str, object]) -> None:
@@ -44,13 +44,25 @@ def main(root: Path, log: Path, waiting: str) -> None:
             sys.stdout.write(json.dumps(what) + "\n")
             sys.stdout.flush()
 
+    def change(path: Path, line: str) -> None:
+        leaf = bullet("Facts", line)
+        files.change_now(
+            "test", [FileChange(path, format, lambda now, edits: {leaf: line}, Cause(line, "prompt"))]
+        )
+
     def put(path: Path, line: str) -> None:
         say({"begun": line})
         try:
-            history.run_transaction(root, [PutLine(path, "Facts", line, "Learned")], {}, line)
-        except FileRefusedError as error:
-            refused.append(error.what)
+            retry_while_changing(lambda: change(path, line))
+        except (FileBusyError, FileRefusedError):
+            later.append((path, line))
 
+    def check_swapped() -> None:
+        while not ended.wait(0.05):
+            second.check_due()
+
+    checker = threading.Thread(target=check_swapped, daemon=True)
+    checker.start()
     begun: list[Future[None]] = []
     with ThreadPoolExecutor(8) as pool:
         for command in sys.stdin:
@@ -63,15 +75,23 @@ def main(root: Path, log: Path, waiting: str) -> None:
             begun.clear()
             quiet = 0
             while quiet < 6:
+                waits = later.copy()
+                later.clear()
+                for path, line in waits:
+                    try:
+                        change(path, line)
+                    except (FileBusyError, FileRefusedError):
+                        later.append((path, line))
                 # After its first look a file that nobody wrote into is next looked at in some seconds.
                 soon = second.next_in()
-                quiet = quiet + 1 if not history.has_busy and (soon is None or soon > 3.0) else 0
+                quiet = quiet + 1 if not later and (soon is None or soon > 3.0) else 0
                 time.sleep(0.25)
-            copies = {str(one.path): str(one.target) for one in second.recovered}
-            say({"copies": copies, "refused": refused})
-    follow_up.stop()
+            say({"copies": {str(one.path): str(one.target) for one in second.recovered}})
+    ended.set()
+    checker.join()
     second.close()
+    store.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), sys.argv[2])
