@@ -27,7 +27,6 @@ from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
-from tacitd.state.layout import StateLayout
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.project_rows import store_project
@@ -88,10 +87,8 @@ class SimulatedUse:
         """Write everything. The clock ends now."""
         now = self.clock.now()
         self.clock = FakeClock(wall=now - self.days * DAY)
-        layout = StateLayout(self.state)
         self.projects = [SimulatedProject(self._make_project(n)) for n in range(PROJECTS)]
         for plugin in find_plugins().plugins:
-            layout.make_handler_dir(plugin.name)
             self.plugins[plugin.name] = plugin
         schemas = {one.name: one.spec.schema for one in self.plugins.values()}
         stores = Stores(

@@ -2,8 +2,8 @@
 
     python benchmarks/synthesis.py
 
-Prints the CPU seconds of the daemon for many facts as a multiple of those for a tenth of them, for the number between the
-seconds until all are lines, and the CPU seconds of one transaction of 2,000 lines, beside what is asked. Ends with 1 if
+Prints the CPU seconds of the daemon for many facts as a multiple of those for a tenth of them, and for the number between the
+seconds until all are lines, beside what is asked. Ends with 1 if
 something is missed. It takes half a minute.
 """
 
@@ -19,11 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
 from daemon_figures import AskedRow, print_rows, read_cpu  # noqa: E402
-from support_daemon import Daemon, bullets  # noqa: E402
-from tacitd.clock import SystemClock  # noqa: E402
-from tacitd.files.log import Log  # noqa: E402
-from tacitd.files.operations import PutLine  # noqa: E402
-from tacitd.files.transaction import History  # noqa: E402
+from support_daemon import Daemon  # noqa: E402
 
 FEW, BETWEEN, MANY = 500, 1200, 5000
 """How many facts wait."""
@@ -31,8 +27,6 @@ TIMES = 12.0
 """How often the CPU time for FEW may be needed for MANY, which are ten times as many."""
 SECONDS = 60.0
 """Until BETWEEN are lines."""
-TOGETHER, TOGETHER_SECONDS = 2000, 1.0
-"""Lines that one transaction puts, and in how many CPU seconds."""
 LIMIT = 600.0
 """Seconds after which a synthesis counts as hanging."""
 EACH = 5
@@ -62,22 +56,6 @@ def measure_facts(place: Path, number: int) -> tuple[float, float, int]:
     return busy, seconds, missing
 
 
-def measure_transaction(place: Path, number: int) -> float:
-    """CPU seconds in which one transaction puts so many lines into LEARNED.md, in this process."""
-    project = place / "project"
-    project.mkdir(parents=True)
-    history = History(Log(place / "state" / "history.jsonl"), SystemClock())
-    learned = project / "LEARNED.md"
-    lines = [f"Prefers left{at} before right{at}" for at in range(number)]
-    operations = [PutLine(learned, f"Heading {at % 9}", line, "Learned") for at, line in enumerate(lines)]
-    begin = time.process_time()
-    history.run_transaction(project, operations, {}, "lines")
-    busy = time.process_time() - begin
-    if set(bullets(learned)) != set(lines):
-        raise RuntimeError("a line is missing")
-    return busy
-
-
 def main() -> int:
     """Measure, print, and return 0 if everything asked is reached, otherwise 1."""
     found = {}
@@ -85,11 +63,9 @@ def main() -> int:
         for number in (FEW, BETWEEN, MANY):
             found[number] = busy, seconds, _ = measure_facts(Path(folder) / str(number), number)
             print(f"{number} facts: {busy:.1f} s of CPU, {seconds:.1f} s", flush=True)
-        together = measure_transaction(Path(folder) / "together", TOGETHER)
     rows = [
         AskedRow(f"CPU, {MANY} facts, of that of {FEW}", TIMES, found[MANY][0] / found[FEW][0]),
         AskedRow(f"seconds until {BETWEEN} facts are lines", SECONDS, found[BETWEEN][1]),
-        AskedRow(f"CPU s of a transaction of {TOGETHER} lines", TOGETHER_SECONDS, together),
         AskedRow("facts that are no line", 0, sum(missing for _, _, missing in found.values())),
     ]
     return 0 if print_rows(rows) else 1

@@ -329,7 +329,7 @@ MAPS = ["docs/map.md", "CONTRIBUTING.md"]
 PATH_IN_TREE = re.compile(r"(?<![\w./~*-])[a-z]\w*(?:/\w+)*(?:/|\.py)(?![\w*<{-])")
 """`sources/`, `app.py`, `learning/stage1/run.py`: in backticks, in a table or in the tree of a code block."""
 MODULE_PATH = re.compile(r"`([a-z]\w*(?:/[a-z]\w*)*)(?::(\w+(?:\.\w+)*))?`")
-"""`files/log` and `files/log:Log.append`; in the last column of a table's row also `log`."""
+"""`files/locks` and `files/locks:Lock.release`; in the last column of a table's row also `locks`."""
 
 PLACEHOLDERS = {"handlers/tacitd_handlers/yours/"}
 
@@ -387,10 +387,8 @@ def test_maps_name_only_modules_that_exist(name: str) -> None:
 
 def test_unknown_modules_on_a_map_are_found() -> None:
     """The check above can fail, for each form in which a page names a module."""
-    text = (
-        "`nowhere/` `gone.py` `files/gone` `files/log:Log.gone`\n| `files/` | durable | `log`, `missing` |\n"
-    )
-    named = {"nowhere/", "gone.py", "files/gone", "files/log:Log.gone", "files/missing"}
+    text = "`nowhere/` `gone.py` `files/gone` `files/locks:Lock.gone`\n| `files/` | durable | `locks`, `missing` |\n"
+    named = {"nowhere/", "gone.py", "files/gone", "files/locks:Lock.gone", "files/missing"}
     assert _unknown_names(text) == named
 
 

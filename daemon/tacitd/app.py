@@ -24,7 +24,7 @@ from tacitd.config.settings import Config, load_config
 from tacitd.contract import Task
 from tacitd.control.server import Server
 from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
-from tacitd.errors import StoreLostError, TacitdError, UnwritableError
+from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
@@ -32,8 +32,6 @@ from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
-from tacitd.files.transaction import History
-from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.answer_checks import SENTINEL
@@ -51,17 +49,11 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
-from tacitd.state.layout import StateLayout
 from tacitd.state.paths import Paths
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
-from tacitd.work.activities import (
-    Activities,
-    describe_call,
-    describe_change,
-    read_activities,
-)
+from tacitd.work.activities import Activities, describe_call, read_activities
 from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
@@ -101,7 +93,6 @@ class App:
     runnables: dict[str, Runnable]
     model: Model
     budget: Budget
-    history: History
     write_modes: WriteModes
     lock: Lock
     stopping: threading.Event
@@ -125,12 +116,8 @@ class App:
     def open(self) -> None:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
-        try:
-            self.history.compact_log()
-        except (OSError, TacitdError) as error:
-            logger.warning("the history log stays long: {}", error)
-        self.history.recover()
-        self.late_writes.find_copies(self.history.list_directories())
+        places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
+        self.late_writes.find_copies(sorted(places))
         since = self.clock.now() - A_DAY
         self.activities.load(read_activities(self.store.rows, since))
         store_settings(self.store, self.config)
@@ -290,7 +277,7 @@ def _join_parts(
 ) -> App:
     """Build each part after the parts that it uses. No part is completed by a later assignment."""
     paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
-    layout, stopping, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
+    stopping, wake = threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
     activities = Activities(store, clock.now)
     budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
@@ -308,15 +295,7 @@ def _join_parts(
     def is_off(root: Path) -> bool:
         return write_modes.get_mode(Project(root, False)) == "off"
 
-    history = History(
-        layout.open_log("history.jsonl"),
-        clock,
-        guards=guards,
-        on_done=partial(_note_change, activities),
-        on_busy=unfinished.set,
-        is_local=lambda root: write_modes.get_mode(Project(root, False)) == "local",
-    )
-    follow_up = FollowUp(late_writes, history, lambda root: not is_off(root), unfinished)
+    follow_up = FollowUp(late_writes, unfinished)
     projects = ProjectFinder(
         paths.home,
         clock,
@@ -357,6 +336,7 @@ def _join_parts(
         clock,
         is_held=lambda task: engine.is_held(task),
         on_done=wake.set,
+        on_parked=notes.note_parked,
         files=files,
         pool=outside.pool,
         pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
@@ -396,7 +376,6 @@ def _join_parts(
         runnables=runnables,
         model=model,
         budget=budget,
-        history=history,
         write_modes=write_modes,
         lock=lock,
         stopping=stopping,
@@ -417,8 +396,3 @@ def _join_parts(
 def _root_of(task: Task) -> str:
     """The root of a task's project; "" if it belongs to none."""
     return str(task.project.root) if isinstance(task.project, Project) else ""
-
-
-def _note_change(activities: Activities, done: Transaction) -> None:
-    activities.follow_transaction(done)
-    activities.add("changed", *describe_change(done))

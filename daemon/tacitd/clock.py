@@ -7,9 +7,7 @@ forward, in seconds since an arbitrary start; every wait and every deadline is m
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import Protocol
 
 __all__ = [
@@ -57,22 +55,6 @@ class SystemClock:
         Linux: CLOCK_BOOTTIME, because CLOCK_MONOTONIC stops in sleep. macOS: CLOCK_MONOTONIC, which continues in sleep.
         """
         return time.clock_gettime(_STEADY)
-
-
-def find_latest_time(now: float, times: Iterable[float]) -> float:
-    """The time from which the age of records with these times is counted, before the old ones are dropped. All in seconds
-    since 1970, UTC.
-
-    It is the newest record's time, or `now` if that is earlier, so a clock that is ahead makes nothing old. Trigger: the
-    newest records are more than AWAY later than all others. Why: the clock may have been a century ahead when they were made,
-    and may still be. Outcome: they do not count, until they are of more than BACK: somebody was away for so long.
-    """
-    known = sorted((at for at in times if at <= now), reverse=True)
-    latest = known[0] if known else now
-    for later, earlier in pairwise(known):
-        if later - earlier > AWAY and latest - later <= BACK:
-            latest = earlier
-    return latest
 
 
 def utc_seconds(at: float) -> str:

@@ -97,7 +97,8 @@ class Engine:
         note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
     ) -> None:
-        """`post_job` queues a timed job of a plugin. `on_read` gets a project's name and how many prompts of it were read. `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
+        """`post_job` queues a timed job of a plugin. `on_read` gets a project's name and how many prompts of it were read.
+        `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -362,7 +363,7 @@ class Engine:
         ]
         if not done:
             return
-        now = self._clock.now()
+        now, wanting = self._clock.now(), self._plan.wants_ends
         with self._store.write() as tx:
             for one in done:
                 for project, root in tx.rows(  # none if it ended before, and only part of a line came since
@@ -370,9 +371,7 @@ class Engine:
                     "WHERE s.id = ? AND s.ended IS NULL",
                     one.session,
                 ):
-                    queue_session_task(
-                        tx, self._plan.wants_ends, "session-ended", one.session, project, root, now
-                    )
+                    queue_session_task(tx, wanting, "session-ended", one.session, project, root, now)
                 tx.execute(
                     "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL",
                     now,

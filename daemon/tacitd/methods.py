@@ -17,9 +17,8 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.errors import FileRefusedError, UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
@@ -51,6 +50,8 @@ _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
+QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text", "log")
+"""Methods that only read, which may be asked twice."""
 
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
@@ -79,7 +80,15 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: _wedge(app)
-    return table
+    return table | {name: partial(_ask_new_store, table[name]) for name in QUESTIONS}
+
+
+def _ask_new_store(question: RpcMethod, params: Mapping[str, Any]) -> Any:
+    """Answer a question; if it is what meets the damage of the store, from the new one, which says what was lost."""
+    try:
+        return question(params)
+    except StoreLostError:
+        return question(params)
 
 
 def _wedge(app: App) -> dict[str, Any]:
@@ -112,14 +121,14 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
     mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    read = partial(_ask_new_store, lambda _: app.read_status())
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        document = app.read_status()
-        waited = document["waits"]
+        waited = read({})["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline) and done
-    document = app.read_status()
+    document = read({})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [one.describe() for one in app.activities.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
@@ -189,19 +198,16 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Undo the change `id`.
 
-    `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
+    `dry_run`: write nothing. Returns the undo as `row_history` describes it; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.
     """
     id, dry_run = str(params["id"]), bool(params.get("dry_run"))
     change = find_row_change(app.store.rows, id)
-    if change is not None:
-        undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
-        app.check_sources()
-        return undone
-    done = app.history.undo_transaction(id, dry_run=dry_run)
-    if not dry_run:
-        app.check_sources()
-    return describe_transaction(done)
+    if change is None:
+        raise UsageError(f"no change has the id {id!r}", "`tacitd history --all` lists them")
+    undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
+    app.check_sources()
+    return undone
 
 
 def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,12 +230,10 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     )
     if name not in app.plugins.by_name:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
-    if params.get("purge") and app.history.pending:
+    if params.get("purge"):
         # Its words would be blanked in a change that is still to be written into a file.
-        waiting = app.history.pending[0]
-        raise FileRefusedError(
-            f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
-        )
+        for (path,) in app.store.rows("SELECT path FROM plan LIMIT 1"):
+            raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
     items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
     done = _asked(app).decide(app.plugins.by_name[name], decision, list(items))
     if choice in ("drop", "restore"):

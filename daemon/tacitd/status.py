@@ -316,11 +316,7 @@ def _list_model_faults(app: App) -> Iterator[Degradation]:
 
 
 def _list_files(app: App) -> Iterator[Degradation]:
-    """Changes that cannot be finished now, files that an editor has open, and copies of what was saved while a file was swapped."""
-    for waiting in app.history.known_pending:
-        if not waiting.busy:
-            what = f"{waiting.root}: {waiting.reason}"
-            yield Degradation("files.unfinished", what, waiting.hint or "tacitd tries again")
+    """Files that an editor has open, and copies of what was saved while a file was swapped."""
     for one in app.guards.busy_files.list_waiting() if app.guards.busy_files is not None else ():
         what = f"{one.path} is open in an editor ({one.mark.name}); tacitd's change to it waits"
         hint = "save and close it; a mark that is older than ten minutes does not count"

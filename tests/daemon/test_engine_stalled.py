@@ -57,4 +57,7 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
         free.set()
         scene.app.request_stop()
         loop.join()
+        for thread in threading.enumerate():
+            if thread.name == "project lookup":
+                thread.join()  # it reads the store
         scene.app.close()

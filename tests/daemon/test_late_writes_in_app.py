@@ -10,7 +10,7 @@ from support_editor_marks import open_in_editor
 from support_engine import Scene
 from tacitd.errors import FileBusyError
 from tacitd.files.late_writes import LAST
-from tacitd.files.operations import PutLine
+from tacitd.files.replaced import edit_file
 from tacitd.handler import Degradation
 
 LEARNED = "# Learned Preferences\n\n## Coding\n- one\n"
@@ -24,8 +24,12 @@ def learned(scene: Scene) -> Path:
 
 
 def put(scene: Scene, path: Path) -> None:
-    """A handler puts a line in."""
-    scene.app.history.run_transaction(scene.root, [PutLine(path, "Coding", "ours", "T")], {}, "k")
+    """A task's change puts a line in."""
+    with scene.app.store.write() as tx:
+        tx.execute(
+            "INSERT OR IGNORE INTO shared_file(path, plugin, format) VALUES(?, 'a', 'bullets')", str(path)
+        )
+    edit_file(path, lambda data: (data or b"") + b"- ours\n", guards=scene.app.guards)
 
 
 def recovered(scene: Scene) -> list[Degradation]:
@@ -81,6 +85,4 @@ def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_pa
     assert path.read_text() == LEARNED
     mark.unlink()
     assert not [one for one in scene.app.list_degradations() if one.id.startswith("files.")]
-    scene.settle(LAST)
-    assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending
     scene.app.close()

@@ -122,7 +122,7 @@ def test_the_command_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_the_setting_runs_without_the_package(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command of the setting, as the client runs it: in a shell, with JSON on standard input."""
     with pytest.raises(SystemExit):
-        statusline(["--setting"])
+        statusline(["--setting"], help_option_names=["-h", "--help"])  # click keeps the first names
     command = json.loads(capsys.readouterr().out)["statusLine"]["command"]
     thread = answer(state, b'{"id":1,"result":{"line":"tacitd: fine"}}\n')
     done = subprocess.run(

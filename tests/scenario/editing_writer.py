@@ -19,7 +19,7 @@ from pathlib import Path
 from tacitd.clock import SystemClock
 from tacitd.contract import Cause, FileChange
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files.busy_files import BusyFiles, retry_while_changing
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.formats import Bullets, bullet
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.replaced import EditGuards
@@ -52,10 +52,13 @@ def main(state: Path, waiting: str) -> None:
 
     def put(path: Path, line: str) -> None:
         say({"begun": line})
-        try:
-            retry_while_changing(lambda: change(path, line))
-        except (FileBusyError, FileRefusedError):
-            later.append((path, line))
+        for _ in range(20):
+            try:
+                change(path, line)
+                return
+            except (FileBusyError, FileRefusedError):
+                time.sleep(0.25)
+        later.append((path, line))
 
     def check_swapped() -> None:
         while not ended.wait(0.05):

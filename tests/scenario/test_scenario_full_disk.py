@@ -85,12 +85,19 @@ def daemon(
     return made
 
 
-def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk) -> None:
-    """RELIABILITY 4: what cannot be written waits, listed with its fix; the daemon runs on, and nothing is lost."""
+def learn_and_fill(daemon: Daemon, disk: SmallDisk) -> None:
+    """Start the daemon, let it learn from a prompt, and fill the disk. After a restart the store's log is short: one that was
+    long enough to be written from its beginning again has room for the next prompts on a full disk too."""
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     assert daemon.sync() == []
+    daemon.restart()
     disk.fill()
+
+
+def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk) -> None:
+    """RELIABILITY 4: what cannot be written waits, listed with its fix; the daemon runs on, and nothing is lost."""
+    learn_and_fill(daemon, disk)
     daemon.type_("s1", "Prefers amber-2")
     waiting = daemon.sync()
     assert waiting and all(FULL in one["reason"] and one["hint"] for one in waiting), waiting
@@ -109,10 +116,7 @@ def test_it_does_little_while_the_disk_is_full(
     daemon: Daemon, disk: SmallDisk, record_property: Callable[[str, object], None]
 ) -> None:
     """RELIABILITY 4, factor 1/12: it neither ends nor tries without a pause, and says what waits."""
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    assert daemon.sync() == []
-    disk.fill()
+    learn_and_fill(daemon, disk)
     daemon.type_("s1", "Prefers amber-2")
     assert daemon.sync()
     assert daemon.process is not None

@@ -28,7 +28,7 @@ def test_clear_ends_the_session_without_a_hook(begin: Begin, restarted: bool) ->
     """S-20: after `/clear` the same process runs another session, and the lines of the earlier one come within minutes."""
     with begin(FACTS) as world:
         claim = _claim(world, "s1")
-        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").wait(2).wait(30)
+        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").wait(30)
         _claim(world, "s2")
         world.clear("s2")
         if restarted:

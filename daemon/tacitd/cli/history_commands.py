@@ -1,11 +1,11 @@
-"""`tacitd history` and `show`: what tacitd changed in files. They read the history in the log and in the store and need no daemon."""
+"""`tacitd history` and `show`: what tacitd changed in files. They read the store and need no daemon."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,9 +24,6 @@ from tacitd.cli.common import (
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.plurals import count_noun
-
-if TYPE_CHECKING:
-    from tacitd.files.transaction_records import Transaction
 
 SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""
@@ -145,9 +142,7 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
 
     A plugin that fails is reported on standard error.
     """
-    from tacitd.files.change_view import describe_transactions
-
-    found = describe_transactions(_list_transactions(root)) + _list_rows(root)
+    found = _list_rows(root)
     theirs: list[dict[str, Any]] = []
     for one in load_plugin_table().plugins:
         if not one.changes:
@@ -169,14 +164,6 @@ def _list_rows(root: Path | None) -> list[dict[str, Any]]:
         return []
     with store:
         return list_row_changes(store.rows, root)
-
-
-def _list_transactions(root: Path | None) -> list[Transaction]:
-    from tacitd.clock import SystemClock
-    from tacitd.files.log import Log
-    from tacitd.files.transaction import History
-
-    return History(Log(get_paths().state_dir / "history.jsonl"), SystemClock()).list_all_transactions(root)
 
 
 def find_change_id(asked: str, ids: Iterable[str]) -> str:

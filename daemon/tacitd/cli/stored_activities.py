@@ -1,4 +1,4 @@
-"""What happened, from the store and the logs of the state directory: for `tacitd log` without a daemon, and for what the daemon has not kept.
+"""What happened, from the store: for `tacitd log` without a daemon, and for what the daemon has not kept.
 
 Changes of files become `changed`, calls of the model `asked`; what plugins made is rows. What was read and what was parked is
 stored nowhere.
@@ -7,20 +7,16 @@ stored nowhere.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tacitd.clock import SystemClock, parse_utc
-from tacitd.files.log import Log
+from tacitd.clock import parse_utc
 from tacitd.files.row_history import list_row_changes
-from tacitd.files.transaction import History
 from tacitd.model.budget import list_ended
 from tacitd.store import open_readonly
 from tacitd.work.activities import (
     Activity,
     describe_call,
     describe_change,
-    describe_row,
     read_activities,
 )
 
@@ -31,19 +27,11 @@ LATEST = 253_402_300_800.0
 def list_stored(state: Path, since: float, before: float, limit: int) -> list[Activity]:
     """The newest `limit` activities at `since` (seconds since 1970, UTC) or later and earlier than `before`, oldest first.
 
-    `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
+    `state`: the state directory. Raises TacitdError.
     """
-    parts: list[Iterable[Activity]] = [_list_changes(state), _list_rows(state, since)]
     end = min(before, LATEST)
-    found = (one for part in parts for one in part if max(since, 0.0) <= one.at < end)
+    found = (one for one in _list_rows(state, since) if max(since, 0.0) <= one.at < end)
     return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
-
-
-def _list_changes(state: Path) -> Iterator[Activity]:
-    history = History(Log(state / "history.jsonl"), SystemClock())
-    for done in history.list_all_transactions():
-        if done.state == "done" and done.written:
-            yield Activity(done.at, "changed", *describe_change(done))
 
 
 def _list_rows(state: Path, since: float) -> list[Activity]:
@@ -53,7 +41,7 @@ def _list_rows(state: Path, since: float) -> list[Activity]:
         return []
     with store:
         changed = [
-            Activity(parse_utc(each["at"]) or 0.0, "changed", *describe_row(each))
+            Activity(parse_utc(each["at"]) or 0.0, "changed", *describe_change(each))
             for each in list_row_changes(store.rows)
             if each["state"] == "done" and each["lines"]
         ]

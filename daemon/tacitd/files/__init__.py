@@ -1,11 +1,9 @@
-"""Durable files: the log, the replaced file, and the transaction over several files (DESIGN "Files").
+"""Durable files: those that people edit too, the appended and the replaced file (DESIGN "Files").
 
 Guarantees:
 
-- A record that was appended with `sync`, or before `flush` returned, is complete after a power cut. Only the last
-  line of a log can be torn, and a torn line affects no other line.
 - A replaced file is either the old one or the new one at every moment. Its mode, owner and symlink are kept.
-- A transaction is finished or absent. If the process ends in the middle, the next start finishes it.
+- A change that was planned is finished or absent. If the process ends in the middle, the next start finishes it.
 - In a file that people edit too, every byte that is not tacitd's is kept, and what a person saves takes precedence.
   If such a file is being edited, tacitd waits for it for a limited time.
 - A file that cannot be written as it is (conflict markers, not UTF-8, a link that leads out of the project)
@@ -25,50 +23,21 @@ if TYPE_CHECKING:
     from tacitd.files.disk import Disk, RealDisk
     from tacitd.files.late_writes import LateWrites, RecoveredCopy
     from tacitd.files.locks import Lock, acquire_lock, make_private_dir, wait_for_lock
-    from tacitd.files.log import Log
-    from tacitd.files.operations import (
-        AppendLine,
-        Effect,
-        MakeFile,
-        Operation,
-        PutLine,
-        RemoveFile,
-        SwapLine,
-        TakeLine,
-        WriteFile,
-    )
-    from tacitd.files.provenance import LineHistory
-    from tacitd.files.rename import remove_files, rename_file
+    from tacitd.files.rename import remove_files
     from tacitd.files.replaced import EditGuards, edit_file, replace_file
     from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
-    from tacitd.files.transaction import History
-    from tacitd.files.transaction_records import PendingTransaction, Transaction
     from tacitd.text.markdown import has_line, lines_of, put_line, swap_line, take_line
 
 __all__ = [
     "SAVED_SUFFIX",
     "TEMP_PREFIX",
-    "AppendLine",
     "BusyFiles",
     "Disk",
     "EditGuards",
-    "Effect",
-    "History",
     "LateWrites",
-    "LineHistory",
     "Lock",
-    "Log",
-    "MakeFile",
-    "Operation",
-    "PendingTransaction",
-    "PutLine",
     "RealDisk",
     "RecoveredCopy",
-    "RemoveFile",
-    "SwapLine",
-    "TakeLine",
-    "Transaction",
-    "WriteFile",
     "acquire_lock",
     "edit_file",
     "has_line",
@@ -76,7 +45,6 @@ __all__ = [
     "make_private_dir",
     "put_line",
     "remove_files",
-    "rename_file",
     "replace_file",
     "swap_line",
     "take_line",
@@ -88,14 +56,9 @@ _PARTS = (
     "tacitd.files.disk",
     "tacitd.files.late_writes",
     "tacitd.files.locks",
-    "tacitd.files.log",
-    "tacitd.files.operations",
-    "tacitd.files.provenance",
     "tacitd.files.rename",
     "tacitd.files.replaced",
     "tacitd.files.temporary",
-    "tacitd.files.transaction",
-    "tacitd.files.transaction_records",
     "tacitd.text.markdown",
 )
 """The modules that have these names."""

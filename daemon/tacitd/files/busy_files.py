@@ -12,11 +12,8 @@ old file later is saved (late_writes.py).
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -26,13 +23,10 @@ from tacitd.files.disk import Disk, RealDisk
 
 REST = 1.0
 """Seconds since an empty file changed, after which it is not about to be written."""
-RESTLESS_LIMIT = 5.0
-"""Longest wait, in seconds, for a file that is about to be written."""
 PATIENCE = 600.0
 """Seconds for which an editor's mark counts."""
 AGAIN = 60.0
 """Seconds between two checks of a file that is open in an editor."""
-T = TypeVar("T")
 
 
 class BusyFile(Struct, frozen=True):
@@ -94,19 +88,3 @@ class BusyFiles:
             return abs(self._clock.now() - self._disk.stat(mark).st_mtime) < PATIENCE
         except OSError:
             return False
-
-
-def retry_while_changing(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Call `work` and return its result; retry for `RESTLESS_LIMIT` seconds while it raises FileBusyError for a file
-    that is just being written. For a file that is open in an editor the error is raised at once. Raises what `work` raised
-    last.
-    """
-    slept = 0.0
-    while True:
-        try:
-            return work()
-        except FileBusyError as busy:
-            if busy.editor or slept >= RESTLESS_LIMIT:
-                raise
-            sleep(busy.seconds)
-            slept += busy.seconds

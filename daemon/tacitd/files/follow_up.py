@@ -1,38 +1,25 @@
-"""The thread that checks swapped-out files again and finishes transactions that wait for a busy file.
+"""The thread that checks swapped-out files again.
 
-Only the waiting belongs here. late_writes.py decides when a file is checked, transaction.py whether a transaction can be
-finished. The thread sleeps while there is nothing to do.
+Only the waiting belongs here: late_writes.py decides when a file is checked. The thread sleeps while there is nothing to do.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 from loguru import logger
 
 from tacitd.errors import TacitdError
 from tacitd.files.busy_files import AGAIN
 from tacitd.files.late_writes import LateWrites
-from tacitd.files.transaction import History
 
 
 class FollowUp:
     """One thread, from `start` to `stop`. Without `start`, a caller of `run_once` does the same work."""
 
-    def __init__(
-        self,
-        second: LateWrites,
-        history: History,
-        is_wanted: Callable[[Path], bool],
-        wake: threading.Event | None = None,
-    ) -> None:
-        """`is_wanted`: given a project's root, whether its files may be written. `wake`: what the two set when they have more to
-        do; without it the thread finds that only when something else is due."""
+    def __init__(self, second: LateWrites, wake: threading.Event | None = None) -> None:
+        """`wake`: what `second` sets when it has more to do; without it the thread finds that only when something else is due."""
         self._late_writes = second
-        self._history = history
-        self._is_wanted = is_wanted
         self._stopping = False
         self._wake = wake or threading.Event()
         self._thread: threading.Thread | None = None
@@ -51,17 +38,9 @@ class FollowUp:
             self._thread = None
 
     def run_once(self) -> float | None:
-        """Do what is due. Returns the seconds until there may be more work; None if nothing is left.
-
-        Raises OSError and TacitdError if the history log cannot be read or written.
-        """
+        """Do what is due. Returns the seconds until there may be more work; None if nothing is left. Raises OSError, TacitdError."""
         self._late_writes.check_due()
-        if self._history.has_busy:
-            self._history.recover(self._is_wanted, only_busy=True)
-        soon = self._late_writes.next_in()
-        if self._history.has_busy:
-            return AGAIN if soon is None else min(AGAIN, soon)
-        return soon
+        return self._late_writes.next_in()
 
     def _run(self) -> None:
         pause: float | None = 0.0
@@ -71,7 +50,7 @@ class FollowUp:
             try:
                 pause = self.run_once()
             except (OSError, TacitdError) as error:
-                logger.warning("waiting files cannot be finished now: {}", error)
+                logger.warning("files that were swapped out cannot be checked now: {}", error)
                 pause = AGAIN
             if pause is not None:
                 # Due work that cannot be done yet must not make this loop spin.

@@ -1,8 +1,7 @@
 """Blanking a person's words in tacitd's own files, for `tacitd forget --purge`.
 
-`purge_texts` changes the files in the state directory, `blank_in_place` one that a plugin names. A log is written anew through
-`Log.compact`, so that a process that appends to it meanwhile loses nothing. Other files (the text log, a status document) keep
-their length, because a process may have them open. Which words are blanked is decided by the owner of the item.
+`purge_texts` changes the files in the state directory, `blank_in_place` one that a plugin names. They keep their length, because a
+process may have them open or append to them. Which words are blanked is decided by the owner of the item.
 
 How a text is looked for depends on what else it could be. A long one is blanked wherever it is. A short one of several words
 is blanked where no word or path goes on beside it. A single short word may also be a word of a record's own (`done`), so it
@@ -22,10 +21,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.disk import Disk
-from tacitd.files.log import BLANK, Log, decode_record
 from tacitd.text.lazy_pattern import compile_lazily
 
+BLANK = "[forgotten]"
+"""In place of a text in a record."""
 WITHIN = 12
 """Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
 SHORTEST = 4
@@ -33,7 +32,7 @@ SHORTEST = 4
 DATABASE = ".sqlite"
 """What the names of a database's files contain."""
 LARGEST = 64 << 20
-"""Bytes of a file that is not a log; a larger one is none of tacitd's."""
+"""Bytes of a file; a larger one is none of tacitd's."""
 TEXT_KEYS = frozenset(("fact", "facts", "line", "new", "old", "text", "words"))
 """The keys of records whose values are a person's or a model's texts, and never words of the record's own."""
 _BEFORE, _AFTER = r"(?<![\w/\\.@-])", r"(?![\w/\\@-]|[.:]\w)"
@@ -44,16 +43,14 @@ _BEFORE_BYTES = r"(?:(?<![.\w\x80-\xff/\\@-])|(?<=\\[nrt]))"
 _AFTER_BYTES = r"(?![\w\x80-\xff/@-]|[.:]\w|\\(?![nrt\"]))"
 
 
-def purge_texts(
-    directory: Path, texts: Collection[str], disk: Disk | None = None, *, keep: Collection[str] = ()
-) -> list[Path]:
+def purge_texts(directory: Path, texts: Collection[str], *, keep: Collection[str] = ()) -> list[Path]:
     """Blank these texts in every file below `directory`, and return the files that changed. Links are not followed.
 
     `keep`: texts of other items, which stay whole although they are or contain one of `texts`. Raises OSError; calling it again
     continues.
     """
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
-    return [path for path in _list_files(directory) if wanted and _purge_file(path, wanted, disk, keep)]
+    return [path for path in _list_files(directory) if wanted and _purge_file(path, wanted, keep)]
 
 
 def find_left_texts(directory: Path, texts: Collection[str]) -> dict[str, list[Path]]:
@@ -151,35 +148,8 @@ def _list_files(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def _purge_file(path: Path, texts: Sequence[str], disk: Disk | None, keep: Collection[str]) -> bool:
-    if path.name.endswith("jsonl"):
-        log = Log(path, disk)
-        changes = any(blank_value(record, texts, keep) != record for record in log.read())
-        if changes:
-            log.compact(blank_value(record, texts, keep) for record in log.read())
-            log.close()
-        return _blank_bad_lines(path, texts, keep) or changes
-    if path.suffix in (".log", ".json") and path.stat().st_size <= LARGEST:
-        return blank_in_place(path, texts, keep=keep)
-    return False
-
-
-def _blank_bad_lines(path: Path, texts: Sequence[str], keep: Collection[str]) -> bool:
-    """Replace the texts by dots in the lines of a log that are not records: torn ones, and those of other programs."""
-    form, found = _compile_bytes(texts, keep, is_log=True), False
-    if form is None:
-        return False
-    with path.open("r+b") as file:  # one descriptor, because another process may replace the file meanwhile
-        end = 0
-        for line in file:
-            begin, end = end, end + len(line)
-            if form.search(line) is None or decode_record(line) is not None:
-                continue
-            for at in form.finditer(line):
-                if not at.lastindex:
-                    os.pwrite(file.fileno(), b"." * len(at[0]), begin + at.start())
-                    found = True
-    return found
+def _purge_file(path: Path, texts: Sequence[str], keep: Collection[str]) -> bool:
+    return path.suffix in (".log", ".json", ".jsonl") and blank_in_place(path, texts, keep=keep)
 
 
 def blank_in_place(path: Path, texts: Collection[str], begin: int = 0, *, keep: Collection[str] = ()) -> bool:

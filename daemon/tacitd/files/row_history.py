@@ -1,6 +1,6 @@
-"""The history in the store: the rows of `change` as people see them, and what takes one back.
+"""The history: the rows of `change` as people see them, and what takes one back.
 
-The older history is a log (`transaction.py`); commands list both. `rows` is any function that returns the rows of a SELECT.
+`rows` is any function that returns the rows of a SELECT.
 """
 
 from __future__ import annotations
@@ -35,8 +35,14 @@ class ChangedLine(Struct, frozen=True):
 
 
 def list_row_changes(rows: Rows, root: Path | None = None, since: float = 0.0) -> list[dict[str, Any]]:
-    """The changes of a project's files and of the person's (None: of all) since a time (seconds since 1970, UTC), oldest first, in the
-    form of `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
+    """The changes of a project's files and of the person's (None: of all) since a time (seconds since 1970, UTC), oldest first, as
+    JSON. One that changed only unlisted leaves is left out.
+
+    The keys are `id`, `at` (UTC, `2025-12-17T01:50:00Z`), `root`, `state` (`done`, or `intent` while it is not finished), `by` and
+    `what` (which plugin, and the cause), `undoes` and `undone_by` (ids or ""), `sessions` and `prompts` (ids), and `lines`
+    (`{"file", "heading", "added", "removed"}`, the texts "" if there is none). A file below the root is relative to it. `facts` and
+    `files` are of changes that a plugin lists by itself (`Plugin.changes`).
+    """
     found = [_describe(rows, row) for row in rows(f"{_CHANGES} WHERE c.at >= ? ORDER BY c.number", since)]
     return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]
 

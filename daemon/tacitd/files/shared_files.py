@@ -27,7 +27,7 @@ from tacitd.files import git
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.formats import FORMATS, find_format
 from tacitd.files.line_plans import finish_lines, is_alive, name_process, plan_lines
-from tacitd.files.rename import remove_files
+from tacitd.files.rename import remove_empty
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 
@@ -156,13 +156,6 @@ class SharedFiles:
         return Look(
             View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", removed
         )
-
-    def note_look(self, path: Path, plugin: str, format: Format, project: int | None = None) -> View:
-        """Look, and store what was found, as if its edits had been passed on. Raises FileBusyError, FileRefusedError, OSError."""
-        found = self.take_look(path, format)
-        with self._store.write() as tx:
-            self.store_look(tx, path, plugin, format, project, found)
-        return found.view
 
     def store_look(
         self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: Look
@@ -393,7 +386,7 @@ class SharedFiles:
             if emptied or not any(
                 one.put for one in plan.values()
             ):  # a crash may have come before its removal
-                self._remove_empty(path)
+                remove_empty(self._disk.resolve(path), self._disk)
         except (FileBusyError, FileRefusedError, OSError):
             if must:
                 raise
@@ -401,13 +394,6 @@ class SharedFiles:
         self._on_step("swapped")
         self._commit_written(path, format, plan, written, {row[4] for row in rows})
         return True
-
-    def _remove_empty(self, path: Path) -> None:
-        """Remove a file that the change left without a byte: nothing of a person is in it."""
-        target = self._disk.resolve(path)
-        snapshot = read_snapshot(target, self._disk)
-        if snapshot is not None and not snapshot.data:
-            remove_files([target], self._disk)
 
     def _commit_written(
         self,

@@ -1,4 +1,4 @@
-"""Where a transaction may write: inside its project, and only where permissions allow it (S-24).
+"""Where tacitd may write: inside a project, and only where permissions allow it (S-24).
 
 Only refusals belong here. They read paths and permissions and change nothing.
 """
@@ -6,47 +6,14 @@ Only refusals belong here. They read paths and permissions and change nothing.
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Sequence
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
 from tacitd.files.disk import Disk, is_regular, same_file
-from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 
 _LONGEST_LINK = 4096
 """Bytes of a link's target (PATH_MAX)."""
-
-
-def real_target(
-    operation: Operation, root: Path, also: Sequence[Path], disk: Disk, *, local: bool = False
-) -> Path:
-    """The operation's path with every link resolved, if it is below `root` or is or is below one of `also`.
-
-    A path of `also` that contains a link allows nothing, because the link leads elsewhere. Raises FileRefusedError if
-    the real path is outside, or in a `.git` that `also` does not name, if the path is relative or not UTF-8, if the
-    project does not exist, or if `refuse_link` or `refuse_link_text` refuses it; with `local`, also if git tracks it.
-    """
-    path = operation.path
-    _refuse_unclear(path)
-    home = disk.resolve(root)
-    if home != home.parent and _look(home, disk) is None:
-        raise FileRefusedError(
-            f"the project {root} does not exist", "it may be on a disk that is not mounted"
-        )
-    # Removing a link removes the link and not its target, so only its directory is resolved.
-    real = disk.resolve(path.parent) / path.name if isinstance(operation, RemoveFile) else disk.resolve(path)
-    if any(real.is_relative_to(place) and disk.resolve(place) == place for place in also):
-        return real
-    if real == home or not real.is_relative_to(home):
-        raise FileRefusedError(f"{path} leads out of {root}", "a link or `..` points elsewhere")
-    refuse_git_directory(path, real, home)
-    refuse_link(path, real, root, home)
-    refuse_link_text(path, real, home, disk)
-    if local:
-        refuse_tracked(path, real, home)
-    return real
 
 
 def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
@@ -84,12 +51,6 @@ def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
         return
     if git.read_index_mode(home, real) == "120000":
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
-
-
-def refuse_tracked(path: Path, real: Path, home: Path) -> None:
-    """Raise FileRefusedError if git tracks this Markdown file of the project: it is a team's."""
-    if real.suffix == ".md" and git.read_index_mode(home, real) not in ("", "unknown"):
-        raise FileRefusedError(f"git tracks {path}", f"`tacitd share {home}` lets tacitd write it")
 
 
 def refuse_git_directory(path: Path, real: Path, home: Path) -> None:
@@ -137,27 +98,6 @@ def refuse_aliased(target: Path, disk: Disk) -> None:
             raise FileRefusedError(
                 f"{target} is {other} too, by a hard link", f"ln -sf {target.name} {other}"
             )
-
-
-def plan_removal(target: Path, disk: Disk) -> Effect:
-    """The effect of removing this name. Raises FileRefusedError if it is a directory."""
-    found = _look(target, disk)
-    if found is None:
-        return NOTHING
-    if stat.S_ISDIR(found.st_mode):
-        raise FileRefusedError(f"{target} is a directory")
-    return Effect("removed")
-
-
-def _refuse_unclear(path: Path) -> None:
-    if not path.is_absolute():
-        raise FileRefusedError(f"{path} is not an absolute path")
-    if ".." in path.parts:
-        raise FileRefusedError(f"{path} contains `..`")
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        raise FileRefusedError(f"{str(path)!r} is not UTF-8", "rename it") from error
 
 
 def _look(path: Path, disk: Disk) -> os.stat_result | None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import datetime
-from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd.files.history_archive import HistoryArchive
-from tacitd.files.log import Log
+from tacitd.files.row_history import list_row_changes
 from tacitd.model.spend_report import report_spending, sum_rows
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
 from tacitd.store import open_readonly
 from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun
 
-EFFECTS = {"put": "lines added", "swapped": "lines replaced", "taken": "lines removed"}
-"""What a transaction did with a line, by the word in its record."""
+EFFECTS = ("lines added", "lines replaced", "lines removed")
+"""What a change did with a line."""
 
 
 def build_spending(scope: ReportScope) -> ReportSection:
@@ -42,36 +39,20 @@ def build_spending(scope: ReportScope) -> ReportSection:
 
 
 def build_changes(scope: ReportScope) -> ReportSection:
-    """How many changes were made in projects' files, by week. Raises OSError."""
+    """How many changes were made in files, by week, and how many lines. Raises TacitdError."""
     buckets = make_buckets(scope.since, scope.now)
-    lines = Counter[str]()
-    log = HistoryArchive(Log(scope.state_dir / "history.jsonl"))
-    points = buckets.count((at, 1) for at in _count_changes(log.read_all(), scope, lines))
-    series = ReportSeries(f"Changes by {buckets.unit}", points)
-    table = ReportTable(
-        "", ("what", "number"), tuple((what, lines[kind]) for kind, what in EFFECTS.items() if lines[kind])
+    with open_readonly(scope.state_dir) or nullcontext() as store:
+        found = list_row_changes(store.rows, since=scope.since) if store is not None else []
+    done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
+    done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
+    lines = Counter[str](
+        _name_effect(bool(line["added"]), bool(line["removed"])) for _, one in done for line in one["lines"]
     )
-    note = (
-        "Every write in a project's files; `tacitd history` shows each one, and `tacitd undo` takes it back."
-    )
+    series = ReportSeries(f"Changes by {buckets.unit}", buckets.count((at, 1) for at, _ in done))
+    table = ReportTable("", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS if lines[what]))
+    note = "Every write in files that you edit too; `tacitd history` shows each one, and `tacitd undo` takes it back."
     return ReportSection("Changes in files", (series, table), note)
 
 
-def _count_changes(
-    records: Iterable[Mapping[str, Any]], scope: ReportScope, lines: Counter[str]
-) -> Iterator[float]:
-    """Yield the times of the finished transactions of the scope, and count their effects on lines.
-
-    Only those that are not finished yet are kept meanwhile, because the history can have hundreds of megabytes.
-    """
-    begun: dict[str, float] = {}
-    for record in records:
-        id, state = str(record.get("id")), record.get("state")
-        if state == "intent":
-            at = parse_utc(record.get("at")) or 0.0
-            if scope.covers_time(at) and scope.covers_project(str(record.get("root"))):
-                begun[id] = at
-        elif state in ("done", "dropped") and (known := begun.pop(id, None)) is not None and state == "done":
-            yield known
-            did = record.get("did")
-            lines.update(str(effect[0]) for effect in did if effect) if isinstance(did, list) else None
+def _name_effect(was_added: bool, was_removed: bool) -> str:
+    return EFFECTS[1 if was_added and was_removed else 0 if was_added else 2]

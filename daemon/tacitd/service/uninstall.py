@@ -27,7 +27,7 @@ from tacitd.state.paths import Paths
 from tacitd.text.plurals import count_noun
 
 _NAMES = """
-lock start.log tacitd.log tacitd.[0-9].log history.jsonl history-archive.jsonl tacitd.sqlite tacitd.sqlite-wal
+lock start.log tacitd.log tacitd.[0-9].log tacitd.sqlite tacitd.sqlite-wal
 tacitd.sqlite-shm choices.jsonl hooks/tacitd-hook socket tacitd.sock
 """
 STATE_FILES = tuple(_NAMES.split())

@@ -11,6 +11,8 @@ FILES = (
     "dead.jsonl",
     "rescue.jsonl",
     "budget.jsonl",
+    "history.jsonl",
+    "history-archive.jsonl",
     "own-sessions.jsonl",
     "schema.json",
     "session-context.jsonl",

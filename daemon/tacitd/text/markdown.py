@@ -232,26 +232,6 @@ def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
     return _check_spliced(text.with_item(items[0], new).to_bytes(), new), True
 
 
-def append_block(data: bytes | None, block: str) -> bytes:
-    """Append lines that are not bullets at the end, after a blank line; unchanged if the file has them in this order.
-
-    Raises FileRefusedError if the file cannot be spliced, or ends in an open code fence or comment.
-    """
-    text = MarkdownText.parse_bytes(data or b"", for_writing=True)
-    added = block.replace("\r\n", "\n").strip("\n").split("\n")
-    _refuse_halves(block)
-    present = [line.rstrip("\r\n") for line in text.lines]
-    if any(present[at : at + len(added)] == added for at in range(len(present) - len(added) + 1)):
-        return data or b""
-    if not text.lines:
-        return text.bom + text.join_lines(added)
-    after = text.at_end(["", *added])
-    kinds = [block.kind for block in MarkdownText.parse_bytes(after).blocks[: len(present)]]
-    if kinds != [block.kind for block in text.blocks]:
-        raise FileRefusedError("an unclosed comment or code block in the file would contain the new lines")
-    return after
-
-
 def has_line(data: bytes | None, line: str) -> bool:
     """Whether the file has a bullet with this text. Raises FileRefusedError if it is not UTF-8."""
     return bool(data) and bool(MarkdownText.parse_bytes(data or b"").items_with(clean_line(line)))

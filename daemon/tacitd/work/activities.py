@@ -18,12 +18,10 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
-from tacitd.contract import Row, Tx
+from tacitd.contract import Row
 from tacitd.errors import StoreLostError, UnwritableError
-from tacitd.files.change_view import summarise_transaction
 from tacitd.files.purge import blank_value
 from tacitd.files.row_history import summarise_row
-from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
@@ -96,13 +94,6 @@ class Activities:
         """A plugin made something, which its commit has stored: log it at INFO and keep it."""
         self._add(_make_activity(self._now(), handler, notice))
 
-    def announce_unstored(self, handler: str, notice: Notice) -> None:
-        """A handler of the first contract made something: store it too. If the store refuses, it is only logged."""
-        one = _make_activity(self._now(), handler, notice)
-        with suppress(UnwritableError, StoreLostError), self._store.write() as tx:
-            store_activity(tx, one)
-        self._add(one)
-
     def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
         """Log what happened at INFO, and keep it."""
         self._add(Activity(self._now(), did, text, where, about, handler))
@@ -126,23 +117,12 @@ class Activities:
         self._last_number += 1
         self._newest.append((self._last_number, one))
 
-    def follow_transaction(self, done: Transaction) -> None:
-        """Files were changed by the first contract: what was removed from them is not among what was learned any more, unless it is
-        put back."""
-        changed = [
-            each.find_changed_lines(effect)
-            for each, effect in zip(done.operations, done.effects, strict=True)
-        ]
-        taken = [one.taken for one in changed if one.taken is not None]
-        put = [one.put for one in changed if one.put is not None]
-        self._follow_lines(str(done.root), taken, put)
-
     def follow_change(self, change: Mapping[str, Any]) -> None:
         """A plugin changed files: add that, and follow what was removed and put. `change`: as `row_history` describes it."""
         taken = [line["removed"] for line in change["lines"] if line["removed"]]
         put = [line["added"] for line in change["lines"] if line["added"]]
         self._follow_lines(str(change["root"]), taken, put)
-        self.add("changed", *describe_row(change))
+        self.add("changed", *describe_change(change))
 
     def _follow_lines(self, root: str, taken: Collection[str], put: Collection[str]) -> None:
         """A line that was moved is removed and put in one change, in any order."""
@@ -190,14 +170,6 @@ class Activities:
                 self._newest[numbered] = number, _blank_activity(one, texts)
 
 
-def store_activity(tx: Tx, one: Activity) -> None:
-    """Store what a plugin made."""
-    tx.execute(
-        "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-        one.at, one.handler, one.did, one.text, one.where, one.about, one.item, one.root,
-    )  # fmt: skip
-
-
 def summarise_learned(rows: Callable[..., list[Row]], now: float) -> dict[str, Any]:
     """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three of a day, newest
     first. A line that was learned again counts once."""
@@ -231,11 +203,6 @@ def describe_call(call: EndedCall) -> tuple[str, str, str]:
     return call.purpose, PurePath(call.project).name, about
 
 
-def describe_change(done: Transaction) -> tuple[str, str, str]:
-    """Given a transaction that changed files, return what it changed, the project's name, and its id."""
-    return summarise_transaction(done), done.root.name, f"tacitd show {done.id}"
-
-
 def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Activity]:
     """What plugins made at `since` (seconds since 1970, UTC) or later, the oldest first."""
     for at, plugin, did, text, place, about, item, root in rows(
@@ -245,6 +212,6 @@ def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Ac
         yield Activity(at, did, text, place, about, plugin, item, root)
 
 
-def describe_row(change: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The same of a change in the store, as `row_history` describes it."""
+def describe_change(change: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Given a change of files as `row_history` describes it, return what it changed, the project's name, and its id."""
     return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"

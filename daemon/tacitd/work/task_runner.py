@@ -92,16 +92,19 @@ class TaskRunner:
         *,
         is_held: Callable[[ReadyTask], bool] = lambda task: False,
         on_done: Callable[[], None] = lambda: None,
+        on_parked: Callable[[str, str, float | None], None] = lambda plugin, reason, not_before: None,
         files: FileSteps | None = None,
         pool: Executor | None = None,
         pauses: Pauses = PAUSES,
     ) -> None:
-        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
+        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop.
+        `on_parked` gets the plugin, the reason and the time of work that waits for something."""
         self._store = store
         self._plugins = plugins
         self._clock = clock
         self._is_held = is_held
         self._on_done = on_done
+        self._on_parked = on_parked
         self.pauses = pauses
         self._files = files
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
@@ -277,6 +280,8 @@ class TaskRunner:
 
     def _follow(self, kept: _Kept) -> None:
         """What follows a commit."""
+        if isinstance(kept.outcome, Later):
+            self._on_parked(kept.name, kept.outcome.reason, kept.outcome.not_before)
         if not isinstance(kept.outcome, Done):
             return
         if self._files is not None and _has_files(kept.outcome):

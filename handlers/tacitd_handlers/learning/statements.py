@@ -46,11 +46,6 @@ def parse_statements(markdown: str) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def list_bullets(markdown: str) -> tuple[str, ...]:
-    """Return the text of each bullet without its mark."""
-    return tuple(statement.text for statement in parse_statements(markdown) if statement.is_bullet)
-
-
 def known_lines(*documents: str) -> tuple[str, ...]:
     """Return the texts that a fact is compared with, given directives, AGENTS.md, LEARNED.md and the summary (S-06).
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.files.append_text import append_missing
-from tacitd.files.log import BLANK
-from tacitd.files.purge import blank_value
+from tacitd.files.purge import BLANK, blank_value
 from tacitd.files.replaced import edit_file
 from tacitd_handlers.profile import dot_paths
 

@@ -74,11 +74,6 @@ def same_fact(one: str, other: str) -> bool:
     return not _reordered(one, other)
 
 
-def forget_words() -> None:
-    """Free what the comparisons so far have left: a start compares more lines than the next days."""
-    _words.cache_clear()
-
-
 def find_equal(fact: str, texts: Iterable[str]) -> str | None:
     """Given a fact and lines that are known, return the first line that already says it."""
     return next((text for text in texts if same_fact(fact, text)), None)

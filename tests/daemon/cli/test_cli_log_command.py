@@ -11,38 +11,33 @@ from pathlib import Path
 import pytest
 
 from support_calls import open_budget, spend
+from support_changes import announce_made, store_change
 from support_cli import Cli
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
 from tacitd.errors import UsageError
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
-from tacitd.files.transaction import History
+from tacitd.handler import Notice
 from tacitd.methods import build_methods
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.activities import KEPT, Activity, describe_call, describe_change, store_activity
+from tacitd.work.activities import KEPT, Activities, Activity, describe_call
 
 
 def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
-    """A call, what a plugin made, and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
+    """A call, what a plugin made, and a change of a file, a minute apart; a call that failed."""
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o700)
     with open_budget(state, clock) as budget:
         for why in ("", "timeout"):
             spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
             clock.advance(60)
-    with closing(Store.open(state, clock)) as store, store.write() as tx:
-        store_activity(tx, Activity(clock.now(), "learned", "Use pnpm", "shop/LEARNED.md", handler="toy"))
+    with closing(Store.open(state, clock)) as store:
+        made = Notice("learned", "Use pnpm", "shop/LEARNED.md")
+        announce_made(Activities(store, clock.now), store, "toy", made, clock.now())
     clock.advance(60)
-    history = History(Log(state / "history.jsonl"), clock, sleep=lambda _: None)
-    history.run_transaction(
-        project, [PutLine(project / "LEARNED.md", "Tools", "Use pnpm", "Learned")], {}, "k"
-    )
-    with (state / "history.jsonl").open("ab") as file:
-        file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
+    store_change(state, clock, project, "Use pnpm")
 
 
 def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
@@ -214,30 +209,13 @@ def test_the_texts() -> None:
     assert describe_call(EndedCall("synthesis", "", 0.001, True, "", "")) == ("synthesis", "", "~<$0.01")
 
 
-def test_a_change_names_its_files(tmp_path: Path) -> None:
-    """With the numbers of lines; three files of more than four."""
-    history = History(Log(tmp_path / "history.jsonl"), FakeClock(), sleep=lambda _: None)
-    operations = [
-        PutLine(tmp_path / f"{number}.md", "Tools", f"line {number}", "Learned") for number in range(6)
-    ]
-    done = history.run_transaction(tmp_path, operations, {}, "k")
-    text, where, about = describe_change(done)
-    assert text == "0.md +1, 1.md +1, 2.md +1 and 3 more files" and where == tmp_path.name
-    assert about == f"tacitd show {done.id}"
-    few = history.run_transaction(tmp_path, operations[:1], {}, "again")
-    assert describe_change(few)[0] == ""
-
-
 def test_the_daemon_announces_calls_and_changes(tmp_path: Path) -> None:
-    """Through the same functions; a transaction that changed nothing is not announced."""
+    """Through the same functions as without it."""
     scene = Scene(tmp_path)
-    history, budget = scene.app.history, scene.app.budget
-    spend(budget, "extraction:1", 0.02, project=str(scene.root), model="haiku")
-    for key in ("one", "two"):
-        history.run_transaction(
-            scene.root, [PutLine(scene.root / "LEARNED.md", "Tools", "x", "Learned")], {}, key
-        )
+    spend(scene.app.budget, "extraction:1", 0.02, project=str(scene.root), model="haiku")
+    change = {"file": "LEARNED.md", "added": "x", "removed": ""}
+    scene.app.activities.follow_change({"id": "2026", "root": str(scene.root), "lines": [change]})
     lines = [json.loads(json.dumps(one.describe()))["line"] for one in scene.app.activities.list_since(0)]
     assert lines[0] == "asked: extraction  (app, $0.02, haiku)"
-    assert len(lines) == 2 and lines[1].startswith("changed: LEARNED.md +1  (app, tacitd show ")
+    assert lines[1:] == ["changed: LEARNED.md +1  (app, tacitd show 2026)"]
     scene.app.close()

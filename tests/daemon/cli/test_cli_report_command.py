@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support_changes import store_change
 from support_cli import Cli
 from tacitd.cli.command_table import PluginTable
 from tacitd.cli.report_command import collect_sections
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
-from tacitd.files.transaction import History
 from tacitd.handler import Plugin
 from tacitd.plugin import PluginSpec
 from tacitd.report.sections import ReportScope
@@ -63,8 +61,7 @@ def test_json_has_every_section(cli: Cli) -> None:
     root = cli.home / "app"
     root.mkdir()
     (root / ".git").mkdir()
-    history = History(Log(cli.state / "history.jsonl"), FakeClock())
-    history.run_transaction(root, [PutLine(root / "LEARNED.md", "Coding", "Use pnpm", "Learned")], {}, "k")
+    store_change(cli.state, FakeClock(), root, "Use pnpm")
     document = cli.run("report", root, "--since", "30d", "--json").json
     assert (document["schema"], document["project"], document["problems"]) == (1, str(root), [])
     assert document["as_of"].endswith("Z") and document["since"].endswith("Z")
@@ -90,13 +87,14 @@ def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
 
 
 def test_a_section_that_cannot_be_read_is_an_error_in_plain_words(cli: Cli) -> None:
-    """The history log is a directory: the page is made of the rest, the reason has no number, and the exit code is 1."""
-    (cli.state / "history.jsonl").mkdir(parents=True)
+    """The store is no database: the page is made of the rest, the reason has no number, and the exit code is 1."""
+    cli.state.mkdir(mode=0o700, parents=True)
+    (cli.state / "tacitd.sqlite").write_text("no database " * 100)
     for arguments in (["--json"], []):
         said = cli.run("report", cli.home, *arguments)
         assert said.code == 1 and "left out: the section of history" in said.err, said.err
-        assert "Errno" not in said.err + said.out and "Is a directory" in said.err
-    assert Path(said.out.strip()).read_text().count("Is a directory") >= 1
+        assert "Errno" not in said.err + said.out and "the store is damaged" in said.err
+    assert Path(said.out.strip()).read_text().count("the store is damaged") >= 1
 
 
 def test_it_is_opened_in_a_browser(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

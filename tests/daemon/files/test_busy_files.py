@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from support_editor_marks import open_in_editor
-from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files.busy_files import AGAIN, PATIENCE, REST, RESTLESS_LIMIT, BusyFiles, retry_while_changing
-from tacitd.files.follow_up import FollowUp
-from tacitd.files.late_writes import LateWrites
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
+from tacitd.errors import FileBusyError
+from tacitd.files.busy_files import AGAIN, PATIENCE, REST, BusyFiles
 from tacitd.files.replaced import EditGuards, edit_file
-from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 
 TEXT = b"# T\n\n## A\n- one\n"
@@ -126,57 +121,3 @@ def test_a_file_that_needs_no_change_does_not_wait(scene: Editing) -> None:
     """The mark is looked for after the change is known."""
     scene.mark(".LEARNED.md.swp")
     assert not edit_file(scene.path, lambda data: data, guards=EditGuards(None, scene.busy))
-
-
-def test_a_moment_is_waited_for_at_once(scene: Editing) -> None:
-    """`retry_while_changing` sleeps the stated seconds, up to the limit; it does not wait for an editor."""
-    slept: list[float] = []
-
-    def fail() -> None:
-        raise FileBusyError("x", seconds=1.0)
-
-    with pytest.raises(FileBusyError):
-        retry_while_changing(fail, slept.append)
-    assert sum(slept) == RESTLESS_LIMIT
-    scene.mark(".LEARNED.md.swp")
-    with pytest.raises(FileBusyError):
-        retry_while_changing(scene.edit, slept.append)
-    assert sum(slept) == RESTLESS_LIMIT
-
-
-def test_a_transaction_waits_and_is_finished_when_the_editor_closes(scene: Editing, tmp_path: Path) -> None:
-    """The transaction is recorded, survives the process, and is finished when the file is free."""
-    root, log = tmp_path, tmp_path / "state" / "history.jsonl"
-    second = LateWrites(scene.clock)
-    history = History(Log(log), scene.clock, guards=EditGuards(second, scene.busy))
-    mark = open_in_editor(scene.path, scene.clock)
-    with pytest.raises(FileBusyError, match="open in an editor"):
-        history.run_transaction(root, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
-    (pending,) = history.pending
-    assert pending.busy and history.has_busy and scene.path.read_bytes() == TEXT
-    with pytest.raises(FileBusyError):
-        history.run_transaction(root, [PutLine(scene.path, "A", "more", "T")], {}, "k2")
-    with pytest.raises(FileBusyError):
-        history.check_editable(root, scene.path)
-    again = History(Log(log), scene.clock, guards=EditGuards(second, scene.busy))
-    assert again.recover() == [] and again.has_busy
-    follow_up = FollowUp(second, again, lambda _: True)
-    assert follow_up.run_once() == AGAIN
-    mark.unlink()
-    assert follow_up.run_once() == second.next_in() and not again.pending
-    assert scene.path.read_bytes() == TEXT + b"- ours\n"
-    again.check_editable(root, scene.path)
-    second.close()
-
-
-def test_a_refused_transaction_is_not_tried_each_minute(scene: Editing, tmp_path: Path) -> None:
-    """Only a transaction that waits for an editor is retried then; the others have their own times."""
-    history = History(Log(tmp_path / "s" / "h.jsonl"), scene.clock, guards=EditGuards(None, scene.busy))
-    mark = open_in_editor(scene.path, scene.clock)
-    with pytest.raises(FileBusyError):
-        history.run_transaction(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")
-    scene.path.write_bytes(b"<<<<<<< x\n" + TEXT)
-    mark.unlink()
-    assert history.recover(only_busy=True) == [] and not history.has_busy and len(history.pending) == 1
-    with pytest.raises(FileRefusedError, match="conflict"):
-        history.run_transaction(tmp_path, [PutLine(scene.path, "A", "ours", "T")], {}, "k")

@@ -11,10 +11,7 @@ from typing import BinaryIO
 import pytest
 
 from tacitd.files.late_writes import AT_ONCE, FIRST, LAST, LateWrites, RecoveredCopy
-from tacitd.files.log import Log
-from tacitd.files.operations import PutLine
 from tacitd.files.replaced import EditGuards, edit_file
-from tacitd.files.transaction import History
 from tacitd.testing import FakeClock, FaultyDisk
 from tacitd.testing.faulty_disk import Crash
 
@@ -235,15 +232,13 @@ def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
     root = tmp_path / "app"
     root.mkdir()
     (root / "LEARNED.md").write_bytes(BEFORE)
-    state, disk = tmp_path / "history.jsonl", Saved()
+    disk = Saved()
     with suppress(Crash):
-        History(Log(state, disk), FakeClock(), disk).run_transaction(
-            root, [PutLine(root / "LEARNED.md", "A", "ours", "T")], {}, "k"
-        )
+        edit_file(root / "LEARNED.md", add_line, disk=disk)
     assert disk.dead
-    history, late = History(Log(state), FakeClock()), LateWrites(FakeClock())
-    history.recover()
-    late.find_copies(history.list_directories())
+    late = LateWrites(FakeClock())
+    edit_file(root / "LEARNED.md", lambda data: data if b"ours" in (data or b"") else add_line(data))
+    late.find_copies([root])
     (left,) = late.recovered
     assert left.target is None and left.path.read_bytes() == b"# T\n\n## A\n- mine\n"
     assert (root / "LEARNED.md").read_bytes() == AFTER
@@ -288,10 +283,9 @@ def test_a_file_that_was_swapped_in_its_truncation_loses_nothing(tmp_path: Path)
     """RELIABILITY 11: the person's complete version is beside the file."""
     path, clock = tmp_path / "LEARNED.md", FakeClock()
     late = LateWrites(clock)
-    history = History(Log(tmp_path / "s" / "history.jsonl"), clock, guards=EditGuards(late))
     path.write_bytes(b"")
     with path.open("r+b", buffering=0) as writer:
-        history.run_transaction(tmp_path, [PutLine(path, "A", "ours", "T")], {}, "k")
+        edit_file(path, add_line, guards=EditGuards(late))
         writer.write(BEFORE)
     clock.advance(FIRST)
     late.check_due()

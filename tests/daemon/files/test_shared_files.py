@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.contract import Cause, Edits, FileChange, Leaf
+from tacitd.contract import Cause, Edits, FileChange, Leaf, View
 from tacitd.errors import FileBusyError
 from tacitd.files.formats import Bullets, Lines, bullet
 from tacitd.files.shared_files import SharedFiles
@@ -54,6 +54,13 @@ class Person:
         cause = Cause(key or f"{self.serial} {self.clock.now()}", "prompt")
         self.files.change_now("toy", [FileChange(self.path, LINES, lambda now, edits: changes, cause)])
 
+    def note_look(self) -> View:
+        """Look, and store what was found, as a task does that passes the edits on."""
+        found = self.files.take_look(self.path, LINES)
+        with self.store.write() as tx:
+            self.files.store_look(tx, self.path, "toy", LINES, None, found)
+        return found.view
+
     def edit(self, *, add: str = "", remove: str = "", replace: tuple[str, str] = ("", "")) -> None:
         text = self.path.read_text()
         text = text.replace(*replace) if replace[0] else text
@@ -62,11 +69,11 @@ class Person:
 
     def look_twice(self) -> Edits:
         """Two looks, three seconds apart, as the daemon takes them."""
-        first = self.files.note_look(self.path, "toy", LINES)
+        first = self.note_look()
         if any(first.edits):
             return first.edits
         self.clock.advance(3)
-        return self.files.note_look(self.path, "toy", LINES).edits
+        return self.note_look().edits
 
     def lines(self) -> list[str]:
         return [line[2:] for line in self.path.read_text().splitlines() if line.startswith("- ")]
@@ -106,10 +113,10 @@ def test_a_removal_counts_when_two_looks_agree(person: Person) -> None:
     person.change({A: "Use pnpm", B: "Use ruff"})
     whole = person.path.read_text()
     person.edit(remove="Use ruff")
-    assert not person.files.note_look(person.path, "toy", LINES).edits.removed
+    assert not person.note_look().edits.removed
     person.path.write_text(whole)
     person.clock.advance(3)
-    assert not person.files.note_look(person.path, "toy", LINES).edits.removed
+    assert not person.note_look().edits.removed
     person.edit(remove="Use ruff")
     assert person.look_twice().removed == {B}
 
@@ -132,7 +139,7 @@ def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
     person.git("checkout", "-q", "-b", "other")
     person.change({A: "Use pnpm", B: "Use ruff"})
     person.git("commit", "-q", "-a", "-m", "two")
-    person.files.note_look(person.path, "toy", LINES)
+    person.note_look()
     person.git("checkout", "-q", "main")
     assert person.look_twice() == Edits({}, {}, frozenset())
     person.change({A: "Use pnpm"})

@@ -61,6 +61,8 @@ def test_the_command_to_the_letter(house: House) -> None:
         "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_THINKING": "1",
+        "CLAUDE_CODE_EFFORT_LEVEL": "low",
         "CLAUDE_CODE_MAX_RETRIES": "2",
         "API_TIMEOUT_MS": "120000",
         "TACITD_CHILD": str(os.getpid()),

@@ -8,13 +8,15 @@ from tacitd.model.environment import ISOLATION, NEVER, child_environment, with_d
 
 HOME = {"HOME": "/home/dev", "PATH": "/usr/bin:/bin", "USER": "dev", "LOGNAME": "dev"}
 
-THE_EIGHT = {
+THE_TEN = {
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
     "CLAUDE_CODE_SKIP_PROMPT_HISTORY": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_THINKING": "1",
+    "CLAUDE_CODE_EFFORT_LEVEL": "low",
     "CLAUDE_CODE_MAX_RETRIES": "2",
     "API_TIMEOUT_MS": "120000",
 }
@@ -28,9 +30,7 @@ def test_exactly_what_the_verified_command_has() -> None:
         "LD_PRELOAD": "/evil.so",
         "NODE_OPTIONS": "--require x",
     }
-    assert (
-        child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": str(os.getpid())} | THE_EIGHT
-    )
+    assert child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": str(os.getpid())} | THE_TEN
 
 
 def test_a_hooks_variables_never_pass() -> None:
@@ -80,7 +80,7 @@ def test_unset_and_empty_variables_are_not_made_up() -> None:
 def test_nothing_overrides_the_isolation() -> None:
     """CLAUDE_CODE fact 3: attachments are off, whatever the person's environment contains."""
     parent = HOME | dict.fromkeys(ISOLATION, "0")
-    assert child_environment(parent, ISOLATION).items() >= {**THE_EIGHT, **ISOLATION}.items()
+    assert child_environment(parent, ISOLATION).items() >= THE_TEN.items()
 
 
 def test_what_a_service_manager_leaves_out() -> None:

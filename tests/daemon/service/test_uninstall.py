@@ -26,7 +26,7 @@ def places(tmp_path: Path) -> Paths:
     )
     made.socket.parent.mkdir(parents=True)
     made.state_dir.mkdir()
-    (made.state_dir / "history.jsonl").write_text("{}\n")
+    (made.state_dir / "choices.jsonl").write_text("{}\n")
     made.config_file.write_text("")
     return made
 
@@ -44,7 +44,7 @@ def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
     manager.file.write_text("")
     said = list(uninstall_daemon(places, manager, purge=False))
     assert not manager.file.exists() and not places.socket.parent.exists()
-    assert (places.state_dir / "history.jsonl").exists()
+    assert (places.state_dir / "choices.jsonl").exists()
     assert any("--purge" in text for text in said) and "learned" in said[-1]
 
 
@@ -229,7 +229,7 @@ def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.M
     monkeypatch.setattr("time.monotonic", iter(range(0, 10_000, 30)).__next__)
     with acquire_lock(places.state_dir / "lock"), pytest.raises(UnavailableError):
         list(uninstall_daemon(places, None, purge=True))
-    assert (places.state_dir / "history.jsonl").exists()
+    assert (places.state_dir / "choices.jsonl").exists()
 
 
 @pytest.mark.parametrize(

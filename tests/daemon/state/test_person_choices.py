@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support_store import CrashSteps
 from tacitd.errors import TacitdError
-from tacitd.files.log import Log
 from tacitd.state.person_choices import FILE, Choice, choose, list_choices, withdraw
 from tacitd.state.store_files import STORE
 from tacitd.store import Store
@@ -119,14 +119,18 @@ def test_a_file_that_was_changed_by_hand(state: Path) -> None:
     ]
 
 
+def _write(path: Path, records: list[dict[str, Any]]) -> None:
+    """A log of the first design."""
+    path.write_text("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in records))
+
+
 def test_the_first_designs_choices_are_read_once(state: Path) -> None:
     """DESIGN "The store": exclusions of the first design are read into choices.jsonl, as its own classes wrote them, with what was
     paused and shared; its files are left alone."""
     state.mkdir(mode=0o700)
-    log = Log(state / "projects.jsonl")
-    for root, mode in (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "local"), ("/c", "")):
-        log.append({"at": 1.0, "project": root, "write": mode})
-    pauses = Log(state / "paused.jsonl")
+    modes = (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "local"), ("/c", ""))
+    _write(state / "projects.jsonl", [{"at": 1.0, "project": root, "write": mode} for root, mode in modes])
+    pauses = list[dict[str, Any]]()
     for scope, name, held in (
         ("project", "/a", True),
         ("all", "", True),
@@ -138,6 +142,7 @@ def test_the_first_designs_choices_are_read_once(state: Path) -> None:
     ):
         pauses.append({"at": 1.0, "scope": scope, "name": name, "held": held})
     pauses.append({"at": 1.0, "scope": "all", "name": "", "held": False, "alone": True})
+    _write(state / "paused.jsonl", pauses)
     before = (state / "projects.jsonl").read_bytes()
     wanted = {
         ("project", "/a", "exclude"),

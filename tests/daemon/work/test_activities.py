@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from loguru import logger
 
+from support_changes import announce_made
 from tacitd.clock import local_date, utc_seconds
-from tacitd.files.operations import Effect, Operation, PutLine, TakeLine
-from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
 from tacitd.store import Store
 from tacitd.testing import FakeClock
@@ -73,17 +73,16 @@ def test_purged_words_are_blanked_in_memory(activities: Activities) -> None:
     ]
 
 
-def _changed(*pairs: tuple[Operation, Effect], at: float = 0.0) -> Transaction:
-    operations, effects = zip(*pairs, strict=True)
-    return Transaction("t", "k", at, Path("/p/shop"), (), operations, {}, "done", effects)
+def _changed(*lines: dict[str, str]) -> dict[str, Any]:
+    return {"id": "t", "root": "/p/shop", "lines": lines}
 
 
-def _take(text: str, file: str = "LEARNED.md") -> tuple[Operation, Effect]:
-    return TakeLine(Path("/p/shop") / file, text), Effect("taken")
+def _take(text: str, file: str = "LEARNED.md") -> dict[str, str]:
+    return {"file": file, "added": "", "removed": text}
 
 
-def _put(text: str, file: str = "LEARNED.md") -> tuple[Operation, Effect]:
-    return PutLine(Path("/p/shop") / file, "Coding", text, "Learned"), Effect("put")
+def _put(text: str, file: str = "LEARNED.md") -> dict[str, str]:
+    return {"file": file, "added": text, "removed": ""}
 
 
 def test_what_was_taken_back_is_not_among_what_was_learned(
@@ -91,10 +90,16 @@ def test_what_was_taken_back_is_not_among_what_was_learned(
 ) -> None:
     """A forgotten or undone line gives its place to the one before it, and a restored or moved one is there again."""
     for number in range(SHOWN + 1):
-        activities.announce_unstored(
-            "learning", Notice("learned", str(number), "shop/LEARNED.md", root="/p/shop")
+        announce_made(
+            activities,
+            store,
+            "learning",
+            Notice("learned", str(number), "shop/LEARNED.md", root="/p/shop"),
+            clock.now(),
         )
-    activities.announce_unstored("learning", Notice("learned", "3", "api/LEARNED.md", root="/p/api"))
+    announce_made(
+        activities, store, "learning", Notice("learned", "3", "api/LEARNED.md", root="/p/api"), clock.now()
+    )
 
     def find_last() -> list[str]:
         found = summarise_learned(store.rows, clock.now())
@@ -103,13 +108,14 @@ def test_what_was_taken_back_is_not_among_what_was_learned(
         ]
 
     assert find_last() == ["api 3", "shop 3", "shop 2", "5"]
-    activities.follow_transaction(_changed(_take("3"), (TakeLine(Path("/p/shop/LEARNED.md"), "2"), Effect())))
+    activities.follow_change(_changed(_take("3")))
     assert find_last() == ["api 3", "shop 2", "shop 1", "4"]
-    activities.follow_transaction(_changed(_put("3"), _take("2")))
+    activities.follow_change(_changed(_put("3"), _take("2")))
     assert find_last() == ["api 3", "shop 3", "shop 1", "4"]
-    activities.follow_transaction(_changed(_put("1", "web/AGENTS.md"), _take("1")))
+    activities.follow_change(_changed(_put("1", "web/AGENTS.md"), _take("1")))
     assert find_last() == ["api 3", "shop 3", "shop 1", "4"]
-    assert [row.text for row in activities.list_since(0)] == ["0", "1", "2", "3", "3"]
+    made = [row.text for row in activities.list_since(0) if row.did == "learned"]
+    assert made == ["0", "1", "2", "3", "3"]
 
 
 def test_a_line_of_another_project_with_the_same_name_stays(
@@ -117,21 +123,35 @@ def test_a_line_of_another_project_with_the_same_name_stays(
 ) -> None:
     """Clones of one repository have one name, so a line belongs to its project's directory."""
     for root in ("/p/shop", "/q/shop"):
-        activities.announce_unstored("learning", Notice("learned", "Use pnpm", "shop/LEARNED.md", root=root))
+        announce_made(
+            activities,
+            store,
+            "learning",
+            Notice("learned", "Use pnpm", "shop/LEARNED.md", root=root),
+            clock.now(),
+        )
     assert summarise_learned(store.rows, clock.now())["today"] == 2
-    activities.follow_transaction(_changed(_take("Use pnpm")))
+    activities.follow_change(_changed(_take("Use pnpm")))
     assert summarise_learned(store.rows, clock.now())["today"] == 1
 
 
 def test_a_forgotten_item_of_another_plugin_is_not_among_what_was_learned(
     activities: Activities, store: Store, clock: FakeClock
 ) -> None:
-    """Lessons and preferences are in no transaction, so the notice names the item."""
-    activities.announce_unstored(
-        "lessons", Notice("learned", "Check the exit code", "lesson 006", item="006")
+    """Lessons and preferences are in no change of a project's file, so the notice names the item."""
+    announce_made(
+        activities,
+        store,
+        "lessons",
+        Notice("learned", "Check the exit code", "lesson 006", item="006"),
+        clock.now(),
     )
-    activities.announce_unstored(
-        "profile", Notice("learned", "your tools.editor", "profile.json", item="tools.editor")
+    announce_made(
+        activities,
+        store,
+        "profile",
+        Notice("learned", "your tools.editor", "profile.json", item="tools.editor"),
+        clock.now(),
     )
     activities.follow_decision("profile", "006", is_gone=True)
     activities.follow_decision("lessons", "006", is_gone=True)
@@ -171,8 +191,8 @@ def test_a_caller_gets_what_happened_since_its_mark(activities: Activities) -> N
 def test_what_was_learned_today_is_counted(activities: Activities, store: Store, clock: FakeClock) -> None:
     """With the newest three lines, each once. Another local day begins at 0."""
     for number in (*range(SHOWN + 1), 0):
-        activities.announce_unstored("toy", Notice("learned", str(number), "x"))
-        activities.announce_unstored("toy", Notice("extracted", "no line of its own"))
+        announce_made(activities, store, "toy", Notice("learned", str(number), "x"), clock.now())
+        announce_made(activities, store, "toy", Notice("extracted", "no line of its own"), clock.now())
     found = summarise_learned(store.rows, clock.now())
     assert found["today"] == SHOWN + 1 and [row["text"] for row in found["last"]] == ["0", "3", "2"]
     before = local_date(clock.now())
@@ -180,7 +200,7 @@ def test_what_was_learned_today_is_counted(activities: Activities, store: Store,
     assert local_date(clock.now()) != before and summarise_learned(store.rows, clock.now())["today"] == 0
     for _ in range(9):
         clock.advance(86400.0)
-        activities.announce_unstored("toy", Notice("learned", "daily"))
+        announce_made(activities, store, "toy", Notice("learned", "daily"), clock.now())
     assert summarise_learned(store.rows, clock.now())["today"] == 1
 
 

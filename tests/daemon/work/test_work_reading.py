@@ -66,7 +66,7 @@ def test_the_lines_before_the_position_are_counted(tmp_path: Path) -> None:
     bench.crash()
     bench.type("four").advance()
     assert count_lines(bench) == (bench.transcript().stat().st_size, 0)
-    bench.record(type="queue-operation", operation="enqueue", content="five", version="2.1.42")
+    bench.say("Before.").record(type="queue-operation", operation="enqueue", content="five", version="2.1.42")
     bench.say("Working.").say("Still.").advance()
     offset, wrong = count_lines(bench)
     assert offset < bench.transcript().stat().st_size
@@ -80,3 +80,13 @@ def test_the_lines_before_the_position_are_counted(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[1:].partition(b"\n")[2])
         bench.type("six").leave()
         assert count_lines(bench) == (path.stat().st_size, 0)
+
+
+def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
+    bench = WorkBench(tmp_path)
+    other = bench.new_project("other")
+    bench.type("here").type("there", session="s2", cwd=other).type("again", session="s3").advance()
+    found: dict[str, str] = dict(
+        bench.rows("SELECT p.text, r.root FROM prompt p JOIN project r ON r.number = p.project")
+    )
+    assert found == {"here": str(bench.project), "there": str(other), "again": str(bench.project)}
