@@ -17,43 +17,55 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from tacitd.clock import SystemClock
+from tacitd.contract import Cause, FileChange
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.busy_files import BusyFiles
-from tacitd.files.follow_up import FollowUp
+from tacitd.files.formats import Bullets, bullet
 from tacitd.files.late_writes import LateWrites
-from tacitd.files.replaced import EditGuards, edit_file
-from tacitd.text.markdown import put_line
+from tacitd.files.replaced import EditGuards
+from tacitd.files.shared_files import SharedFiles
+from tacitd.store import Store
 
 
-def main(root: Path, log: Path, waiting: str) -> None:
+def main(state: Path, waiting: str) -> None:
     clock = SystemClock()
-    unfinished = threading.Event()
-    second = LateWrites(clock, on_kept=unfinished.set)
+    second = LateWrites(clock)
     guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
-    follow_up = FollowUp(second, unfinished)
-    follow_up.start()
-    refused: list[str] = []
-
-    mutex, writing = threading.Lock(), threading.Lock()
+    state.mkdir(mode=0o700, exist_ok=True)
+    store = Store.open(state, clock)
+    files = SharedFiles(store, clock, guards=guards)
+    format = Bullets("Learned")
+    later: list[tuple[Path, str]] = []
+    ended = threading.Event()
+    mutex = threading.Lock()
 
     def say(what: dict[str, object]) -> None:
         with mutex:
             sys.stdout.write(json.dumps(what) + "\n")
             sys.stdout.flush()
 
+    def change(path: Path, line: str) -> None:
+        leaf = bullet("Facts", line)
+        files.change_now(
+            "test", [FileChange(path, format, lambda now, edits: {leaf: line}, Cause(line, "prompt"))]
+        )
+
     def put(path: Path, line: str) -> None:
         say({"begun": line})
-        while True:
+        for _ in range(20):
             try:
-                with writing:  # as the daemon: one change of a file at a time
-                    edit_file(path, lambda data: put_line(data, "Facts", line, "Learned"), guards=guards)
+                change(path, line)
                 return
-            except FileBusyError:
+            except (FileBusyError, FileRefusedError):
                 time.sleep(0.25)
-            except FileRefusedError as error:
-                refused.append(error.what)
-                return
+        later.append((path, line))
 
+    def check_swapped() -> None:
+        while not ended.wait(0.05):
+            second.check_due()
+
+    checker = threading.Thread(target=check_swapped, daemon=True)
+    checker.start()
     begun: list[Future[None]] = []
     with ThreadPoolExecutor(8) as pool:
         for command in sys.stdin:
@@ -66,15 +78,23 @@ def main(root: Path, log: Path, waiting: str) -> None:
             begun.clear()
             quiet = 0
             while quiet < 6:
+                waits = later.copy()
+                later.clear()
+                for path, line in waits:
+                    try:
+                        change(path, line)
+                    except (FileBusyError, FileRefusedError):
+                        later.append((path, line))
                 # After its first look a file that nobody wrote into is next looked at in some seconds.
                 soon = second.next_in()
-                quiet = quiet + 1 if soon is None or soon > 3.0 else 0
+                quiet = quiet + 1 if not later and (soon is None or soon > 3.0) else 0
                 time.sleep(0.25)
-            copies = {str(one.path): str(one.target) for one in second.recovered}
-            say({"copies": copies, "refused": refused})
-    follow_up.stop()
+            say({"copies": {str(one.path): str(one.target) for one in second.recovered}})
+    ended.set()
+    checker.join()
     second.close()
+    store.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), sys.argv[2])

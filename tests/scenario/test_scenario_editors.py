@@ -47,8 +47,8 @@ class Found:
 class Writer:
     """The writer's process, for any number of threads."""
 
-    def __init__(self, root: Path, log: Path, waiting: str) -> None:
-        command = [sys.executable, str(WRITER), str(root), str(log), waiting]
+    def __init__(self, state: Path, waiting: str) -> None:
+        command = [sys.executable, str(WRITER), str(state), waiting]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.begun: dict[str, threading.Event] = {}
         self.settled: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -137,7 +137,7 @@ def test_edits_while_tacitd_writes_lose_nothing(
     """RELIABILITY 11, factor 1/33: every line of the last save is in the file, once, or in a copy that is named."""
     chance, found = random.Random(SEED), Found()
     root = tmp_path / "project"
-    writer = Writer(root, tmp_path / "history.jsonl", waiting)
+    writer = Writer(tmp_path / "state", waiting)
     try:
         number = 0
         while found.counts["edits"] < edits:
@@ -150,7 +150,6 @@ def test_edits_while_tacitd_writes_lose_nothing(
             for person in people:
                 copies = [Path(copy) for copy, target in said["copies"].items() if target == str(person.path)]
                 judge(person, copies, found)
-            found.counts["refused"] = len(said["refused"])
             number += 1
     finally:
         writer.close()
@@ -161,5 +160,5 @@ def test_edits_while_tacitd_writes_lose_nothing(
     )
     assert not found.lost, f"{len(found.lost)} lost: {found.lost[:5]}"
     assert not found.damaged, f"{len(found.damaged)} damaged: {found.damaged[:3]}"
-    assert found.counts["edits"] >= edits
+    assert found.counts["edits"] >= edits and found.counts["lines of ours in the file"] > 0
     assert waiting == "rushes" or not found.counts["glued"]
