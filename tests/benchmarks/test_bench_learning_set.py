@@ -48,9 +48,9 @@ def test_there_are_four_languages() -> None:
 
 
 def test_folders_of_labels_exist() -> None:
-    """A module's line needs its folder; a folder above it counts too."""
+    """A module's line needs its folder; a folder above it counts too. The person's own file is in no project."""
     for label in LABELS:
         project = next(one for one in PROJECTS if one.sessions[0].id.rpartition("-")[0] == label.project)
-        for file in label.files:
+        for file in (one for one in label.files if not one.startswith("~/")):
             folder = file.rpartition("/")[0]
             assert not folder or any(f"{one}/".startswith(f"{folder}/") for one in project.folders), label
