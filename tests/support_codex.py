@@ -25,7 +25,8 @@ class Rollout:
         self.cwd = str(cwd)
         self.at = at
         self.id = str(meta.get("id", SESSION))
-        self.path = home / "sessions" / "2026" / "11" / "21" / f"rollout-2026-11-21T22-39-36-{self.id}.jsonl"
+        day = utc_seconds(at)[:10]
+        self.path = home / "sessions" / "2026" / "11" / "21" / f"rollout-{day}T22-39-36-{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._turn = 0
         is_old = version in ("0.42.0", "0.98.0")

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 from unittest import mock
 
@@ -21,7 +22,7 @@ from tacitd.testing import FakeClock, HandlerBench
 from tacitd.work.daemon_note import DaemonNote, NoteWriter
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, insert_prompt
-from tacitd_handlers.learning import make_plugin, task_dispatch
+from tacitd_handlers.learning import line_items, make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineState,
@@ -69,16 +70,19 @@ class LearnedRows:
         self._tmp, self._model, self._serial = tmp, model, 0
         named = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
         self._environ = mock.patch.dict(os.environ, named, clear=True)
+        self._time = mock.patch.object(line_items, "time", SimpleNamespace(time=self.clock.now))
         self.bench: HandlerBench
 
     def __enter__(self) -> Self:
         self._environ.start()
+        self._time.start()
         self.make_project("app")
         self.bench = HandlerBench(self._tmp, SPEC, clock=self.clock, model=self._model)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.bench.close()
+        self._time.stop()
         self._environ.stop()
 
     def notice(self) -> None:
