@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -153,3 +154,13 @@ def _write_line(prompt: str, number: int, fact: Fact) -> str:
     line: dict[str, Any] = {"FILE": fact.file, "SECTION": fact.section, "FACT": fact.text, "FROM": [number]}
     replaced = re.search(rf"^(L\d+)\. {re.escape(fact.replaces)}$", prompt, re.MULTILINE)
     return json.dumps(line | ({"REPLACES": [replaced[1]]} if fact.replaces and replaced else {}))
+
+
+def list_log(world: World, name: str) -> list[dict[str, Any]]:
+    """The records of a log. A part of a line, which a kill leaves, is none, as for its readers; without a kill the recorded files show
+    that there is none."""
+    found = list[dict[str, Any]]()
+    for line in world.read(name).splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from support_world import Begin, Fact, Facts
+from support_world import Begin, Fact, Facts, list_log
 from tacitd.testing import World
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
@@ -32,7 +31,7 @@ def lesson(world: World, *arguments: str, **named: Any) -> str:
 
 def list_records(world: World) -> list[dict[str, Any]]:
     """The records of the log."""
-    return [json.loads(line) for line in world.read(LOG).splitlines()]
+    return list_log(world, LOG)
 
 
 def add_three(world: World) -> None:

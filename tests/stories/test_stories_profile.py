@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from support_world import EXTRACTION, Begin, Profile
+from support_world import EXTRACTION, Begin, Profile, list_log
 from tacitd.testing import World
 
 FOLDER = "~/.claude/user-memory"
@@ -49,7 +49,7 @@ def get_meta(world: World, path: str) -> dict[str, Any]:
 
 def list_changes(world: World) -> list[dict[str, Any]]:
     """The changelog's entries."""
-    return [json.loads(line) for line in world.read(CHANGELOG).splitlines()]
+    return list_log(world, CHANGELOG)
 
 
 def test_what_a_person_says_of_themselves(begin: Begin) -> None:
