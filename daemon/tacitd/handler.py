@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -117,11 +117,13 @@ class Footprint(Struct, frozen=True):
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
 
 
-def load_hook(where: str) -> Any:
+def load_hook(where: str | Callable[..., Any]) -> Any:
     """Import what a hook names: `"module:name"`, or `"module"` for the module itself.
 
-    Raises ValueError if the text is not of this form, and what the import raises.
+    Raises ValueError if the text is not of this form, and what the import raises. An object, as a test may give it, is returned.
     """
+    if not isinstance(where, str):
+        return where
     module, colon, name = where.partition(":")
     if not module or (colon and not name):
         raise ValueError(f"{where!r} is not of the form module:name")

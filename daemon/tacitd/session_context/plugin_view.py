@@ -14,6 +14,8 @@ from tacitd.errors import UnavailableError
 from tacitd.handler import StoredItem, load_hook
 from tacitd.plugin import PluginSpec
 
+__all__ = ["explain_text", "give_advice", "list_items", "make_report", "make_section", "open_rows"]
+
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection

@@ -40,7 +40,7 @@ class Toys(ModuleType):
 
     waiting = 0
 
-    def list_items(self, environ: object, root: Path) -> list[StoredItem]:
+    def list_items(self, rows: object, environ: object, root: Path) -> list[StoredItem]:
         """As many items that wait for the person as `waiting`, and one that does not, in the project `/w`."""
         reasons = ["", *["withheld"] * self.waiting] if root == Path("/w") else []
         return [StoredItem(f"i{n}", "line", "x", review=why) for n, why in enumerate(reasons)]
