@@ -18,7 +18,7 @@ from tacitd.clock import utc_millis
 from tacitd.config.model_settings import BudgetSettings
 from tacitd.contract import Tx
 from tacitd.events import Project, Prompt
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Plugin
 from tacitd.model.budget import Budget, mark_used
@@ -50,7 +50,7 @@ LINES = 150
 WORDS = "use tabs and not spaces in generated files, and keep the header that the build script writes there "
 
 
-class UnsyncedDisk(RealDisk):
+class UnsyncedDisk(Disk):
     """A disk that does not wait: nothing that is written here has to survive a power cut."""
 
     def sync(self, fd: int) -> None:

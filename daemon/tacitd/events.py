@@ -21,9 +21,9 @@ __all__ = [
     "ToolUse",
 ]
 
-from msgspec import Struct
+from hashlib import sha256
 
-from tacitd.text.hashes import sha256
+from msgspec import Struct
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""

@@ -19,10 +19,10 @@ from tacitd import __version__
 from tacitd.app import App
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.disk import RealDisk
+from tacitd.files.atomic import list_kept_copies
+from tacitd.files.disk import DISK
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
-from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem, load_hook
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
@@ -310,7 +310,7 @@ def _list_kept_files(app: App) -> list[Path]:
             inside = (each for each in sorted(path.rglob("*")) if each.is_file()) if path.is_dir() else [path]
             found |= dict.fromkeys(inside)
         for place in made.places:
-            found |= dict.fromkeys(list_kept_copies(place, RealDisk()))
+            found |= dict.fromkeys(list_kept_copies(place, DISK))
     return list(found)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.common import echo_json, echo_text, get_paths
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd.config.settings import Config

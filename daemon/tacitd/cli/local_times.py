@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.clock import SystemClock, local_minutes, parse_utc
-from tacitd.text.plurals import format_age
+from tacitd.text.wording import format_age
 
 
 def format_moment(at: str, now: float | None = None) -> str:

@@ -149,8 +149,8 @@ def _echo_document(scope: ReportScope, sections: Iterable[ReportSection], proble
 
 def _write_page(page: bytes, output: str | None) -> Path:
     """Write the page to the named file, or to the cache directory. Raises OSError, FileRefusedError."""
+    from tacitd.files.atomic import replace_file
     from tacitd.files.locks import make_private_dir
-    from tacitd.files.replaced import replace_file
     from tacitd.state.paths import report_file
 
     if output is not None:

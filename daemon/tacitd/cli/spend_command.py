@@ -18,8 +18,7 @@ from tacitd.cli.common import (
     measure_columns,
     parse_since,
 )
-from tacitd.text.dollars import format_dollars
-from tacitd.text.text_table import format_table, measure_width
+from tacitd.text.wording import format_dollars, format_table, measure_width
 
 if TYPE_CHECKING:
     from tacitd.model.spend_report import GroupBy, SpendRow

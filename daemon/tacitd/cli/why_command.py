@@ -24,7 +24,7 @@ from tacitd.cli.common import (
 )
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 Explain = Callable[[str, Path], list[dict[str, Any]]]
 

@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"
 
 WIDTH = 70
 SEVERAL = 3
-"""So many leaves must be missing before a file counts as cut."""
+"""So many leaves that are gone at once may have been cut off, or an older copy was put back."""
 
 
 def bullet(heading: str, text: str) -> Leaf:
@@ -36,9 +36,9 @@ def split_bullet(leaf: Leaf) -> tuple[str, str]:
     return heading, text
 
 
-def _is_mostly_gone(base: Mapping[Leaf, str], now: Mapping[Leaf, str]) -> bool:
-    missing = sum(1 for leaf in base if leaf not in now)
-    return missing >= SEVERAL and 2 * missing > len(base)
+def _are_several_gone(format: Format, base: Mapping[Leaf, str], now: Mapping[Leaf, str]) -> bool:
+    gone = base.keys() - now.keys()
+    return len(gone) >= SEVERAL and len(gone - format.pair_reworded(list(base), list(now)).keys()) >= SEVERAL
 
 
 class Bullets:
@@ -132,11 +132,11 @@ class Bullets:
         return pairs | _pair_by_place(left, fresh)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line or ends in the beginning of
-        one of tacitd's."""
+        """See `Format`: several lines are gone at once, of a generated file more than half of them; or that lacks its first line, or ends
+        in the beginning of one of tacitd's."""
         lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
         if not self.is_generated:
-            return _is_mostly_gone(base, self.read_leaves(data))
+            return _are_several_gone(self, base, self.read_leaves(data))
         now = self.read_leaves(data)
         gone = [value for leaf, value in base.items() if leaf not in now]
         last = "" if data.endswith(b"\n") or not lines else lines[-1]
@@ -178,7 +178,7 @@ class Lines:
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
         """See `Format`."""
-        return _is_mostly_gone(base, self.read_leaves(data))
+        return _are_several_gone(self, base, self.read_leaves(data))
 
 
 class JsonLeaves:

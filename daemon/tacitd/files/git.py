@@ -17,13 +17,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
-from tacitd.text.hashes import sha256
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
@@ -39,8 +40,9 @@ _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", 
 _DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
 _JJ = ".jj/repo"
-_PATH_BYTES = 4096
+_PATH_BYTES = 8192
 """Bytes of a file that names a path."""
+_MOST_WORKTREES = 200
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
 _SAFE = [
@@ -149,18 +151,6 @@ def read_head(root: Path) -> str:
         return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]
     said = read_small_file(found.git_dir / "HEAD").strip()
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
-
-
-def read_stash(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after `git stash` has put changes away or brought them back."""
-    found = _repository_at(root)
-    return read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
-
-
-def in_progress(root: Path) -> bool:
-    """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
-    found = _repository_at(root)
-    return found is not None and _find_mark(found, _UNDER_WAY) is not None
 
 
 def find_unsettled(directory: Path) -> Path | None:
@@ -275,11 +265,6 @@ def _may_list(index: Path, path: str) -> bool:
     return path.encode().lower() in data.lower()
 
 
-def is_index_locked(repository: Repository) -> bool:
-    """Whether a git command is changing the index now. Its files may exist before the index names them."""
-    return _find_mark(repository, (INDEX_LOCK,)) is not None
-
-
 def list_tracked(
     root: Path, directory: Path, pattern: str, read: ReadGit = read_git
 ) -> frozenset[str] | None:
@@ -289,7 +274,7 @@ def list_tracked(
     None if the answer is unknown: git is absent, refuses the repository, or another git command is changing the index.
     """
     found = _repository_at(root)
-    if found is None or is_index_locked(found):
+    if found is None or _find_mark(found, (INDEX_LOCK,)) is not None:
         return None
     place = re.sub(r"([\\*?\[\]])", r"\\\1", directory.relative_to(root).as_posix())
     spec = f":(top,icase,glob){place}/{pattern}" if place != "." else f":(top,icase,glob){pattern}"
@@ -434,5 +419,45 @@ def _program() -> str | None:
 
 
 def read_checkout(root: Path) -> str:
-    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
-    return f"{read_head(root)} {read_stash(root)}".strip()
+    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, or
+    `git stash` put changes away or back."""
+    found = _repository_at(root)
+    stash = read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
+    return f"{read_head(root)} {stash}".strip()
+
+
+# --- linked work trees: a repository lists them in `.git/worktrees/<id>/gitdir` (gitrepository-layout(5)). An unpacked archive may
+# list any directory there, so an entry counts only if that directory's `.git` file names the entry too.
+
+
+def list_linked_worktrees(root: Path) -> list[Path]:
+    """Given a project's root, return those of its linked work trees that exist, sorted.
+
+    [] for a linked work tree, and without git. A work tree that cannot be read is left out.
+    """
+    directory = (git_dir(root) or root / ".git") / "worktrees"
+    if (root / ".git").is_symlink() or directory.is_symlink():
+        return []
+    try:
+        entries = sorted(islice(directory.iterdir(), _MOST_WORKTREES))
+    except OSError:
+        return []
+    tops = (_top_of(entry) for entry in entries)
+    return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
+
+
+def _top_of(entry: Path) -> Path | None:
+    """The top level that an entry names; None if it cannot be read."""
+    named = read_small_file(entry / "gitdir", _PATH_BYTES).strip()
+    try:
+        # It may be relative (worktree.useRelativePaths).
+        return Path(os.path.realpath(entry / named)).parent if named else None
+    except (OSError, ValueError):
+        return None
+
+
+def _is_linked_to(top: Path, root: Path) -> bool:
+    if top == root or not top.is_dir():
+        return False
+    found = find_repository(top)
+    return found is not None and found.here == top and found.top == Path(os.path.realpath(root))

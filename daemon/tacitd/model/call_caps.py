@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -16,7 +17,6 @@ from msgspec import Struct
 from tacitd.clock import local_date
 from tacitd.contract import Part
 from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Tier, Why
-from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
     from tacitd.config.model_settings import BudgetSettings

@@ -15,7 +15,7 @@ from tacitd.model.process import FinishedProcess
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 
 HINTS: dict[Why, str] = {
     Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",

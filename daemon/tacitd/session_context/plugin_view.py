@@ -102,8 +102,9 @@ def _make_session_text(spec: PluginSpec, request: ContextRequest) -> str:
 
 
 def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+    from hashlib import sha256
+
     from tacitd.session_context.context_request import ContextRequest
-    from tacitd.text.hashes import sha256
 
     request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
     lines = [line for line in _make_session_text(spec, request).splitlines() if line.strip()]

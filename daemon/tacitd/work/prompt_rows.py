@@ -10,13 +10,13 @@ through the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from unicodedata import normalize
 
 from msgspec import Struct
 
 from tacitd.contract import Priority, Row, StoredPrompt, Tx
 from tacitd.events import Prompt, PromptKind
-from tacitd.text.hashes import blake2b
 from tacitd.work.project_rows import Passed
 
 WINDOW = 600.0

@@ -99,7 +99,7 @@ def find_new_edits(files: SharedFiles, rows: Rows, path: Path, format: Format) -
     seen: dict[Leaf, bytes] = dict(rows("SELECT leaf, digest FROM shared_seen WHERE path = ?", str(path)))
     edits = look.view.edits
     added = {leaf: value for leaf, value in edits.added.items() if seen.get(leaf) != _digest(value)}
-    again = TWO_LOOKS if look.doubt == "removed once" else None
+    again = TWO_LOOKS if look.view.doubt == "removed once" else None
     return FoundEdits(edits._replace(added=added), look, stamp, again)
 
 

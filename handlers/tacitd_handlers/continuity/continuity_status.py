@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

@@ -315,7 +315,7 @@ def context(session_id: str, budget: int) -> None:
 
 
 def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = ()) -> None:
-    from tacitd.text.text_table import format_table
+    from tacitd.text.wording import format_table
 
     for line in format_table(head, rows, right=right):
         click.echo(line)
@@ -343,7 +343,7 @@ def _read_profile() -> LearnerProfile | None:
 
 def _read_rows() -> list[LedgerRow]:
     """The ledger's rows; a message tells of lines that are none."""
-    from tacitd.text.plurals import count_noun
+    from tacitd.text.wording import count_noun
     from tacitd_handlers.learner.ledger_file import parse_ledger
 
     table = parse_ledger(_read_ledger())

@@ -303,7 +303,7 @@ def _is_of_kind(item: StoredItem, kind: str) -> bool:
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts."""
-    from tacitd.text.text_table import format_table
+    from tacitd.text.wording import format_table
 
     table = (
         (

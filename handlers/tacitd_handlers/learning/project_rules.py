@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,13 +21,12 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, To
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import DISK
 from tacitd.files.formats import bullet, split_bullet
-from tacitd.files.worktrees import list_linked_worktrees
+from tacitd.files.git import list_linked_worktrees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.learned_rows import (
@@ -362,7 +362,7 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
     if os.path.lexists(path):
         yield from _list_defects(path, tree, rows)
-    refuse_unwritable(path, RealDisk())
+    refuse_unwritable(path, DISK)
 
 
 def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Cause, Done, Edits, Later, Outcome, Task, Tools, Tx, nothing
 from tacitd.errors import FileBusyError, FileRefusedError, UsageError
 from tacitd.handler import Degradation, Notice
-from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changelog, profile_confidence, turn_counts
 from tacitd_handlers.profile.changes import (

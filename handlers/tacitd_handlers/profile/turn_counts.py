@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tacitd.contract import Row
-from tacitd.files.replaced import edit_file
+from tacitd.files.atomic import edit_file
 
 NAME = ".processed_turns"
 

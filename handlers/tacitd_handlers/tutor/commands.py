@@ -16,7 +16,7 @@ from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_di
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED
 from tacitd.state.paths import data_dir
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd_handlers.tutor.graph_files import GraphFile

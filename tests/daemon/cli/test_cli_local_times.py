@@ -6,7 +6,7 @@ import pytest
 
 from tacitd.cli.local_times import format_moment
 from tacitd.clock import local_minutes
-from tacitd.text.plurals import format_age
+from tacitd.text.wording import format_age
 
 
 @pytest.mark.parametrize(

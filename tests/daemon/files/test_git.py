@@ -66,14 +66,14 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
     assert git.git_dir(linked) == git.git_dir(repo) == repo / ".git"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
-    assert git.in_progress(linked) and not git.in_progress(repo)
+    assert git.find_unsettled(linked) and not git.find_unsettled(repo)
 
 
 def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (git.git_dir(empty), git.read_head(empty), git.in_progress(empty)) == (None, "", False)
+    assert (git.git_dir(empty), git.read_head(empty), git.find_unsettled(empty)) == (None, "", None)
     _git(empty, "init", "-q")
     assert git.read_head(empty) == ""
     assert git.read_head(repo / "nowhere") == ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support_changes import change_now
 from tacitd.contract import Cause, Edits, FileChange, Leaf, View
 from tacitd.errors import FileBusyError
 from tacitd.files.formats import Bullets, Lines, bullet
@@ -52,7 +53,10 @@ class Person:
     def change(self, changes: Changes, key: str = "") -> None:
         self.serial += 1
         cause = Cause(key or f"{self.serial} {self.clock.now()}", "prompt")
-        self.files.change_now("toy", [FileChange(self.path, LINES, lambda now, edits: changes, cause)])
+        self.put(FileChange(self.path, LINES, lambda now, edits: changes, cause))
+
+    def put(self, change: FileChange, project: int | None = None) -> None:
+        change_now(self.files, self.store, change, project)
 
     def note_look(self) -> View:
         """Look, and store what was found, as a task does that passes the edits on."""
@@ -190,7 +194,7 @@ def test_a_plugin_s_own_format_is_found_after_a_crash(tmp_path: Path) -> None:
         person.path, SHOUTED, lambda now, edits: {"uv": "uv", "ruff": "ruff"}, Cause("k", "prompt")
     )
     with pytest.raises(Crash):
-        person.files.change_now("toy", [change])
+        person.put(change)
     person.store.close()
     person = Person(tmp_path)
     with person.store.write() as tx:
@@ -289,7 +293,7 @@ def test_a_file_of_the_persons_is_private_whatever_project_it_was_changed_for(tm
     for name, modes in (("app/AGENTS.md", (0o644, 0o755)), ("memory/notes.md", (0o600, 0o700))):
         path = tmp_path / name
         change = FileChange(path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause(name, "prompt"))
-        person.files.change_now("toy", [change], 1)
+        person.put(change, 1)
         assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == modes
 
 
@@ -315,7 +319,7 @@ def test_a_plugins_own_format_is_found_by_its_name(tmp_path: Path) -> None:
     first = Person(tmp_path, on_step=crash)
     put = FileChange(first.path, UPPER, lambda now, edits: {"use pnpm": "use pnpm"}, Cause("one", "person"))
     with pytest.raises(Crash):
-        first.files.change_now("toy", [put])
+        first.put(put)
     first.store.close()
     second = Person(tmp_path)
     second.files.finish_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 
 @pytest.mark.parametrize(
