@@ -103,7 +103,9 @@ def blank_in_place(path: Path, texts: Collection[str], *, keep: Collection[str] 
         changed = False
         for at in form.finditer(data):
             if not at.lastindex:
-                start, length = (len(text.encode("utf-8", "surrogateescape")) for text in (data[: at.start()], at[0]))
+                start, length = (
+                    len(text.encode("utf-8", "surrogateescape")) for text in (data[: at.start()], at[0])
+                )
                 os.pwrite(file.fileno(), b"." * length, start)
                 changed = True
         return changed
