@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from tacitd.clock import local_date
-from tacitd.contract import Part
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 
 if TYPE_CHECKING:
