@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from loguru import logger
-
-from tacitd.contract import Database, NewLine, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import DISK, Disk, find_stat, is_regular, make_dirs, read_all, same_file, write_all
 from tacitd.files.locks import is_alive
+
+if TYPE_CHECKING:
+    from tacitd.contract import Database, NewLine, Tx
 
 TAIL = 64 << 10
 """Bytes of the end of a file in which a line is looked for before it is appended."""
@@ -103,6 +104,8 @@ def plan_lines(tx: Tx, lines: Sequence[NewLine], process: str) -> None:
 
 def finish_lines(store: Database, process: str, disk: Disk, on_step: Callable[[str], None]) -> None:
     """Append what was planned by this process, or by one that is gone. What cannot be appended now stays planned. For one thread."""
+    from loguru import logger  # most who append are commands, which load less
+
     by_path = dict[str, list[tuple[int, str]]]()
     for number, path, line, planner in store.rows(
         "SELECT number, path, line, process FROM line_plan ORDER BY number"
