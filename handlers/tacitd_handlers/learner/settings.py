@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacitd.config.types import Duration, Names
+from tacitd.config.settings import Duration, Names
 from tacitd_handlers.learner.review_dates import ReviewPlan
 
 
