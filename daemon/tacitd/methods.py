@@ -329,14 +329,17 @@ def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, 
         app.engine.call(app.engine.read_all, 2.0)
     done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
     app.engine.call_soon(lambda: None)
-    return {"scope": scope, "name": name, "held": held, **done}
+    known = scope != "session" or bool(app.store.rows("SELECT 1 FROM session WHERE id = ?", name))
+    return {"scope": scope, "name": name, "held": held, "known": known, **done}
 
 
 def _read_scope(app: App, params: Mapping[str, Any]) -> tuple[Scope, str]:
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
-    if params.get("session"):
-        return "session", str(params["session"])
+    if name := str(params.get("session") or ""):
+        if not name.isprintable() or any(map(str.isspace, name)) or len(name) > 200:
+            raise UsageError("this is no session's id", "`tacitd sessions list` has them")
+        return "session", name
     if params.get("project"):
         return "project", str(_project(app, params["project"]).root)
     return "all", ""

@@ -132,6 +132,8 @@ def pause(project: str | None, session: str | None) -> None:
     said = connect_daemon(get_paths().socket)("pause", **scope)
     what = "paused" if said.get("changed", True) else "already paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    if not said.get("known", True):
+        echo_message("no session with this id was read so far; `tacitd sessions list` has those that were")
     echo_message(
         "what you type meanwhile is passed over and never sent to the model, also not after `tacitd resume`"
     )

@@ -141,8 +141,9 @@ class SharedFiles:
         if is_cut:
             again = (
                 doubt_then == "cut"
+                and doubt_of is not None
                 and not format.is_generated
-                and _is_second_sign(doubt_of or in_doubt, in_doubt)
+                and self._is_second_sign(key, edits.removed, doubt_of, in_doubt, since)
             )
         else:
             again = doubt_then == "removed once" and doubt_of[16:] == in_doubt[16:] and head == head_then
@@ -150,6 +151,20 @@ class SharedFiles:
             return Look(View(now, edits, exists=True), head)
         kept = edits._replace(removed=frozenset())
         return Look(View(now, kept, exists=True, doubt="cut" if is_cut else "removed once"), head, in_doubt)
+
+    def _is_second_sign(
+        self, path: str, removed: Collection[Leaf], before: bytes, now: bytes, since: float
+    ) -> bool:
+        """Whether the person has edited the file since several of its leaves were missing, and has put none of them back. That what
+        tacitd wrote since is gone again is no sign: the same copy may have been put back again."""
+        gone = {before[at : at + 8] for at in range(16, len(before), 8)}
+        fresh = [leaf for leaf in removed if _digest(leaf)[:8] not in gone]
+        if len(removed) - len(fresh) < len(gone):
+            return False
+        written = "SELECT 1 FROM change_line l JOIN change c ON c.number = l.change WHERE l.path = ? AND l.leaf = ? AND c.at > ?"
+        return before[:16] != now[:16] or any(
+            not self._store.rows(written, path, leaf, since) for leaf in fresh
+        )
 
     def store_look(
         self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: Look
@@ -415,12 +430,6 @@ def find_edits(
 def _describe_doubt(removed: Iterable[Leaf], theirs: Iterable[Leaf]) -> bytes:
     """See `Look.doubt_of`."""
     return _digest("\0".join(sorted(theirs))) + b"".join(sorted(_digest(leaf)[:8] for leaf in removed))
-
-
-def _is_second_sign(before: bytes, now: bytes) -> bool:
-    """Whether the person has edited the file since several of its leaves were missing, and has put none of them back."""
-    gone, still = ({one[at : at + 8] for at in range(16, len(one), 8)} for one in (before, now))
-    return before != now and gone <= still
 
 
 def _digest(text: str) -> bytes:

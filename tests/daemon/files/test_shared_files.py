@@ -135,6 +135,55 @@ def test_a_cut_file_removes_nothing_and_a_missing_one_neither(person: Person) ->
     assert person.look_twice() == Edits({}, {}, frozenset())
 
 
+OLDER = "# Learned\n\n## Coding\n- Use pnpm\n- Use one\n- Use two\n- Use three\n- Use four\n"
+
+
+def test_an_older_copy_that_is_put_back_removes_nothing(person: Person) -> None:
+    """Issue 39, point 22: several lines that are gone at once are in doubt, however long the file stays so, and whatever tacitd adds."""
+    person.change(
+        {bullet("Coding", f"Use {name}"): f"Use {name}" for name in ["pnpm", "one", "two", "three", "four"]}
+    )
+    assert person.path.read_text() == OLDER
+    person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv", D: "Use mypy"})
+    person.path.write_text(OLDER)
+    for _ in range(3):
+        person.clock.advance(3600)
+        view = person.note_look()
+        assert view.doubt == "cut" and not any(view.edits)
+    person.change({bullet("Coding", "Use five"): "Use five"})
+    person.clock.advance(3600)
+    assert not person.note_look().edits.removed and person.lines()[-1] == "Use five"
+    person.path.write_text(OLDER)  # as a synchronisation does it each night
+    assert not person.look_twice().removed and not person.look_twice().removed
+
+
+@pytest.mark.parametrize("how", ["another line goes", "a line is added"])
+def test_several_lines_are_removed_when_the_person_goes_on_without_them(person: Person, how: str) -> None:
+    """Issue 39, point 22: the second sign is that the person edits the file again, and the lines are still not there."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D, bullet("Coding", "Use more"))})
+    for name in ("ruff", "uv", "mypy"):
+        person.edit(remove=f"Use {name}")
+    assert not person.look_twice().removed
+    if how == "a line is added":
+        person.edit(add="Be brief")
+    else:
+        person.edit(remove="Use more")
+    person.clock.advance(3)
+    assert person.note_look().edits.removed >= {B, C, D}
+
+
+def test_lines_that_come_back_are_no_second_sign(person: Person) -> None:
+    """Issue 39, point 22: a newer copy after an older one."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D)})
+    whole = person.path.read_text()
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", ""))
+    assert not person.look_twice().removed
+    person.path.write_text(whole.replace("- Use ruff\n", ""))
+    assert not person.note_look().edits.removed
+    person.path.write_text(whole)
+    assert person.look_twice() == Edits({}, {}, frozenset())
+
+
 def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
     """S-28: a checkout of a branch without the lines makes what stands there the base."""
     person.path.write_text("# Learned\n")
