@@ -26,11 +26,27 @@ le mot de passe est ⟦soleil⟧
 le mot de passe du serveur est ⟦Soleil<d2>⟧
 la contraseña es ⟦verano⟧
 la contraseña del servidor es ⟦verano⟧
+lösenordet är ⟦sommar⟧
+adgangskoden er ⟦sommer⟧
+salasana on ⟦kesäyö⟧
+hasło to ⟦lato⟧
+mon mot de passe c'est ⟦tulipe⟧
+Passwort fürs WLAN: ⟦Tulpe⟧
+the password for the wifi: ⟦tulip⟧
+mot de passe pour le wifi : ⟦tulipe⟧
+my apple id password is ⟦Tulpe⟧ btw
 パスワードは⟦geheim⟧です
 密码是⟦geheim⟧
 use ⟦geheim⟧ as the password
 nimm ⟦Sommer⟧ als Passwort
 password=⟦geheim⟧
+password = ⟦rosebud⟧
+[db]\nuser = joe\npassword = ⟦rosebud⟧\nport = 5432
+db.password = ⟦rosebud⟧
+java -Djavax.net.ssl.keyStorePassword=⟦tulpe⟧ -jar a.jar
+kubectl create secret generic x --from-literal 'token=⟦tulpe⟧'
+mongo joe:⟦tulpe⟧@cluster0.mongodb.net
+Bitlocker recovery key: ⟦123456-234567-345678-456789-567890-678901-789012-890123⟧
 host=db user=joe password=⟦geheim⟧ dbname=shop
 spring.datasource.password=⟦geheim⟧
 user: joe, pass: ⟦geheim⟧
@@ -171,6 +187,17 @@ take it as a password
 def login(user, password=None): pass
 connect(user=user, password=password, host=host)
 connect(host, password=settings)
+    password = geheimnis
+const password = hunter
+let password = wert
+password = password
+password = value
+password = get_password()
+password for the test: required
+password reset: done
+password field: disabled
+Passwort für alle: nein
+the password for admin: see the vault
 login(user: User, password: Password)
 interface Login { user: string; password: string }
 type Status = 'pass' | 'fail' | 'skip'
