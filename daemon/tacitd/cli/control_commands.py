@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tacitd.cli.common import connect_daemon, echo_json, echo_message, get_paths, resolve_directory
-from tacitd.cli.parked_lines import find_reasons, parked_lines
+from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
 from tacitd.work.waiting_lines import describe_waiting

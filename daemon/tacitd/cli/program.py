@@ -1,8 +1,6 @@
-"""The command line: a table of commands, each imported when it is called.
+"""The command line: commands by a table (`command_table.py`), each imported when it is called, and how the process ends.
 
-`status` must be instant, so nothing heavy is imported here: no pydantic, no scan of entry points. Each command
-is a click command in a module of its own, which a table names (`command_table.py`). Plugins
-add theirs; they are looked for only if the engine has no command of a name.
+Plugins add theirs; they are looked for only if the engine has no command of a name.
 """
 
 from __future__ import annotations
@@ -126,6 +124,42 @@ def load_command(name: str, path: Sequence[str] = ()) -> click.Command:
     if found is None:
         raise ValueError(f"there is no command {' '.join((name, *path))}")
     return found
+
+
+@click.command("help", epilog="\b\nExample: tacitd help learned\nExample: tacitd help --all")
+@click.argument("topic", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="List every command.")
+@click.pass_context
+def show_help(ctx: click.Context, topic: tuple[str, ...], everything: bool) -> None:
+    """Show the help of a command, as `--help` does; without TOPIC the list of commands."""
+    context = ctx.parent or ctx
+    context.meta[LIST_ALL] = everything
+    command = context.command
+    for name in topic:
+        if not isinstance(command, click.Group):
+            raise click.UsageError(f"{context.command_path} has no commands", ctx)
+        _, found, _ = command.resolve_command(context, [name])
+        assert found is not None  # it raises UsageError for an unknown name
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    click.echo(command.get_help(context))
+
+
+@click.command(
+    epilog="\b\nExample: echo 'eval \"$(tacitd completion bash)\"' >> ~/.bashrc"
+    "\nExample: tacitd completion fish > ~/.config/fish/completions/tacitd.fish"
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell: commands, options and their values."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    program = ctx.find_root().command
+    maker = kind(program, {}, "tacitd", "_TACITD_COMPLETE")
+    # Not `source()`: for bash it runs `bash --version`, and the script works in each version that is still maintained.
+    click.echo(maker.source_template % maker.source_vars())
 
 
 EPILOG = """\b

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from tacitd.cli.common import echo_message, get_paths
-from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.status_lines import parked_lines
 from tacitd.errors import PARKED, TacitdError
 
 if TYPE_CHECKING:

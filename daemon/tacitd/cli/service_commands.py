@@ -180,7 +180,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
 def _remove_plugin(places: Paths) -> None:
     """Take the plugin out of the client; one that cannot be taken out is named, and does nothing any more."""
-    from tacitd.cli.plugin_command import make_client_runner
+    from tacitd.cli.client_commands import make_client_runner
     from tacitd.service.client_plugin import LEFT, read_state, remove_plugin
 
     state = read_state(places.config_dir, Path.cwd())

@@ -1,7 +1,6 @@
 """`tacitd status`: the status document as lines for a person (`status_lines.py`), or as JSON.
 
-The document is read from the store; the daemon is only asked whether it answers. `status` must feel instant, so nothing heavy is
-imported here.
+The document is read from the store; the daemon is only asked whether it answers.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from typing import Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, measure_columns
-from tacitd.cli.status_lines import StatusLine, list_status_lines
-from tacitd.cli.terminal_text import layout_lines, wants_colour
+from tacitd.cli.status_lines import StatusLine, layout_lines, list_status_lines
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.handler import Degradation
@@ -101,7 +99,8 @@ def read_lock_owner(lock: Path) -> int | None:
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
     columns = measure_columns()
-    return layout_lines(lines, columns, colours=columns is not None and wants_colour(os.environ))
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
+    return layout_lines(lines, columns, colours=columns is not None and not dull)
 
 
 def _watch_status(*, as_json: bool, verbose: bool) -> None:

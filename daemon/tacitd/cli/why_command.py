@@ -18,6 +18,7 @@ from tacitd.cli.common import (
     echo_message,
     echo_paged,
     escape_output,
+    format_moment,
     get_paths,
     resolve_directory,
     show_argument,
@@ -116,8 +117,6 @@ def _check_reason(one: Any) -> dict[str, Any]:
 
 def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
     """The lines of a match for a person. Times are local. `now`: seconds since 1970, UTC; None: the machine's clock."""
-    from tacitd.cli.local_times import format_moment
-
     id = f"{one['id']}  " if one["id"] else ""
     yield f"{id}{escape_output(one['what'])}"
     root = f"{one['root']}/" if one.get("root") else ""

@@ -22,9 +22,9 @@ from tacitd.cli.common import (
     echo_message,
     get_paths,
     resolve_directory,
+    show_progress,
 )
-from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.progress_bar import show_progress
+from tacitd.cli.status_lines import parked_lines
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
