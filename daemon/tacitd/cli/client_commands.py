@@ -46,8 +46,7 @@ def install() -> None:
     echo_message("the plugin is in Claude Code: new sessions have it")
     for one in check_plugin(paths, Path.cwd()):
         if one.severity != "ok":
-            echo_message(escape_output(f"warning: {one.what}"))
-            echo_message(escape_output(f"hint: {one.hint}"))
+            echo_message(f"warning: {one.what}", one.hint)
 
 
 @plugin.command(epilog="\b\nExample: tacitd plugin status --json")

@@ -106,9 +106,9 @@ def echo_text(text: str, *, nl: bool = True) -> None:
     click.echo(text, nl=nl, color=True)
 
 
-def echo_message(text: str) -> None:
-    """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
-    click.echo(escape_lines(text), err=True)
+def echo_message(text: str, hint: str = "") -> None:
+    """Print a text for a person on stderr, and what helps; control characters are escaped, as it may name files of a cloned repository."""
+    click.echo(escape_lines(f"{text}\nhint: {hint}" if hint else text), err=True)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:

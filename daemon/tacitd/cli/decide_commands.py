@@ -177,7 +177,7 @@ def _ask_about(items: list[FoundItem]) -> None:
         try:
             done = decide_item(one, choice, text=text)
         except TacitdError as error:  # one that cannot be carried out must not end the others
-            echo_message(error.what + (f"\nhint: {error.hint}" if error.hint else ""))
+            echo_message(error.what, error.hint)
             continue
         decided += 1
         echo_message(done["what"])

@@ -62,9 +62,7 @@ def _run_once(quiet: bool) -> int:
         for activity in app.activities.list_since(mark):
             echo_message(activity_line(activity))
     for text, hint in parked_lines(said["parked"]):
-        echo_message(f"parked: {text}")
-        if hint:
-            echo_message(f"hint: {hint}")
+        echo_message(f"parked: {text}", hint)
     return PARKED if said["parked"] else 0
 
 

@@ -63,8 +63,7 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
         return UNAVAILABLE
     if silent is not None:
         process = f" (process {document['pid']})" if document["pid"] else ""
-        echo_message(f"{silent.what}{process}; this is what the store says")
-        echo_message(f"hint: {silent.hint}")
+        echo_message(f"{silent.what}{process}; this is what the store says", silent.hint)
         return UNAVAILABLE
     if not document["running"]:
         echo_message("no daemon runs; `tacitd run` starts one")

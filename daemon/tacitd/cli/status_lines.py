@@ -266,8 +266,10 @@ def _rejected_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[S
 def _watching_lines(document: Mapping[str, Any], *, verbose: bool) -> Iterator[StatusLine]:
     watching, model = document["watching"], document["model"]
     files, projects = count_noun(watching["transcripts"], "transcript"), watching.get("projects", ())
-    excluded = watching.get("excluded", 0)
-    parts = [f"{files} below {watching['root']}", count_noun(len(projects), "project") + " since the start"]
+    excluded, sources = watching.get("excluded", 0), watching.get("sources", {})
+    named = [f"{number} of {name}" for name, number in sources.items()] if len(sources) > 1 else []
+    where = f": {', '.join(named)}" if named else f" below {watching['root']}"
+    parts = [f"{files}{where}", count_noun(len(projects), "project") + " since the start"]
     parts += [f"{excluded} excluded"] if excluded else []
     yield StatusLine("watching", ", ".join(parts))
     if not verbose:

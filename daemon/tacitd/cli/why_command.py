@@ -5,7 +5,7 @@ Each plugin looks up its own lines with its `explain` hook; this module only pri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,6 @@ from tacitd.cli.common import (
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.dollars import format_dollars
-
-Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
 @click.command(
@@ -61,32 +59,28 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
 
 
 def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Return the matches of all plugins. One that fails is reported on standard error.
+    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is reported on standard error.
 
     Raises the first plugin's error if nothing was found: the match may be there.
     """
     for what in table.broken:
         echo_message(what)
-    found: list[dict[str, Any]] = []
-    failed: list[tuple[str, Exception]] = []
-    for one in table.plugins:
-        if not one.explain:
-            continue
+    found, failed, explaining = list[dict[str, Any]](), list[tuple[str, Exception]](), set[str]()
+    for one in (one for one in table.plugins if one.explain):
+        explaining.add(one.name)
         try:
-            explain: Explain = load_hook(one.explain)
-            found += [_check_reason(each) for each in explain(asked, cwd)]
+            found += [_check_reason(each) for each in load_hook(one.explain)(asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            failed.append((one.name, error))
-    explained = {one.name for one in table.plugins if one.explain}
-    found += _list_row_reasons(asked, cwd, explained)
-    first = failed[0] if failed and not found else None
-    for name, wrong in failed[1:] if first else failed:
-        echo_message(f"{name}: {describe_plugin_error(wrong)}")
-    if first is None:
-        return found
-    if isinstance(first[1], OSError | TacitdError):
+            what = f"{one.name}: {describe_plugin_error(error)}"
+            is_known = isinstance(error, OSError | TacitdError)
+            failed.append((what, error if is_known else TacitdError(what, "update or remove this plugin")))
+    found += _list_row_reasons(asked, cwd, explaining)
+    first = failed.pop(0) if failed and not found else None
+    for what, _ in failed:
+        echo_message(what)
+    if first is not None:
         raise first[1]
-    raise TacitdError(f"{first[0]}: {describe_plugin_error(first[1])}", "update or remove this plugin")
+    return found
 
 
 def _list_row_reasons(asked: str, cwd: Path, known_by: Collection[str]) -> list[dict[str, Any]]:
@@ -125,10 +119,11 @@ def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[
     yield f"    {escape_output(root + one['where'])}{at}"
     for session in one["sessions"]:
         yield f"    from session {escape_output(str(session))}"
-    times = {said["words"]: said["at"] for said in one.get("said", ())}
+    typed = {said["words"]: said for said in one.get("said", ())}
     for words in one["words"]:
-        said_at = times.get(words)
-        when = f" at {format_moment(said_at, now)}" if said_at else ""
+        said = typed.get(words, {})
+        when = f" in {escape_output(said['source'])}" if said.get("source") else ""
+        when += f" at {format_moment(said['at'], now)}" if said.get("at") else ""
         yield f"    you said{when}: {escape_output(str(words))}"
     for call in one.get("calls", ()):
         about = "about " if call["assumed"] else ""

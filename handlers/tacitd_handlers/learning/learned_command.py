@@ -194,6 +194,7 @@ def _as_data(
         "line": line.text,
         "at": utc_seconds(line.written_at),
         "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "source": ", ".join(dict.fromkeys(one.source for one in said if one.source)),
         "prompts": list(dict.fromkeys(one.prompt for one in said if one.prompt)),
         "firstSeen": utc_seconds(min((one.said_at for one in said), default=line.written_at)),
         "lastSeen": utc_seconds(line.last_said),
