@@ -201,7 +201,9 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
         )
     ]
     counts = {"root": note.root, "transcripts": note.transcripts, "lines": dict(note.lines)}
-    sources = dict(rows("SELECT source, count(*) FROM transcript GROUP BY source ORDER BY source"))
+    sources: dict[str, int] = dict(
+        rows("SELECT source, count(*) FROM transcript GROUP BY source ORDER BY source")
+    )
     ((excluded,),) = rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
     return counts | {"sources": sources, "projects": projects, "excluded": excluded + patterns}
 
