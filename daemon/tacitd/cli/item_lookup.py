@@ -13,7 +13,8 @@ from msgspec.structs import asdict
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
 from tacitd.errors import UsageError, describe_plugin_error
-from tacitd.handler import StoredItem, load_hook
+from tacitd.handler import StoredItem
+from tacitd.session_context.plugin_view import list_items
 
 SHORTEST_ID = 4
 """Characters of an id's beginning that are looked for; a shorter one is a part of a text."""
@@ -47,7 +48,7 @@ def collect_items(root: Path | None, *, without: str = "") -> list[FoundItem]:
         if not one.items or one.name == without:
             continue
         try:
-            found += [FoundItem(one.name, item) for item in load_hook(one.items)(os.environ, root)]
+            found += [FoundItem(one.name, item) for item in list_items(one, os.environ, root)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
     return found

@@ -6,6 +6,8 @@ Each plugin brings its sections with its `report` hook.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ from tacitd.cli.common import (
     resolve_directory,
 )
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
-from tacitd.handler import load_hook
+from tacitd.session_context.plugin_view import make_report
 
 if TYPE_CHECKING:
     from tacitd.cli.command_table import PluginTable
@@ -86,14 +88,15 @@ def report(
 def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[ReportSection], list[str]]:
     """Return the sections of all plugins and of the engine, and what is wrong with those that are left out."""
     from tacitd.report.engine_sections import build_changes, build_spending
-    from tacitd.report.sections import ReportSection
 
-    found, problems = list[ReportSection](), list(table.broken)
-    hooks = [(one.name, one.report) for one in table.plugins if one.report]
-    for name, hook in (*hooks, ("cost", build_spending), ("history", build_changes)):
+    found, problems = list["ReportSection"](), list(table.broken)
+    builders: list[tuple[str, Callable[[ReportScope], list[ReportSection]]]]
+    builders = [(one.name, partial(make_report, one)) for one in table.plugins if one.report]
+    builders += [("cost", lambda scope: [build_spending(scope)])]
+    builders += [("history", lambda scope: [build_changes(scope)])]
+    for name, build in builders:
         try:
-            made = load_hook(hook)(scope)
-            found += [made] if isinstance(made, ReportSection) else made
+            found += build(scope)
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             problems.append(f"the section of {name}: {describe_plugin_error(error)}")
     return found, problems

@@ -1,6 +1,6 @@
 """`tacitd why`: the words that a stored line came from.
 
-Each plugin looks up its own lines with its `explain` hook; this module only prints them.
+Each plugin looks up its own lines with its hook `why`; this module only prints them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
-from tacitd.handler import load_hook
+from tacitd.session_context.plugin_view import explain_text
 from tacitd.text.dollars import format_dollars
 
 
@@ -66,10 +66,10 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
     for what in table.broken:
         echo_message(what)
     found, failed, explaining = list[dict[str, Any]](), list[tuple[str, Exception]](), set[str]()
-    for one in (one for one in table.plugins if one.explain):
+    for one in (one for one in table.plugins if one.why):
         explaining.add(one.name)
         try:
-            found += [_check_reason(each) for each in load_hook(one.explain)(asked, cwd)]
+            found += [_check_reason(each) for each in explain_text(one, asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             what = f"{one.name}: {describe_plugin_error(error)}"
             is_known = isinstance(error, OSError | TacitdError)
