@@ -28,8 +28,7 @@ from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.plugin_view import list_items
-from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import ShownTexts
+from tacitd.session_context.session_texts import SessionTexts, ShownTexts
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line

@@ -84,3 +84,11 @@ def test_scan_says_what_was_typed_while_paused(begin: Begin) -> None:
         told = world.run("scan", "--since", "1d", "--dry-run")
         assert "1 of them was typed while paused" in told.err
         assert world.run("scan", "--since", "1d", "--dry-run", "--json").json["paused"] == 1
+
+
+@pytest.mark.parametrize("command", ["profile", "sessions", "learner", "lesson", "tutor"])
+def test_a_group_alone_shows_its_content(begin: Begin, command: str) -> None:
+    """Issue 39, point 12: what is known is shown, or that there is none yet; `--help` shows the commands."""
+    with begin() as world:
+        told = world.run(command)
+        assert told.code == 0 and "Usage:" not in told.out and told.out + told.err

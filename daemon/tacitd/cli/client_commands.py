@@ -122,7 +122,7 @@ def make_offer() -> Offer:
 
 def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:
     """What the engine and each plugin offer, by name, in the order of the plugins."""
-    from tacitd.mcp.engine_tools import ENGINE
+    from tacitd.mcp.agent_tools import ENGINE
     from tacitd.plugins import find_declarations
 
     found = find_declarations()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -30,7 +30,18 @@ LIST_ALL = "tacitd.list_all"
 
 
 class OrderedGroup(click.Group):
-    """A group that lists its commands in the order in which they were added. A closed stdout is not an error."""
+    """A group that lists its commands in the order in which they were added. A closed stdout is not an error.
+
+    `alone`: the command that runs if none is named; "": its help is shown.
+    """
+
+    def __init__(self, *args: Any, alone: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.alone = alone
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command that runs alone where none is named. Raises click.UsageError."""
+        return super().parse_args(ctx, args or [self.alone] * bool(self.alone))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in order."""
@@ -54,9 +65,9 @@ class LazyGroup(OrderedGroup):
         self,
         table: Mapping[str, CommandRow],
         load_more: Callable[[], Mapping[str, CommandRow]] = dict,
-        **options: object,
+        **options: Any,
     ) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
+        super().__init__(**options)
         self.table = table
         self._load_more = load_more
 
@@ -80,21 +91,6 @@ class LazyGroup(OrderedGroup):
         except Exception as error:  # a third-party package may raise anything when it is imported
             what = f"the command {cmd_name} ({row[0]}) cannot be loaded: {type(error).__name__}: {error}"
             raise TacitdError(what, "update or remove the package that brings it") from error
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but the error for an unknown name suggests similar ones. Raises click.UsageError."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            similar = get_close_matches(args[0], self.list_commands(ctx))
-            if similar and not args[0].startswith("-"):
-                what = f"{error.message} Did you mean {' or '.join(map(repr, similar))}?"
-                raise click.UsageError(what, ctx) from error
-            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""

@@ -28,8 +28,7 @@ from tacitd.control.protocol import (
     parse_request,
 )
 from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentResource
-from tacitd.mcp.bounds import bound_output
-from tacitd.mcp.tools import BoundTool, describe_tool, run_tool
+from tacitd.mcp.tools import BoundTool, bound_output, describe_tool, run_tool
 
 SCHEME = "tacitd://"
 INTERNAL_ERROR = -32603

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED
 from tacitd.state.paths import data_dir
@@ -29,7 +30,7 @@ PROJECT_OPTION = click.option(
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
-@click.group(epilog="\b\nExample: tacitd tutor start objects")
+@click.group(cls=OrderedGroup, alone="map", epilog="\b\nExample: tacitd tutor start objects")
 def tutor() -> None:
     """Learn a topic: a session on one node of a graph, with a test at its end."""
 

@@ -15,8 +15,7 @@ from tacitd.errors import UnwritableError
 from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import KEPT, ShownTexts
+from tacitd.session_context.session_texts import KEPT, SessionTexts, ShownTexts
 from tacitd.sources.base import HookQuestion
 from tacitd.sources.registry import make_source
 from tacitd.store import Store
