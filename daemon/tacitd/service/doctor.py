@@ -89,6 +89,12 @@ def examine_machine(
     return [*found, *_ask_plugins(environ)]
 
 
+def examine_client(paths: Paths, config: Config, environ: Mapping[str, str]) -> list[DoctorFinding]:
+    """What is wrong with the client, its login and the plugin in it: what a person is to know at a first start."""
+    found = _check_claude(config, environ, _nearest(paths.state_dir, Path.is_dir), environ)
+    return [one for one in (*found, *check_plugin(paths, Path.cwd())) if one.severity != "ok"]
+
+
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
     for plugin in find_plugins().plugins:
