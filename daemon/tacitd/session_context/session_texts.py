@@ -26,6 +26,7 @@ from tacitd.session_context.context_sections import TAG, collect_sections, fence
 from tacitd.session_context.plugin_view import give_advice, list_items
 from tacitd.sources.base import HookQuestion, Source
 from tacitd.store import Store
+from tacitd.text.plurals import count_noun
 
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""
@@ -34,8 +35,6 @@ CLIENT_AGE = 600.0
 """Seconds after which it is looked again which client is used."""
 LONGEST_LOOK = 64 << 20
 """Bytes of a transcript in which an earlier context is looked for: some 50 ms."""
-RECENT = 30 * 86_400.0
-"""Seconds: clients that were used within this time count."""
 
 
 class SessionTexts:
@@ -45,25 +44,21 @@ class SessionTexts:
         self,
         source: Source,
         plugins: Sequence[PluginSpec],
-        shown: ShownTexts,
+        store: Store,
         clock: Clock,
         environ: Mapping[str, str],
     ) -> None:
         self._source = source
         self._plugins = plugins
         self._environ = environ
-        self._shown = shown
+        self._shown = ShownTexts(store, clock)
         self._clock = clock
         self._client = ""
         self._looked_at = float("-inf")
-        self._lock = threading.Lock()
 
     def answer_hook(self, question: HookQuestion) -> str:
-        """What the hook is to print; "" for nothing.
-
-        Trigger: the transcript is not below this client's directory. Why: several accounts may have directories of their
-        own, and what one gets must not reach another. Outcome: nothing.
-        """
+        """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
+        account gets must not reach another."""
         if not self._is_of_source(question.transcript):
             return ""
         if question.kind == "failure":
@@ -71,8 +66,8 @@ class SessionTexts:
         return self._make_context(question)
 
     def _make_context(self, question: HookQuestion) -> str:
-        # Trigger: a session is resumed. Why: newer clients keep what hooks printed in the transcript and send it again, older
-        # ones (2.1.63) forget it, and a hook whose time was over printed nothing. Outcome: all of it, if it is not there.
+        # Newer clients keep what hooks printed in the transcript and send it again when a session is resumed. Older ones (2.1.63) forget
+        # it, and a hook whose time was over printed nothing: then the session gets all of it.
         occasion = "agent" if question.agent else name_occasion(question.source)
         request = ContextRequest(
             Path(question.cwd),
@@ -111,12 +106,12 @@ class SessionTexts:
         if count == 0:
             return ""
         self._note(lambda: self._shown.note_advice(log_key, [today]))
-        lines = "1 line waits" if count == 1 else f"{count} lines wait"
+        lines = f"{count_noun(count, 'line')} wait{'s' if count == 1 else ''}"
         return f"{lines} for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
 
     def _advise(self, question: HookQuestion) -> str:
         shown = self._shown.list_advice(question.session)
-        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error, shown)
+        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
         found: dict[str, str] = {}
         for one in self._plugins:
             try:
@@ -143,16 +138,15 @@ class SessionTexts:
 
     def _find_client(self) -> str:
         """The version of the client that was used last, as far as it is known; it is looked up beside."""
-        with self._lock:
-            now = self._clock.monotonic()
-            if now - self._looked_at > CLIENT_AGE:
-                self._looked_at = now
-                threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
+        now = self._clock.monotonic()
+        if now - self._looked_at > CLIENT_AGE:
+            self._looked_at = now
+            threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
         return self._client
 
     def _look_up_client(self) -> None:
         try:
-            used = self._source.list_clients(self._clock.now() - RECENT)
+            used = self._source.list_clients(self._clock.now() - KEPT)
         except OSError as error:  # a directory was removed meanwhile; it is looked up again later
             logger.debug("the client's version is not known: {}", error.strerror)
             return
