@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd import statusline as statusline_program
-from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths
+from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, json_option
 from tacitd.cli.program import OrderedGroup, load_command
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
@@ -50,7 +50,7 @@ def install() -> None:
 
 
 @plugin.command(epilog="\b\nExample: tacitd plugin status --json")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: id, severity, what, hint of each finding.")
+@json_option("As JSON: id, severity, what, hint of each finding.")
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show whether sessions that start here have the plugin. Exits with 1 if they do not, or if its hooks do not run."""

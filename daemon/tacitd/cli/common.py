@@ -22,6 +22,8 @@ from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
 
 __all__ = [
+    "PROJECT_OPTION",
+    "SINCE_OPTION",
     "CallMethod",
     "add_pager_option",
     "connect_or_run",
@@ -32,6 +34,7 @@ __all__ = [
     "escape_output",
     "format_moment",
     "get_paths",
+    "json_option",
     "parse_since",
     "resolve_directory",
     "show_argument",
@@ -84,6 +87,17 @@ def connect_or_run() -> Iterator[CallMethod]:
             yield own
         return
     yield ask
+
+
+PROJECT_OPTION = click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
+SINCE_OPTION = click.option("--since", metavar="AGE", help="Only what is not older, such as 12h or 7d.")
+
+
+def json_option(about: str) -> Callable[[_F], _F]:
+    """The decorator of the option `--json`, which gives the command `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=about)
 
 
 def add_pager_option(command: _F) -> _F:

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from tacitd.cli.command_table import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, resolve_directory
 from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.context_sections import collect_sections, fence_sections
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
+@json_option("As JSON: one text for each plugin.")
 def context(directory: str | None, agent: str, as_json: bool) -> None:
     """Print what a session that starts in DIR gets from tacitd: the section of each plugin.
 

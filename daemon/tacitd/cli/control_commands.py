@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import connect_daemon, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.cli.common import (
+    connect_daemon,
+    echo_json,
+    echo_message,
+    get_paths,
+    json_option,
+    resolve_directory,
+)
 from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
@@ -39,9 +46,7 @@ def stop() -> None:
 @click.option(
     "--write", is_flag=True, help="Write what was gathered now, without waiting for a session's end."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: what is parked, degraded, waiting and made."
-)
+@json_option("Print JSON: what is parked, degraded, waiting and made.")
 @click.pass_context
 def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) -> None:
     """Handle everything that exists now, including gathered prompts, and wait until it is done.

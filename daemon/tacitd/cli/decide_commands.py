@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 import click
 
 from tacitd.cli.common import (
+    PROJECT_OPTION,
     add_pager_option,
     echo_json,
     echo_message,
     echo_paged,
     escape_output,
+    json_option,
     resolve_directory,
 )
 from tacitd.cli.item_lookup import FoundItem, collect_items, decide_item, find_item
@@ -36,9 +38,7 @@ QUESTIONS = {
 
 @click.command(epilog="\b\nExample: tacitd forget 4f1c02ab\nExample: tacitd forget pnpm --purge")
 @click.argument("asked", metavar="ID|TEXT")
-@click.option(
-    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
-)
+@PROJECT_OPTION
 @click.option("--undo", is_flag=True, help="Do not forget it any more, and put it back.")
 @click.option(
     "--purge",
@@ -46,7 +46,7 @@ QUESTIONS = {
     help="Also blank its words in tacitd's own logs. This cannot be undone; files of projects keep their history in git.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
+@json_option("As JSON: a list with the item, and what was done.")
 def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
@@ -81,11 +81,9 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
 
 @click.command(epilog="\b\nExample: tacitd accept 4f1c02ab")
 @click.argument("asked", metavar="ID|TEXT")
-@click.option(
-    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
-)
+@PROJECT_OPTION
 @click.option("--text", help="Store it with these words instead.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
+@json_option("As JSON: a list with the item, and what was done.")
 def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None:
     """Store a withheld or refused line after all. `tacitd review` and `tacitd learned --refused` list them."""
     require_person(os.environ, "accepting what waits for a decision")
@@ -126,9 +124,7 @@ def _echo_item(found: FoundItem) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--all", "everywhere", is_flag=True, help="Of all projects.")
 @click.option("--list", "only_list", is_flag=True, help="List them, and ask nothing.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: id, kind, text, where, review (why) and words of each."
-)
+@json_option("As JSON: id, kind, text, where, review (why) and words of each.")
 @add_pager_option
 def review(project: str | None, everywhere: bool, only_list: bool, as_json: bool, no_pager: bool) -> None:
     """Go through what needs your decision: lines that were withheld or refused, that contradict yours, that you

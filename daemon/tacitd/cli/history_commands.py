@@ -11,6 +11,7 @@ import click
 
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
+    SINCE_OPTION,
     add_pager_option,
     connect_or_run,
     echo_json,
@@ -19,6 +20,7 @@ from tacitd.cli.common import (
     escape_output,
     format_moment,
     get_paths,
+    json_option,
     parse_since,
     resolve_directory,
     show_argument,
@@ -36,11 +38,11 @@ SHOWN = 20
 )
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
-@click.option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
+@SINCE_OPTION
 @click.option(
     "-n", "limit", type=click.IntRange(1), help=f"At most this many, the newest; the default is {SHOWN}."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
+@json_option("As JSON, the newest first; all of them without -n.")
 @add_pager_option
 def history(
     project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool, no_pager: bool
@@ -75,7 +77,7 @@ def history(
 
 @click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
 @click.argument("change", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
+@json_option("As JSON: a list with the change.")
 @add_pager_option
 def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""
@@ -96,7 +98,7 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
 @click.command(epilog="\b\nExample: tacitd undo 20261122T061502-3fa2c1 --dry-run")
 @click.argument("change", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change that the undo made.")
+@json_option("As JSON: a list with the change that the undo made.")
 def undo(change: str, dry_run: bool, as_json: bool) -> None:
     """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
 

@@ -14,12 +14,14 @@ from typing import Any
 import click
 
 from tacitd.cli.common import (
+    SINCE_OPTION,
     add_pager_option,
     echo_json,
     echo_message,
     echo_paged,
     escape_output,
     get_paths,
+    json_option,
     parse_since,
     to_json_line,
 )
@@ -46,8 +48,8 @@ COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": 
     type=click.IntRange(min=0),
     help=f"At most this many lines, the newest; the default is {SHOWN}.",
 )
-@click.option("--since", metavar="AGE", help="Only what is not older, such as 12h or 7d.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list; with -f one object a line.")
+@SINCE_OPTION
+@json_option("As JSON: a list; with -f one object a line.")
 @add_pager_option
 def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pager: bool) -> None:
     """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_message, echo_text, escape_output, get_paths, to_json_line
+from tacitd.cli.common import echo_message, echo_text, escape_output, get_paths, json_option, to_json_line
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import Project
@@ -22,9 +22,7 @@ from tacitd.sources.registry import make_source
 
 @click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
 @click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--json", "as_json", is_flag=True, help="One object a line: kind, time, session, project, uuid, text, …"
-)
+@json_option("One object a line: kind, time, session, project, uuid, text, …")
 @click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
 def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""

@@ -19,6 +19,7 @@ from tacitd.cli.common import (
     echo_message,
     escape_output,
     get_paths,
+    json_option,
     parse_since,
     resolve_directory,
 )
@@ -46,7 +47,7 @@ SCHEMA = 1
     help="Write the page to FILE; - is standard output.",
 )
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
-@click.option("--json", "as_json", is_flag=True, help="Print the sections as JSON instead.")
+@json_option("Print the sections as JSON instead.")
 def report(
     project: str | None, everywhere: bool, since: str, output: str | None, show: bool, as_json: bool
 ) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output, json_option
 from tacitd.cli.control_commands import echo_sync
 from tacitd.errors import PARKED, UsageError
 from tacitd.text.plurals import count_noun
@@ -15,7 +15,7 @@ from tacitd.text.text_table import format_table
     invoke_without_command=True,
     epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, project, reason, text, …")
+@json_option("Print JSON: id, project, reason, text, …")
 @click.pass_context
 def rescue(ctx: click.Context, as_json: bool) -> None:
     """List the prompts that wait or were rejected.

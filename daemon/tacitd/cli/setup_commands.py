@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
 from tacitd.text.text_table import format_table
@@ -23,7 +23,7 @@ COST = "this asks the fast model one question through your `claude`: about $0.00
     epilog="\b\nExample: tacitd doctor\n"
     "Example: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
+@json_option("Print JSON: id, severity, what, hint.")
 @click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
 @click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
 def doctor(as_json: bool, model: bool, yes: bool) -> int:
@@ -95,7 +95,7 @@ def check() -> None:
 
 
 @config.command(epilog="\b\nExample: tacitd config show --json | jq")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
+@json_option("Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
     """Show every setting, its current value and what it does. Each line is valid in config.toml."""
     from tacitd.config.settings import format_settings, list_settings

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, parse_since
+from tacitd.cli.common import (
+    SINCE_OPTION,
+    echo_json,
+    echo_message,
+    echo_text,
+    escape_output,
+    get_paths,
+    json_option,
+    parse_since,
+)
 from tacitd.text.dollars import format_dollars
 from tacitd.text.text_table import format_table
 
@@ -25,10 +34,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to group the calls by.",
 )
-@click.option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens."
-)
+@SINCE_OPTION
+@json_option("As JSON: a list of groups with calls, dollars and tokens.")
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
     from tacitd.model.spend_report import report_spending, sum_rows

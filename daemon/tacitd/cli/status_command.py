@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, measure_columns
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, measure_columns
 from tacitd.cli.status_lines import StatusLine, layout_lines, list_status_lines
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
@@ -38,9 +38,7 @@ ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the whole document; docs/socket.md describes it."
-)
+@json_option("Print the whole document; docs/socket.md describes it.")
 @click.option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
 def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.

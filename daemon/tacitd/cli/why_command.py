@@ -13,6 +13,7 @@ import click
 
 from tacitd.cli.command_table import PluginTable, load_plugin_table
 from tacitd.cli.common import (
+    PROJECT_OPTION,
     add_pager_option,
     echo_json,
     echo_message,
@@ -20,6 +21,7 @@ from tacitd.cli.common import (
     escape_output,
     format_moment,
     get_paths,
+    json_option,
     resolve_directory,
     show_argument,
 )
@@ -32,14 +34,9 @@ from tacitd.text.dollars import format_dollars
     epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
 @click.argument("asked", metavar="ID|TEXT")
-@click.option(
-    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls.",
+@PROJECT_OPTION
+@json_option(
+    "As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls."
 )
 @add_pager_option
 def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
