@@ -192,24 +192,6 @@ def test_the_guide_names_each_field_of_a_plugin() -> None:
     assert sorted(_first_cells(rows)) == sorted(PluginSpec.__struct_fields__)
 
 
-# --- ids ----------------------------------------------------------------------------------------------------
-
-ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
-NO_IDS = re.compile(
-    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|html|new|old|bin)"
-)
-"""Names of modules, services, methods and files."""
-
-
-def test_troubleshooting_names_each_id() -> None:
-    """Every degradation and every finding of doctor has a row with its fix, or is listed as what is well; no other id is there."""
-    texts = {text.removesuffix(":") for module in sources() for text in module.strings}
-    used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
-    rows, _, well = page("docs/troubleshooting.md").partition("## By id")[2].partition("\n\nDoctor also")
-    named = [cell for line in rows.splitlines() for cell in line.split("|")[1:2]] + [well]
-    assert {one for text in named for one in re.findall(r"`([a-z]+\.[a-z-]+)`", text)} == used
-
-
 # --- commands that are named --------------------------------------------------------------------------------
 
 NAMED = re.compile(

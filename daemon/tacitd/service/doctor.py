@@ -1,6 +1,6 @@
 """`tacitd doctor`: tries what the daemon needs. Each finding has a stable id and a hint that fixes it.
 
-Nothing here changes a file, and only `probe_model` calls the model. docs/troubleshooting.md has a row for each id.
+Nothing here changes a file, and only `probe_model` calls the model.
 """
 
 from __future__ import annotations
