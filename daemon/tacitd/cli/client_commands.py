@@ -105,19 +105,19 @@ def mcp() -> None:
 
 def make_offer() -> Offer:
     """Everything that the engine and the plugins offer. What cannot be loaded is named on standard error."""
-    from tacitd.mcp.mcp_server import index_offer
+    from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import bind_tool
 
-    tools: list[BoundTool] = []
-    resources: list[AgentResource] = []
+    tools: dict[str, BoundTool] = {}  # of two with one name the first is kept
+    resources: dict[str, AgentResource] = {}
     for owner, interface in list_interfaces():
-        resources += interface.resources
+        resources |= {one.name: one for one in interface.resources if one.name not in resources}
         for tool in interface.tools:
             try:
-                tools.append(bind_tool(tool, load_command))
+                tools.setdefault(tool.name, bind_tool(tool, load_command))
             except Exception as error:  # noqa: BLE001  one plugin's mistake must not take the tools of the others
                 echo_message(f"the tool {tool.name} of {owner} is left out: {describe_plugin_error(error)}")
-    return index_offer(tools, resources, _read_resource)
+    return Offer(tools, resources, _read_resource)
 
 
 def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:

@@ -41,7 +41,9 @@ class OrderedGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command that runs alone where none is named. Raises click.UsageError."""
-        return super().parse_args(ctx, args or [self.alone] * bool(self.alone))
+        if not args and self.alone and not ctx.resilient_parsing:  # otherwise its commands are completed
+            args = [self.alone]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in order."""
