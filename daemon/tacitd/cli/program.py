@@ -94,6 +94,20 @@ class LazyGroup(OrderedGroup):
             what = f"the command {cmd_name} ({row[0]}) cannot be loaded: {type(error).__name__}: {error}"
             raise TacitdError(what, "update or remove the package that brings it") from error
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but the error for an unknown name suggests similar ones. Raises click.UsageError."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            if similar := get_close_matches(args[0], self.list_commands(ctx)):
+                what = f"{error.message} Did you mean {' or '.join(map(repr, similar))}?"
+                raise click.UsageError(what, ctx) from error
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""
         table = self._list_rows()
