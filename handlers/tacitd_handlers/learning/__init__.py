@@ -57,6 +57,13 @@ def make_plugin() -> PluginSpec:
                 f"{here}.project_rules:take_copy_edits",
                 always=True,
             ),
+            SharedFileKind(
+                "block",
+                f"{here}.other_agents:BLOCK",
+                f"{here}.project_rules:list_blocks",
+                f"{here}.project_rules:take_copy_edits",
+                always=True,
+            ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),
         commands={
