@@ -116,10 +116,10 @@ BLOCK = BlockFormat()
 
 
 def strip_block(text: str) -> str:
-    """The text of an AGENTS.md without the block, whose lines are in LEARNED.md."""
+    """The text of an AGENTS.md as it was before the block was added, whose lines are in LEARNED.md."""
     before, start, rest = text.partition(BLOCK_START)
     _, end, after = rest.partition(BLOCK_END)
-    return f"{before}{after}" if start and end else text
+    return f"{before.removesuffix(chr(10))}{after.removeprefix(chr(10))}" if start and end else text
 
 
 def _split_block(data: bytes) -> tuple[bytes, bytes, bytes]:
