@@ -34,7 +34,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     if place is None:
         return Done()
     now = tools.clock.now()
-    if not path.exists():  # what is missing as a whole was not deleted line by line: the copies decide
+    if (
+        not path.exists() and not edits.removed
+    ):  # what is missing as a whole was not deleted line by line: the copies decide
         return Done(lambda tx: queue_message(tx, "copies", place, now))
     view = tools.look(path, LEAVES)
     there = {split_bullet(leaf)[1] for leaf in view.now}
@@ -53,7 +55,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     by_git = [
         row
         for row in present.values()
-        if row.text not in there and row.number not in known and view.doubt not in ("cut", "removed once")
+        if row.text not in there
+        and row.number not in known
+        and view.doubt not in ("cut", "missing", "removed once")
     ]
     listeners = list_listeners(tools)
 
