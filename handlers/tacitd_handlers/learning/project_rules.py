@@ -10,11 +10,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-
-from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, Task, Tools, Tx
 from tacitd.errors import FileRefusedError
@@ -27,17 +24,14 @@ from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
-from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.hiding import hide, hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     mark_line,
     queue_message,
     read_lines_of,
-    reword_line,
 )
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_text import (
     COPY,
@@ -47,7 +41,6 @@ from tacitd_handlers.learning.rule_text import (
     is_line,
     render_lines,
     render_rule,
-    show_line,
 )
 from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
 from tacitd_handlers.shared.rule_names import (
@@ -60,7 +53,6 @@ from tacitd_handlers.shared.rule_names import (
     name_module_rules,
 )
 from tacitd_handlers.shared.safe_read import read_plain_bytes
-from tacitd_handlers.shared.words import share_subject
 
 COPIES = "copies"
 """What the task is: see `learned_rows.queue_message`."""
@@ -304,11 +296,11 @@ class _CopyRound:
         if is_noted and before == text.encode():
             return
         leaves = COPY.read_leaves(text.encode())
-        is_known = _match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
+        is_known = match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
         reported = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", str(copy.path))}
         for leaf, words in COPY.read_leaves(before or b"").items():
             if leaf in reported and not is_known(words):
-                why = _why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
+                why = why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
                 why = why or "it cannot be written there"
                 self.problems.append(
                     f"{copy.path} has text of yours that cannot be moved to {copy.source}: {why}"
@@ -449,51 +441,6 @@ def _is_hidden(tree: Path, path: Path) -> bool:
     return git.is_ignored(tree, path) and not git.read_index_mode(tree, path)
 
 
-# --- what a person edits in a copy
-
-
-def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
-    """Apply a person's edits of a copy to its source. What cannot be moved there is named, and stays in the copy."""
-    found = tools.rows(
-        "SELECT p.root, p.number, p.common FROM shared_file f JOIN project p ON p.number = f.project WHERE f.path = ?",
-        str(path),
-    )
-    if not found:
-        return Done()
-    root, number = Path(found[0][0]), found[0][1]
-    project = Project(root, git=found[0][2] is not None)
-    now, data = tools.clock.now(), None
-    follow = Done(lambda tx: queue_project(tx, project, number, now))
-    if not any(edits):
-        return follow
-    copies = plan_copies(tools.rows, number, root, blocks=tools.settings["reach"].codex)
-    copy = next((one for one in copies if one.path == path), None)
-    if copy is None or (not copy.is_block and git.read_index_mode(copy.tree, path)):
-        return Done()
-    with suppress(FileRefusedError):
-        data = read_checked(copy.source, copy.home) if not _why_kept(copy, project, tools) else None
-    is_cut = not copy.is_block and COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
-    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
-    if data is None or not moved.changes:
-        return follow
-    lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
-    removed = [lines[text] for text in moved.removed if text in lines]
-    listeners = list_listeners(tools)
-
-    def apply(tx: Tx) -> None:
-        for line in removed:
-            mark_line(tx, line.number, "removed")
-        for text, (heading, new) in moved.reworded.items():
-            if text in lines:
-                reword_line(tx, lines[text].number, str(copy.source), heading, new)
-        tell_removed(tx, listeners, Place(number, root, project), [line.text for line in removed], now)
-        queue_project(tx, project, number, now)
-
-    cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
-    change = FileChange(copy.source, LEAVES, _always(moved.changes), cause, theirs=True)
-    return Done(apply, (change,))
-
-
 def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
     """Why no block is written into the AGENTS.md of a work tree; "" if it may be."""
     if project.git and git.read_index_mode(copy.tree, copy.path) and tools.write_mode(project) != "shared":
@@ -508,58 +455,17 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
     return ""
 
 
-def _why_kept(copy: Copy, project: Project, tools: Tools) -> str:
+def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
     """Why an edit of a copy cannot be moved to its source; "" if it can."""
     if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
         return "git tracks that"
     return "" if copy.source.exists() else "that does not exist"
 
 
-class _Moved(Struct, frozen=True):
-    """A person's edits of a copy, as changes of its source."""
-
-    changes: dict[Leaf, str | None]
-    removed: list[str]
-    """Texts of the source's lines."""
-    reworded: dict[str, tuple[str, str]]
-    """By the text of the source's line: heading and text in the place of it."""
-
-
-def _match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
+def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
     """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
     if is_cut:
         whole = [*known, HEAD_START, FOOT_START]
         return lambda text: any(one.startswith(text) for one in whole)
     exact = set(known)
     return lambda text: text in exact
-
-
-def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _Moved:
-    """A copy shows a line without comments and imports, so its lines are found by what is shown. What the source says already, and the
-    rest of a line that was cut, is no addition."""
-    by_shown = {show_line(text): leaf for leaf, text in source.items()}
-    is_known = _match_lines(by_shown, is_cut=is_cut)
-    moved = _Moved({}, [], {})
-    added = list(edits.added)
-    for leaf in edits.removed:
-        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is not None:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-    for leaf, (new, text) in edits.changed.items():
-        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is None or not is_line(new):
-            added.append(new)
-        elif text in by_shown:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-        elif share_subject(source[at], text):
-            moved.changes[at] = text
-            moved.reworded[source[at]] = (split_bullet(at)[0], text)
-        else:
-            moved.changes[at] = text
-            moved.removed.append(source[at])
-    for heading, text in map(split_bullet, filter(is_line, added)):
-        if not is_known(text):
-            moved.changes[bullet(heading or GENERAL, text)] = text
-    return moved
