@@ -11,10 +11,13 @@ from typing import TypeVar
 from msgspec import Struct
 
 from tacitd.config.settings import load_config
+from tacitd.contract import Part
+from tacitd.model.budget import Budget
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, PurposeLimit
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
+from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import (
     UnusableAnswer,
     parse_agent_answer,
@@ -50,22 +53,47 @@ class ModelAccess:
         self._limit = PurposeLimit(share=HALF) if given is None else PurposeLimit(usd=given)
         self.usd_per_day: float = self._config.budget.usd_per_day * HALF if given is None else given
         """What the tutor may spend in a day, in US dollars."""
+        self._answered: list[int] = []
 
     def __call__(self, request: AgentRequest) -> Answer | NoAnswer:
-        """Ask."""
+        """Ask. An answer that was paid for is kept with its prompt until the next call or `settle`: if a kill comes before what it
+        means is recorded, asking the same again returns it without a call."""
+        part = Part(
+            "work",
+            0,
+            f"{request.agent} {sha256(request.prompt.encode(errors='replace')).hexdigest()}",
+            request.prompt,
+        )
         asked = ModelRequest(
             request.prompt,
             request.tier,
-            "",  # a person asks again on purpose
+            "",
             system=request.system,
             purpose=PURPOSE,
             limit=self._limit,
             is_waited_for=True,
             project=self._project,
             plugin=PURPOSE,
+            about=(part,),
         )
-        with open_model(self._paths, self._environ, self._config) as model:
-            return model.ask(asked)
+        with open_model(self._paths, self._environ, self._config) as (model, budget):
+            self._settle(budget)
+            answer: Answer | NoAnswer | None = budget.find_answer(PURPOSE, PURPOSE, asked.about)
+            if answer is None:
+                budget.allow_again(asked.about)  # a person asks again on purpose
+                answer = model.ask(asked)
+            self._answered = [int(answer.call)] if isinstance(answer, Answer) and answer.call else []
+            return answer
+
+    def settle(self) -> None:
+        """The last answer is recorded, or was of no use, and is not kept any longer."""
+        if self._answered:
+            with open_model(self._paths, self._environ, self._config) as (_, budget):
+                self._settle(budget)
+
+    def _settle(self, budget: Budget) -> None:
+        budget.settle(self._answered, used=True)
+        self._answered = []
 
 
 class FailedStep(Struct, frozen=True):

@@ -143,16 +143,19 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
     with store.open_session(plan.session) as session:
         if not session.state.needs_grading:
             return True  # another process has graded it since the sessions were listed
-        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project))
+        access = ModelAccess(os.environ, plan.project)
+        outcome = run_grading(session.state, access)
         if isinstance(outcome, NoAnswer):
             hint = f" (hint: {outcome.hint})" if outcome.hint else ""
             echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
             return False
         if isinstance(outcome, FailedStep):
             session.record_event(GradingFailed(outcome.fault))
+            access.settle()
             echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
             return False
         store.record_scores(session.record_event(outcome), store.clock.now())
+        access.settle()
     for one in plan.objectives:
         if one.id in outcome.scores:
             echo_message(f"{outcome.scores[one.id]:.2f}  {one.text}")
@@ -164,6 +167,7 @@ def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Sc
     try:
         with _ended_by_signals():
             waits = lead_conversation(session, ask, screen)
+            ask.settle()
     finally:
         store.record_scores(session.state, store.clock.now())
     if waits is not None:
