@@ -142,19 +142,6 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert "yours: does not decay" in text
 
 
-def test_meta_shows_elements_with_an_entry_of_their_own(run: Run, box: Box) -> None:
-    """SPEC P-10, P-17: a list of which an old meta file names elements is the person's only in part, or not at all."""
-    box.learn(interests=("chess",))
-    found = box.read("profile-meta.json")
-    found["preferences"][0]["path"] = "interests.0"
-    box.put("profile-meta.json", found)
-    assert [line.split()[0] for line in run("meta").stdout.splitlines()] == ["PATH", "interests.0"]
-    box.edit(lambda document: document["interests"].append("tea")).notice()
-    rows = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
-    assert not rows["interests"]["own"]
-    assert run("meta").stdout.splitlines()[1].split(maxsplit=1) == ["interests", "yours: tea"]
-
-
 def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     """SPEC P-17: which values are the person's."""
     box.learn(tools__editor="vim", interests=("chess",))

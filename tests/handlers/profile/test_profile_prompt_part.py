@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.profile import prompt_part
+from tacitd_handlers.profile import finding as prompt_part
 from tacitd_handlers.profile.fields import FIELDS, SAYABLE_FIELDS
-from tacitd_handlers.profile.profile_finding import as_json, parse_finding
+from tacitd_handlers.profile.finding import as_json, parse_finding
 
 HELIX = {"tools": {"editor": "helix"}}
 

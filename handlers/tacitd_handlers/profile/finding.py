@@ -1,26 +1,44 @@
-"""The profile's prompt extension: it adds a part to the prompt of Stage 1 and takes its part out of the answer.
+"""What the person said of themselves, as a part of Stage 1's call (SPEC P-05 to P-07, S-67): the prompt extension, and its finding.
 
-The answer's other lines are facts and are not changed. A line that cannot be parsed is an empty finding and not an
-error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `profile_finding`.
+The extension adds a part to the prompt and takes its part out of the answer; the other lines are facts and are not changed. An
+answer is untrusted data: a leaf is left out if it is not a field of the seed, not of the field's kind, too long, a secret, not
+printable, or not mentioned by the person; the other leaves count. What cannot be parsed is an empty finding and not an error, which
+would lose the facts of the same answer.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tacitd_handlers.profile.fields import FIELDS
-from tacitd_handlers.profile.profile_finding import NO_LONGER, Finding, as_json, parse_finding
+from msgspec import Struct, field
+
+from tacitd.text.redact import has_secret
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.profile.fields import (
+    CHOICES,
+    FIELDS,
+    SAYABLE_FIELDS,
+    Json,
+    fold_spelling,
+    get_value,
+    nest_values,
+)
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
 name = "profile"
 """The plugin that gets the finding."""
-
+NO_LONGER = "noLonger"
+"""The key in a finding whose partial profile names what is no longer true."""
+LONGEST = 80
+"""Characters of one value. A longer one is left out."""
+MOST = 20
+"""Elements of one array in one finding. Further ones are left out."""
 _MARK = re.compile(r"^[ \t>*_`#-]*(PROFILE)[ \t*_`]*:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
 _OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
 _CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
@@ -32,6 +50,65 @@ _NAMES = frozenset({"work.languages", "codePreferences.preferredStacks", "tools.
 """Fields whose values are names of tools and languages: each word in them is concrete (SPEC S-67)."""
 _ECHO = 30
 """Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
+
+
+class Finding(Struct, frozen=True):
+    """A partial profile by path."""
+
+    values: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    """Values by path: a string for a scalar, a sequence for an array."""
+    gone: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What is no longer true: for each path the values to remove. An empty sequence removes whatever is there."""
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.gone)
+
+
+def parse_finding(found: Any) -> Finding:
+    """Given a finding as JSON, return its usable part; an empty one if there is none. Raises nothing."""
+    if not isinstance(found, Mapping):
+        return Finding()
+    values: dict[str, str | tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    over = found.get(NO_LONGER)
+    for path in SAYABLE_FIELDS:
+        if (value := _parse_value(path, get_value(found, path))) is not None:
+            values[path] = value
+        named = get_value(over, path)
+        if named is True:
+            gone[path] = ()
+        elif elements := _parse_elements(named if isinstance(named, list) else [named]):
+            gone[path] = tuple(elements)
+    return Finding(values, gone)
+
+
+def _parse_value(path: str, value: Any) -> str | tuple[str, ...] | None:
+    match FIELDS[path]:
+        case "list":
+            return tuple(_parse_elements(value if isinstance(value, list) else [value])) or None
+        case "choice":
+            wanted = fold_spelling(value) if isinstance(value, str) else ""
+            return wanted if wanted in CHOICES[path] else None
+        case "text":
+            return next(iter(_parse_elements([value])), None)
+
+
+def _parse_elements(values: list[Any]) -> list[str]:
+    """The values that are one printable line, not too long, and do not look like a secret."""
+    lines = [sanitize_line(one) for one in values[:MOST] if isinstance(one, str)]
+    return [one for one in lines if 0 < len(one) <= LONGEST and not has_secret(one)]
+
+
+def as_json(what: Finding) -> Json:
+    """Return a finding as JSON: the reverse of `parse_finding`."""
+    made = nest_values(
+        {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
+    )
+    over = nest_values({path: list(values) or True for path, values in what.gone.items()})
+    return made | ({NO_LONGER: over} if over else {})
+
+
+# --- the prompt, and the answer
 
 
 @cache
