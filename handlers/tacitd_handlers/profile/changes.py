@@ -246,10 +246,10 @@ def is_change(state: ProfileState, plan: ProfilePlan) -> bool:
 
 
 def _tidy(
-    state: ProfileState, put: Put = {}, given: Collection[Leaf] = (), gone: Collection[str] = ()
-) -> Json:  # noqa: B006  never changed
+    state: ProfileState, put: Put | None = None, given: Collection[Leaf] = (), gone: Collection[str] = ()
+) -> Json:
     """The meta document without entries of paths that have no learned value any more after this change."""
-    left = [leaf for leaf in state.learned.difference(given) if put.get(leaf, "") is not None]
+    left = [leaf for leaf in state.learned.difference(given) if (put or {}).get(leaf, "") is not None]
     learned = {find_path(leaf) for leaf in left}
     empty = [
         path
