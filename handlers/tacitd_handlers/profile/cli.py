@@ -21,18 +21,16 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
-from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.changes import plan_decay
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS
 from tacitd_handlers.profile.profile_files import (
     ProfileState,
-    find_clock_doubt,
     list_leaves,
     list_values,
     read_profile,
@@ -56,14 +54,6 @@ def profile(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         context.invoke(show)
-
-
-def _read_state() -> tuple[ProfileState, str]:
-    """The profile, and why nothing fades now."""
-    now = SystemClock().now()
-    with open_rows(make_plugin(), get_paths().state_dir) as rows:
-        found = read_state(rows, now=now)
-        return found, find_clock_doubt(rows, found, now, by_person=True)
 
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
@@ -176,7 +166,9 @@ def clear(yes: bool) -> None:
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:
     such values stay."""
-    rows = list_confidences(_read_state()[0], SystemClock().now())
+    now = SystemClock().now()
+    with open_rows(make_plugin(), get_paths().state_dir) as found:
+        rows = list_confidences(read_state(found, now=now), now)
     if as_json:
         echo_json(rows)
         return
@@ -185,22 +177,6 @@ def meta(as_json: bool) -> None:
         click.echo(line)
     if not rows:
         echo_message("the profile is empty")
-
-
-@profile.command(epilog="\b\nExample: tacitd profile decay --dry-run")
-@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
-def decay(dry_run: bool) -> None:
-    """Apply decay now: remove paths whose confidence fell under 0.1. The daemon does this every day."""
-    state, doubt = _read_state()
-    if doubt:
-        raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
-    if dry_run:
-        removed = list(plan_decay(state, SystemClock().now()).removed)
-    else:
-        removed = [one["text"] for one in _change("decay") if one["did"] == "faded"]
-    for path in removed:
-        click.echo(escape_output(path))
-    echo_message("nothing to remove" if not removed else "would be removed" if dry_run else "removed")
 
 
 def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:

@@ -155,9 +155,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
     path, value = str(data.get("path", "")), data.get("value")
     if data.get("agent"):
         return _set_for_agent(task, tools, state, path, value)
-    did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared", "decay": "faded"}[
-        data["do"]
-    ]
+    did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared"}[data["do"]]
     cause = Cause(task.key, "person", f"profile {data['do']}")
     try:
         match data["do"]:
@@ -166,16 +164,12 @@ def _do_command(task: Task, tools: Tools) -> Done:
             case "add":
                 plan = plan_additions(state, path, [str(value)], now)
                 did = did if is_change(state, plan) else "yours"
-            case "remove" | "clear":
-                plan = plan_removal(state, path, value, now)
             case _:
-                plan, cause = plan_decay(state, now), Cause(task.key, "tacitd", "decay")
+                plan = plan_removal(state, path, value, now)
     except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
-    texts = plan.removed if data["do"] == "decay" else (path or PROFILE,)
-    changed = plan.entry is not None
-    notices = [Notice(did if changed else "unchanged", one, PROFILE) for one in texts]
-    return write_plan(state, plan, cause, tools, notices)
+    notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
+    return write_plan(state, plan, cause, tools, [notice])
 
 
 def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, value: Any) -> Done:

@@ -208,11 +208,9 @@ def is_same(element: Any, values: Iterable[Any]) -> bool:
 # --- the clock
 
 
-def find_clock_doubt(rows: Rows, state: ProfileState, now: float, *, by_person: bool = False) -> str:
-    """Why nothing fades now: the clock is not believed; "" if it is. `by_person`: a person runs a command, so that nothing was touched
-    for 400 days is no doubt."""
-    known = _find_known_time(rows, state, now)
-    return doubt_clock(now, None if by_person and known is not None and now > known else known)
+def find_clock_doubt(rows: Rows, state: ProfileState, now: float) -> str:
+    """Why nothing fades now: the clock is not believed; "" if it is."""
+    return doubt_clock(now, _find_known_time(rows, state, now))
 
 
 def choose_time(rows: Rows, state: ProfileState, now: float) -> float:

@@ -6,9 +6,9 @@ The tutor's commands call the model in their own process, within the one budget 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.config.settings import load_config
 from tacitd.contract import Part
@@ -18,19 +18,13 @@ from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
 from tacitd.text.hashes import sha256
-from tacitd_handlers.tutor.agent_answers import (
-    UnusableAnswer,
-    parse_agent_answer,
-    parse_scores,
-    shorten_spoken,
-)
-from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_grading, build_request
-from tacitd_handlers.tutor.session_model import Scored, SessionEvent, SessionState
+from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
+from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
+from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
 from tacitd_handlers.tutor.settings import TutorSettings
 
 AskAgent = Callable[[AgentRequest], Answer | NoAnswer]
 """Asks the model and blocks. Raises KeyboardInterrupt if Ctrl-C ended the call, and TacitdError if there is no store."""
-E = TypeVar("E")
 PURPOSE = "tutor"
 """The plugin and the purpose of all calls of the tutor."""
 HALF = 0.5
@@ -48,8 +42,8 @@ class ModelAccess:
         plugins = find_plugins()
         sections, broken = plugins.collect_sections(), bool(plugins.failed)
         self._config = load_config(self._paths.config_file, environ, sections, broken=broken)
-        self.settings: TutorSettings = self._config.get_section("tutor")
-        given = self.settings.usd_per_day
+        settings: TutorSettings = self._config.get_section("tutor")
+        given = settings.usd_per_day
         self.usd_per_day: float = self._config.budget.usd_per_day * HALF if given is None else given
         """What the tutor may spend in a day, in US dollars."""
         self._answered: list[int] = []
@@ -101,31 +95,20 @@ class FailedStep(Struct, frozen=True):
 
 
 def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
-    """Ask for what the step waits for, at most twice; return the event, the fault, or why there is no answer."""
-    made: SessionEvent | UnusableAnswer | NoAnswer
-    made = _ask_twice(build_request(state), lambda text: parse_agent_answer(state, text), ask)
-    if isinstance(made, UnusableAnswer):
-        return shorten_spoken(made) or FailedStep(made.fault, made.text)
-    return made
-
-
-def run_grading(state: SessionState, ask: AskAgent) -> Scored | FailedStep | NoAnswer:
-    """The same for the grader, at any step after the test."""
-    made = _ask_twice(build_grading(state), lambda text: parse_scores(state, text), ask)
-    return FailedStep(made.fault) if isinstance(made, UnusableAnswer) else made
-
-
-def _ask_twice(
-    request: AgentRequest, parse: Callable[[str], E | UnusableAnswer], ask: AskAgent
-) -> E | UnusableAnswer | NoAnswer:
-    """What the first answer means, or the second one, whose request names the fault of the first."""
-    parsed: E | UnusableAnswer = UnusableAnswer("")
+    """Ask for what the step waits for, a second time with the fault of the first answer if it cannot be used; return the event, the
+    fault, or why there is no answer."""
+    request, made = build_request(state), UnusableAnswer("")
     for _ in range(2):
         outcome = ask(request)
         if isinstance(outcome, NoAnswer):
             return outcome
-        parsed = parse(outcome.text)
+        parsed = parse_agent_answer(state, outcome.text)
         if not isinstance(parsed, UnusableAnswer):
             return parsed
-        request = request.with_error(parsed.fault)
-    return parsed
+        request, made = request.with_error(parsed.fault), parsed
+    return shorten_spoken(made) or FailedStep(made.fault, made.text)
+
+
+def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
+    """The same for the grader, at any step after the test was handed in."""
+    return run_model_step(replace(state, step=Step.GRADE), ask)
