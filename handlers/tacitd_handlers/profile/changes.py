@@ -17,7 +17,6 @@ from tacitd_handlers.profile import profile_confidence
 from tacitd_handlers.profile.changelog import AGENT, COMMAND, SYSTEM
 from tacitd_handlers.profile.document_check import check_profile
 from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, nest_values
-from tacitd_handlers.profile.finding import Finding
 from tacitd_handlers.profile.profile_files import (
     CHANGELOG,
     LEAVES,
@@ -30,6 +29,7 @@ from tacitd_handlers.profile.profile_files import (
     list_leaves,
     list_values,
 )
+from tacitd_handlers.profile.profile_finding import Finding
 
 STAMPS = frozenset(json.dumps([key]) for key in HEAD_FIELDS)
 """The leaves of the head: no part of the history."""

@@ -32,7 +32,6 @@ from tacitd_handlers.profile.changes import (
     plan_update,
 )
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
-from tacitd_handlers.profile.finding import Finding, parse_finding
 from tacitd_handlers.profile.profile_files import (
     CHANGELOG,
     PROFILE,
@@ -43,6 +42,7 @@ from tacitd_handlers.profile.profile_files import (
     read_state,
     require_settled,
 )
+from tacitd_handlers.profile.profile_finding import Finding, parse_finding
 from tacitd_handlers.shared.agent_checks import find_agent_fault
 from tacitd_handlers.shared.user_memory import memory_dir
 

@@ -22,6 +22,7 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile.fields import (
     CHOICES,
     FIELDS,
+    NAMES,
     SAYABLE_FIELDS,
     Json,
     fold_spelling,
@@ -46,8 +47,6 @@ _BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
 """The rest of the line, and lines below it that look like more of the object."""
 _BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
 _KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
-_NAMES = frozenset({"work.languages", "codePreferences.preferredStacks", "tools.editor", "tools.infra"})
-"""Fields whose values are names of tools and languages: each word in them is concrete (SPEC S-67)."""
 _ECHO = 30
 """Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
 
@@ -139,7 +138,7 @@ def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
     def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
         kept = list[str]()
         for value in values:
-            check = find_unknown_names if path in _NAMES else word_value
+            check = find_unknown_names if path in NAMES else word_value
             if FIELDS[path] == "choice" or (bad := check(value, sources)) is None:
                 kept.append(value)
             else:
