@@ -42,11 +42,12 @@ from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import store_settings
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import Source
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.paths import Paths
@@ -124,9 +125,8 @@ class App:
         self.engine.start()
         self.plugins.open(self.engine.schedule)
         self._is_open = True
-        hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
         keep_house(self)
         self.note_state()
         self.check_sources()

@@ -23,10 +23,10 @@ from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.schedule import Schedule
-from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
+from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
@@ -178,7 +178,7 @@ class Engine:
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
-            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            of_new = [name for name in known if self.source.name_of(name) in new]
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()

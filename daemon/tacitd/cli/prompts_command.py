@@ -14,11 +14,12 @@ from tacitd.cli.common import escape_output as clean
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import Project, Prompt
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
+from tacitd.sources.transcript import judge_transcript
 
 
 @click.command(

@@ -21,7 +21,8 @@ from tacitd.handler import Plugin, load_hook
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
 from tacitd.session_context.shown_texts import ShownTexts
-from tacitd.sources.base import HookQuestion, Source
+from tacitd.sources.base import HookQuestion
+from tacitd.sources.source import Source
 
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""

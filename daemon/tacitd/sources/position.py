@@ -87,18 +87,3 @@ def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
             from loguru import logger  # the fast commands import this module
 
             logger.warning("{}: {}", path, error)
-
-
-def count_newlines(path: Path, start: int, end: int) -> int:
-    """Count the newlines between two offsets of a file."""
-    if start >= end:
-        return 0
-    count = 0
-    with path.open("rb") as file:
-        while start < end:
-            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
-            if not block:
-                break
-            count += block.count(b"\n")
-            start += len(block)
-    return count

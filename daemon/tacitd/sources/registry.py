@@ -16,8 +16,9 @@ from tacitd.sources.claude_code.sample import append_client_record, append_sampl
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock
-    from tacitd.sources.base import OwnCalls, Source
+    from tacitd.sources.base import OwnCalls
     from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
+    from tacitd.sources.source import Source
 
 __all__ = [
     "CONTEXT_FILES",
@@ -38,15 +39,12 @@ def make_source(
     `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
     transcripts, or where it does not matter.
     """
-    from tacitd.sources.base import OwnCalls
-    from tacitd.sources.claude_code.source import ClaudeCode
+    from tacitd.sources.claude_code.transcripts import ClaudeCode
     from tacitd.sources.codex.rollouts import Codex, find_home
-    from tacitd.sources.combined import CombinedSource
+    from tacitd.sources.source import CombinedSource
 
-    calls = own if own is not None else OwnCalls()
-    first = ClaudeCode(home, calls)
-    codex = find_home(environ)
-    return CombinedSource(first, Codex(codex, calls)) if codex is not None else first
+    first, codex = ClaudeCode(home, own), find_home(environ)
+    return CombinedSource(first, Codex(codex, own)) if codex is not None else first
 
 
 def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.events import NoProject, Project, Record
-from tacitd.sources.base import Source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.lookup import ProjectLookup

@@ -16,7 +16,7 @@ from tacitd.clock import Clock
 from tacitd.contract import Tx
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project, Prompt
-from tacitd.sources.base import Source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
 from tacitd.text.redact import redact_secrets

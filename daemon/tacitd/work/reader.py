@@ -21,8 +21,9 @@ from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Prompt
-from tacitd.sources.base import Recognition, Source
+from tacitd.sources.base import Recognition
 from tacitd.sources.position import Position
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
 from tacitd.work.gathering import queue_session_task
@@ -435,7 +436,7 @@ class Reader:
             str(one.path),
             project,
             run.cwd,
-            int(one.tail.is_headless),
+            int(one.tail.assembler.is_headless),
             newest,
             newest,
             answers,
@@ -452,8 +453,8 @@ def _describe_growth(path: Path, tail: Tail, read: int) -> Grown:
         tail.session or path.stem,
         path,
         tail.cwd,
-        tail.last_time,
-        tail.is_headless,
+        tail.assembler.newest_time,
+        tail.assembler.is_headless,
         read,
         tail.assembler.recognition,
     )

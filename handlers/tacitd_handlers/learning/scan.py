@@ -32,10 +32,11 @@ from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.state.store_files import STORE
 
 pytestmark = pytest.mark.scenario
 
-PROGRAM = ClaudeCodeHooks.program
+PROGRAM = ClaudeCode.hook_program
 STOP = {"session_id": "s1", "transcript_path": "/p/s1.jsonl", "cwd": "/w", "hook_event_name": "Stop"}
 PATIENCE = 60.0
 """Seconds after which a test gives up."""
