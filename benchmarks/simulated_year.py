@@ -20,10 +20,10 @@ from tacitd.contract import Tx
 from tacitd.events import Project, Prompt
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet
-from tacitd.handler import Plugin
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.call_caps import make_call
 from tacitd.model.port import ModelRequest, Tier
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
@@ -81,7 +81,7 @@ class SimulatedUse:
     clock: FakeClock = field(default_factory=lambda: FakeClock(wall=time.time()))
     disk: UnsyncedDisk = field(default_factory=UnsyncedDisk)
     projects: list[SimulatedProject] = field(default_factory=list)
-    plugins: dict[str, Plugin] = field(default_factory=dict)
+    plugins: dict[str, PluginSpec] = field(default_factory=dict)
 
     def write(self) -> None:
         """Write everything. The clock ends now."""
@@ -90,7 +90,7 @@ class SimulatedUse:
         self.projects = [SimulatedProject(self._make_project(n)) for n in range(PROJECTS)]
         for plugin in find_plugins().plugins:
             self.plugins[plugin.name] = plugin
-        schemas = {one.name: one.spec.schema for one in self.plugins.values()}
+        schemas = {one.name: one.schema for one in self.plugins.values()}
         stores = Stores(
             store := Store.open(self.state, self.clock, schemas),
             Budget(store, _CAPS, self.clock),
@@ -125,13 +125,9 @@ class SimulatedUse:
             place = store_project(tx, Project(project.root, git=True), now)
             numbers = self._store_prompts(tx, path, prompts, end, place, kept=kept)
             for name, plugin in self.plugins.items():
-                if not plugin.reads_records:
+                if not (plugin.observe or plugin.gather):
                     continue
                 finish_prompts(tx, name, numbers, now)
-                if plugin.spec is None:
-                    tx.execute(
-                        "INSERT INTO adapter_position VALUES(?, ?, ?, ?, ?)", name, str(path), *[end] * 3
-                    )
             if number % 50 == 0:
                 why = "the answer cannot be used"
                 finish_prompts(tx, "learning", numbers[:1], now, state="rejected", reason=why)
@@ -151,7 +147,7 @@ class SimulatedUse:
             prompts[0].session,
             prompts[0].cwd,
         )
-        reading = [name for name, plugin in self.plugins.items() if plugin.reads_records]
+        reading = [name for name, plugin in self.plugins.items() if plugin.observe or plugin.gather]
         numbers = list[int]()
         for prompt in prompts:
             stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", str(path), project), self.clock.now())

@@ -244,7 +244,7 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
-        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.specs})
+        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
         try:
             return _join_parts(parts, config, lock, store, model)
         except BaseException:
@@ -324,7 +324,7 @@ def _join_parts(
         refuse_model,
         found.collect_prompt_extensions(),
     )
-    plugins = RunningPlugins(found.specs, config, parts, budget, environ, activities, degraded)
+    plugins = RunningPlugins(found.plugins, config, parts, budget, environ, activities, degraded)
     runnables = {name: one.runnable for name, one in plugins.by_name.items()}
     lookup = ProjectLookup(projects.find_project, clock, threads=threads)
     mode = config.projects.write

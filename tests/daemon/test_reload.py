@@ -18,7 +18,6 @@ from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
 from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel
@@ -58,7 +57,7 @@ class Box:
         self.levels: list[str] = []
         places = Paths(root, root / "claude", root / "state", self.file, root / "s")
         clock: Clock = FakeClock()
-        odd = view_plugin(PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"}))
+        odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
         self.app: App = build_app(
             places,
             environ,

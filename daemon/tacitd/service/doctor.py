@@ -92,10 +92,9 @@ def examine_machine(
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
     for plugin in find_plugins().plugins:
-        if not plugin.findings:
-            continue
+        hook = plugin.prompt_parts.get("doctor")
         try:
-            yield from load_hook(plugin.findings)(environ)
+            yield from load_hook(hook)(environ) if hook else ()
         except Exception as error:  # noqa: BLE001  a third-party check may raise anything
             what = f"the check of {plugin.name} failed: {type(error).__name__}: {error}"
             yield _warn("doctor.failed", what, "`tacitd status` reports what else is wrong")

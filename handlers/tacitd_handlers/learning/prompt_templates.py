@@ -36,7 +36,7 @@ LITERALS: Mapping[PromptName, frozenset[str]] = {
     "summary": frozenset(),
 }
 SYNTHESIS_PROMPT = "learning:synthesis"
-"""The name of Stage 2's prompt in `Plugin.prompt_extensions`."""
+"""The name of Stage 2's prompt in `PluginSpec.prompt_parts`."""
 _NOTHING = "(none)"
 _MERGE = """
 {file} has {count} learned lines; it may have {limit}. Merge L lines of it that belong together: FACT is the merged line, REPLACES names

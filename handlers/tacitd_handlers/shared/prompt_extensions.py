@@ -2,7 +2,7 @@
 
 An extension adds a part to the prompt and takes its own part out of the answer. Its plugin gets the finding as an event
 (`tacitd.events.Message`) after the commit that contains it. An extension never changes the rest of the prompt or of the
-answer. A plugin names its extensions in the hook `Plugin.prompt_extensions`, so plugins do not import each other; a module
+answer. A plugin names its extensions in `PluginSpec.prompt_parts`, so plugins do not import each other; a module
 is imported when a prompt is made. What an extension asks for and accepts belongs in its own module.
 
 The prompts that can be extended are learning's: `learning:extraction`, whose input is the words that a person typed, and
