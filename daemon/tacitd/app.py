@@ -62,6 +62,7 @@ from tacitd.work.engine_problems import find_refusal
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
@@ -302,6 +303,7 @@ def _join_parts(
         excludes=config.projects.exclude,
         private=[paths.state_dir, paths.config_dir],
         is_off=is_off,
+        list_aliases=lambda: list_aliases(store.rows),
     )
     degraded = dict[str, Degradation]()
     threads = outside.pool is None

@@ -55,6 +55,7 @@ COMMANDS: dict[str, CommandRow] = {
         "Show the help of a command; --all lists every command.",
         MORE,
     ),
+    "project": ("tacitd.cli.project_command:project", "Say which project a container's directory is.", REST),
     "report": (
         "tacitd.cli.report_command:report",
         "Show what was learned, and whether it helps, as a page.",

@@ -112,6 +112,10 @@ class Assembler:
         """Take the next record, with the byte offsets of its line."""
         raise NotImplementedError
 
+    def may_have_words(self, head: bytes) -> bool:
+        """Whether a line that is too long to be read may have a person's words, by its first bytes."""
+        return True
+
     def release_queued(self) -> None:
         """The session is over or idle: messages that are not decided yet count as typed."""
 

@@ -56,8 +56,9 @@ class ProjectFinder:
         tmpdirs: Sequence[Path] | None = None,
         system: Sequence[str] = SYSTEM,
         is_off: Callable[[Path], bool] = lambda root: False,
+        list_aliases: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
+        """`list_aliases`: directories as other machines name them, such as a container's, and which they are here. `is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
         any more: otherwise its write mode says so."""
         self._home = _real(home)
         self._clock = clock
@@ -68,6 +69,7 @@ class ProjectFinder:
         self._tmpdirs = [_real(path) for path in found]
         self._system = [Path(path) for path in system]
         self._is_off = is_off
+        self._list_aliases = list_aliases
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
     def set_excludes(self, excludes: Sequence[str]) -> None:
@@ -94,7 +96,7 @@ class ProjectFinder:
             return NoProject(cwd, "the record names no working directory")
         if not cwd.startswith("/") or "\0" in cwd:
             return NoProject(cwd, "the working directory is not an absolute path")
-        place = _real(Path(cwd))
+        place = _real(Path(resolve_alias(self._list_aliases(), cwd)))
         try:
             there, existing = place.is_dir(), _existing(place)
             repository = git.find_repository(existing)
@@ -171,6 +173,13 @@ class ProjectFinder:
 
     def _in_system(self, root: Path) -> bool:
         return any(root.is_relative_to(one) for one in self._system)
+
+
+def resolve_alias(aliases: Mapping[str, str], cwd: str) -> str:
+    """The directory that is meant here by one as a record names it."""
+    named = [name for name in aliases if cwd == name or cwd.startswith(f"{name}/")]
+    name = max(named, key=len, default="")
+    return aliases[name] + cwd.removeprefix(name) if name else cwd
 
 
 def _existing(place: Path) -> Path:

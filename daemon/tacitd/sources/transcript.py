@@ -29,8 +29,8 @@ _SLICE = 1 << 20
 _WAITING = 8 << 20
 """Bytes of prompts that `read_prompts` keeps for one undecided message before it; then that message counts as said."""
 
-_ADDRESSES = 1000
-"""How many long lines are kept with their offsets."""
+_HEAD = 4096
+"""Bytes of a line that is too long to be read which decide whether it may have a person's words."""
 
 UNFINISHED = 0
 """The rule number for bytes that no rule can judge."""
@@ -127,7 +127,7 @@ class Tail:
         the mark at the start and how many newlines are before it, if that is known."""
         self.path = path
         self.long_lines: list[tuple[int, int]] = []
-        """(start, end) in bytes of the lines above `longest`."""
+        """(start, end) in bytes of the lines above `longest` that may have a person's words."""
         self.assembler = source.make_assembler(path, start, explain)
         self.read_end = start
         """The byte offset up to which complete lines, or complete records at the end of the file, were read."""
@@ -297,7 +297,7 @@ class Tail:
         if found:
             self.counts["long"] += 1
             self._newlines += 1
-            if len(self.long_lines) < _ADDRESSES:
+            if self.assembler.may_have_words(os.pread(fd, _HEAD, self.read_end)):
                 self.long_lines.append((self.read_end, reached))
             self.read_end, self._scanned = reached, None
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
@@ -82,6 +82,13 @@ def _is_covered(scope: str, name: str, place: Project | NoProject, session: str)
 def find_begin(at: float, now: float) -> float:
     """When a pause began. If that is in the future, the clock was set back, and everything that is read is of the pause."""
     return at if at <= now else -math.inf
+
+
+def list_aliases(rows: Callable[..., list[Row]]) -> dict[str, str]:
+    """The directories that a person named as a container's, or another machine's, with those that they are here."""
+    return dict(
+        rows("SELECT name, value FROM choice WHERE scope = 'project' AND what = 'alias' ORDER BY name")
+    )
 
 
 def store_project(tx: Tx, project: Project, now: float) -> int:

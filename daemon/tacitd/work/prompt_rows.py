@@ -26,6 +26,10 @@ SHOWN = 200
 KEPT = 90 * 86_400.0
 """Seconds after which the text of a handled prompt goes."""
 
+LONG_RECORD = "transcripts.long"
+"""The problem of a record that is too long to be read."""
+LONG_SHOWN = 7 * 86_400.0
+
 COLUMNS = "p.number, p.id, p.source, p.session, p.kind, p.text, p.context, p.cwd, p.typed, p.priority"
 """The columns of `prompt` (as `p`) that `prompt_of` needs."""
 
@@ -154,7 +158,9 @@ def finish_prompts(
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:
-    """Remove the texts of prompts that were handled 90 days ago; return how many. Their rows stay: they are the dedupe."""
+    """Remove the texts of prompts that were handled 90 days ago; return how many. Their rows stay: they are the dedupe. A record that
+    was too long is a problem for a week."""
+    tx.execute("DELETE FROM degradation WHERE id = ? AND since < ?", LONG_RECORD, now - LONG_SHOWN)
     return tx.execute(
         "UPDATE prompt SET text = NULL, context = NULL WHERE handled < ? AND text IS NOT NULL", now - KEPT
     ).changed

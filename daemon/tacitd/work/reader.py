@@ -30,7 +30,7 @@ from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Passed, read_choices
-from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import LONG_RECORD, NewPrompt, finish_prompts, insert_prompt, queue_prompt
 from tacitd.work.slices import Ingest, Run, Slice
 
 PASS_BYTES = 2 << 20
@@ -133,8 +133,6 @@ class Reader:
         """Lines that were damaged, unknown or too long, by kind."""
         self._to_end: set[Path] = set()
         """Transcripts of which a last record without a newline counts too."""
-        self.long_lines: dict[Path, list[tuple[int, int]]] = {}
-        """Lines that were too long to be read, with their offsets: a person's words may be among them."""
 
     def set_default_mode(self, mode: str) -> None:
         """Whether tacitd writes into projects without a choice."""
@@ -274,8 +272,6 @@ class Reader:
             self._ended.discard(path)
         if tail.counts:
             self.odd_lines[path] = dict(tail.counts)
-        if tail.long_lines:
-            self.long_lines[path] = list(tail.long_lines)
         runs = self._find_runs(tail, start, cwd)
         if runs is None:
             self._stalled[path] = self._clock.monotonic() + STALLED
@@ -335,6 +331,9 @@ class Reader:
             one.tail.session,
             one.tail.cwd,
         )
+        for start, end in one.tail.long_lines:
+            note_long_line(ingest.tx, path, start, end, ingest.now)
+        one.tail.long_lines.clear()
         for run in one.runs:
             self._ingest_run(ingest, one, run, ingest.behind[path])
 
@@ -457,6 +456,18 @@ def _describe_growth(path: Path, tail: Tail, read: int) -> Grown:
         tail.assembler.is_headless,
         read,
         tail.assembler.recognition,
+    )
+
+
+def note_long_line(tx: Tx, path: str, start: int, end: int, now: float) -> None:
+    """Note that a record was too long to be read."""
+    what = f"{path}: a record of {(end - start) / 1e6:.0f} MB at byte {start} is too long to be read"
+    tx.execute(
+        "INSERT OR REPLACE INTO degradation(owner, id, what, hint, since) VALUES('engine', ?, ?, ?, ?)",
+        LONG_RECORD,
+        what,
+        "if you typed something beside a large picture there, type it again without the picture",
+        now,
     )
 
 

@@ -26,6 +26,7 @@ from tacitd.sources.claude_code.prompts import (
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
+    NOBODYS,
     SKIPPED,
     UNREAD,
     LineMessage,
@@ -77,6 +78,9 @@ class ClaudeAssembler(Assembler):
     def read_line(self, start: int, end: int, raw: bytes) -> None:
         if not (raw.startswith(SKIPPED) and never_matters(raw)):
             super().read_line(start, end, raw)
+
+    def may_have_words(self, head: bytes) -> bool:
+        return not (head.startswith(SKIPPED) or NOBODYS.search(head))
 
     @property
     def pinned_offset(self) -> int | None:

@@ -17,11 +17,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tacitd.events import ToolUse
+from tacitd.text.lazy_pattern import compile_lazily
 
 UNREAD_TYPES = ("api-request", "file-history")
 """What the types of records begin with from which nothing is taken, not even a time."""
 SKIPPED = tuple(b'{"type":"' + kind.encode() for kind in UNREAD_TYPES)
 """Lines with one of these beginnings are never decoded. If the client changes its spacing, that only costs time."""
+
+NOBODYS = compile_lazily(
+    rb'"tool_use_id":|"(?:isSidechain|isMeta)": ?true|"role": ?"assistant"|"type": ?"(?:tool_result|assistant|system|progress)"'
+    rb'|"attachment": ?\{"type": ?"(?!queued_command)'
+)
+"""What the beginning of a record contains in which nobody typed anything."""
 
 _ENDS = (b"}}", b'"isSnapshotUpdate":false}')
 _DIGEST = b'"requestDigest":"'

@@ -51,6 +51,9 @@ class RolloutReader(Assembler):
         value = msgspec.json.decode(span)
         return isinstance(value, dict) and {"type", "payload"} <= value.keys()
 
+    def may_have_words(self, head: bytes) -> bool:
+        return b'"user_message"' in head or b'"UserMessage"' in head
+
     @property
     def recognition(self) -> Recognition:
         answers = 0 if self.is_headless or self._head.is_subagent else self._answers
