@@ -20,7 +20,6 @@ from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store, do_nothing
 from tacitd.testing import FakeClock
-from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import PASS_BYTES, Observer, Reader
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
@@ -117,7 +116,6 @@ class WorkBench:
             self.store,
             follower,
             self.reader,
-            BehindReader(self.store, source, self.lookup, observers, self.clock),
             Sessions(self.clock, 1800.0, claims, lambda pid: False),
             self.runner,
             self.lookup,

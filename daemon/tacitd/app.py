@@ -54,7 +54,6 @@ from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import Activities, describe_call, read_activities
-from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
 from tacitd.work.engine_problems import find_refusal
@@ -347,7 +346,6 @@ def _join_parts(
         store,
         follower,
         reader,
-        BehindReader(store, source, lookup, plugins.observers, clock, mode),
         sessions,
         runner,
         lookup,

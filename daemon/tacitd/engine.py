@@ -28,7 +28,6 @@ from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart
@@ -82,7 +81,6 @@ class Engine:
         store: Store,
         follower: Follower,
         reader: Reader,
-        behind: BehindReader,
         sessions: Sessions,
         runner: TaskRunner,
         lookup: ProjectLookup,
@@ -102,7 +100,6 @@ class Engine:
         self._store = store
         self.follower = follower
         self.reader = reader
-        self._behind = behind
         self.sessions = sessions
         self.runner = runner
         self._lookup = lookup
@@ -407,7 +404,7 @@ class Engine:
         if self.fault is not None and self._clock.monotonic() - self._fault_at > SHOWN:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
-        self._behind.read()
+        self.reader.read_behind()
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())

@@ -21,7 +21,7 @@ def test_words_beside_a_picture_that_is_too_large_are_named(begin: Begin) -> Non
         world.record("s1", type="user", message={"role": "user", "content": [words, PICTURE]})
         result = {"type": "tool_result", "tool_use_id": "t", "content": [PICTURE]}
         world.record("s1", type="user", message={"role": "user", "content": [result]})
-        world.wait(10).restart().wait(10)
+        world.wait(30).restart().wait(30)
         problems = [
             one for one in world.run("status", "--json").json["degraded"] if one["id"] == "transcripts.long"
         ]

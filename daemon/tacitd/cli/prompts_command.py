@@ -84,9 +84,8 @@ def _list_rows(
             }
         return
     for judged in judge_transcript(path, source):
-        new = [p for p in judged.prompts if not seen.has_prompt(p)]
+        new = [p for p in judged.prompts if seen.add_if_new(p)]
         for prompt in new:
-            seen.add_prompt(prompt)
             yield _make_row(prompt, projects) | (
                 {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
             )

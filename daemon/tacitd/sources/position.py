@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
-
-from msgspec import Struct
 
 from tacitd.errors import TacitdError
 from tacitd.sources.lines import open_transcript
@@ -25,7 +24,7 @@ _FIRST_CHUNK, _CHUNK = 1 << 12, 1 << 16
 """Bytes. Most transcripts end with a newline, and there are thousands."""
 
 
-class Position(Struct, frozen=True):
+class Position(NamedTuple):
     """How far a transcript was handled."""
 
     offset: int

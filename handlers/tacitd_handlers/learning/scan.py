@@ -40,7 +40,6 @@ from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun
-from tacitd.work.prompt_rows import prompt_id
 from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
@@ -177,7 +176,7 @@ def _count_sessions(
             place = projects.find_project(prompt.cwd)
             if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
                 continue
-            if prompt_id(prompt) in handled:
+            if prompt.id in handled:
                 known[str(place.root)] += 1
                 continue
             counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))
