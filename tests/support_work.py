@@ -98,7 +98,7 @@ class WorkBench:
         self.store = Store.open(self.state, self.clock, on_step=self.on_step)
         source, wake = make_source(self.client_home), threading.Event()
         follower = Follower(source, self.clock, SilentWatcher, wake.set)
-        finder = ProjectFinder(self.home, self.clock, private=[self.state, self.client_home])
+        finder = ProjectFinder(self.home, private=[self.state, self.client_home])
         self.lookup = ProjectLookup(self.find or finder.find_project, self.clock, threads=self.threads)
         observers = [Observer(toy.name, toy.observe, True, True) for toy in self.toys]
         self.reader = Reader(

@@ -55,7 +55,7 @@ def main() -> None:
     store = Store.open(state, clock)
     client_home = home / ".claude"
     source = make_source(client_home)
-    finder = ProjectFinder(home, clock, private=[state, client_home])
+    finder = ProjectFinder(home, private=[state, client_home])
     lookup = ProjectLookup(finder.find_project, clock)
     observers = [Observer("toy", observe, True, True)]
     reader = Reader(store, source, lookup, observers, clock)

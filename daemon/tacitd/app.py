@@ -297,7 +297,6 @@ def _join_parts(
     follow_up = FollowUp(late_writes, unfinished)
     projects = ProjectFinder(
         paths.home,
-        clock,
         excludes=config.projects.exclude,
         private=[paths.state_dir, paths.config_dir],
         is_off=is_off,

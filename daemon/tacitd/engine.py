@@ -33,8 +33,7 @@ from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
-from tacitd.work.lookup import ProjectLookup
-from tacitd.work.missing_projects import find_missing_projects
+from tacitd.work.lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
@@ -171,7 +170,7 @@ class Engine:
         now = self.started_at = self._clock.now()
         self._clocks = now, self._clock.monotonic()
         self.follower.start()
-        self.follower.list_all()
+        self.follower.poll(full=True)
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
@@ -265,7 +264,7 @@ class Engine:
         try:
             self._watch_clock()
             self._keep_first_start()
-            self.choices = read_choices(self._store, self._default_mode, self._clock.now())
+            self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()

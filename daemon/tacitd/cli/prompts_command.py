@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ import click
 
 from tacitd.cli.common import echo_json_line, echo_message, echo_text, get_paths
 from tacitd.cli.common import escape_output as clean
-from tacitd.clock import SystemClock, utc_millis
+from tacitd.clock import utc_millis
 from tacitd.errors import FAILED, TacitdError
-from tacitd.events import Project, Prompt
+from tacitd.events import NoProject, Project, Prompt
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import judge_transcript
+
+FindProject = Callable[[str], Project | NoProject]
 
 
 @click.command(
@@ -40,11 +43,11 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     seen, places = SeenPrompts(), get_paths()
     own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
     source = make_source(places.config_dir, own, os.environ)
-    projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
+    find_project = cache(ProjectFinder(places.home, tmpdirs=()).find_project)
     failed = False
     for path in _list_files(where, source):
         try:
-            for shown in _list_rows(path, source, seen, projects, explain):
+            for shown in _list_rows(path, source, seen, find_project, explain):
                 _print(shown, as_json)
         except BrokenPipeError:
             raise  # the reader of stdout is gone; the transcript is fine
@@ -72,7 +75,7 @@ def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
 
 
 def _list_rows(
-    path: Path, source: Source, seen: SeenPrompts, projects: ProjectFinder, explain: bool
+    path: Path, source: Source, seen: SeenPrompts, find_project: FindProject, explain: bool
 ) -> Iterator[dict[str, Any]]:
     if source.is_subagent(str(path)):
         if explain:
@@ -86,7 +89,7 @@ def _list_rows(
     for judged in judge_transcript(path, source):
         new = [p for p in judged.prompts if seen.add_if_new(p)]
         for prompt in new:
-            yield _make_row(prompt, projects) | (
+            yield _make_row(prompt, find_project) | (
                 {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
             )
         if explain and not new:
@@ -94,8 +97,8 @@ def _list_rows(
             yield {"left_out": reason, "rule": judged.verdict.rule, "file": str(path), "at": judged.start}
 
 
-def _make_row(prompt: Prompt, projects: ProjectFinder) -> dict[str, Any]:
-    place = projects.find_project(prompt.cwd)
+def _make_row(prompt: Prompt, find_project: FindProject) -> dict[str, Any]:
+    place = find_project(prompt.cwd)
     return {
         "kind": prompt.kind,
         "time": utc_millis(prompt.time) if prompt.time is not None else None,

@@ -107,10 +107,6 @@ class Follower:
         for root in self._roots:
             root.watcher.stop()
 
-    def list_all(self) -> None:
-        """Compare everything, and report no change: at the start all are new."""
-        self.poll(full=True)
-
     def poll(self, *, full: bool = False) -> FileChanges:
         """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()

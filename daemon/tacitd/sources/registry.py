@@ -12,20 +12,23 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
-from tacitd.sources.claude_code.sample import append_client_record, append_sample_record, append_sample_turn
+from tacitd.sources.claude_code.sample_sessions import (
+    SampleTranscripts,
+    append_client_record,
+    append_sample_record,
+    append_sample_turn,
+)
 
 if TYPE_CHECKING:
-    from tacitd.clock import Clock
     from tacitd.sources.base import OwnCalls
-    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
     from tacitd.sources.source import Source
 
 __all__ = [
     "CONTEXT_FILES",
+    "SampleTranscripts",
     "append_client_record",
     "append_sample_record",
     "append_sample_turn",
-    "make_sample_transcripts",
     "make_source",
 ]
 
@@ -45,10 +48,3 @@ def make_source(
 
     first, codex = ClaudeCode(home, own), find_home(environ)
     return CombinedSource(first, Codex(codex, own)) if codex is not None else first
-
-
-def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:
-    """Given an empty directory of the client's own, return what writes transcripts into it as the client does."""
-    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
-
-    return SampleTranscripts(home, clock)

@@ -321,7 +321,7 @@ class Reader:
         now, behind = self._clock.now(), defaultdict[str, set[str]](set)
         for path, plugin in tx.rows("SELECT transcript, plugin FROM behind"):
             behind[path].add(plugin)
-        choices = read_choices(tx, self._default_mode, now)
+        choices = read_choices(tx.rows, self._default_mode, now)
         for one in slices:
             path = str(one.path)
             tx.execute(
@@ -441,7 +441,7 @@ class Reader:
             return
         after, now = False, self._clock.now()
         with self._store.write() as tx:
-            choices = read_choices(tx, self._default_mode, now)
+            choices = read_choices(tx.rows, self._default_mode, now)
             ((session,),) = tx.rows("SELECT session FROM transcript WHERE path = ?", str(path))
             for run in runs:
                 number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
