@@ -29,6 +29,7 @@ __all__ = [
     "append_client_record",
     "append_sample_record",
     "append_sample_turn",
+    "find_codex",
     "make_source",
 ]
 
@@ -48,3 +49,11 @@ def make_source(
 
     first, codex = ClaudeCode(home, own), find_home(environ)
     return CombinedSource(first, Codex(codex, own)) if codex is not None else first
+
+
+def find_codex(environ: Mapping[str, str]) -> Path | None:
+    """Codex's own directory, if it was used here."""
+    from tacitd.sources.codex.rollouts import find_home
+
+    home = find_home(environ)
+    return home if home is not None and home.is_dir() else None
