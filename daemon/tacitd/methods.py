@@ -187,11 +187,11 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
     `input`: what the hook got from the client. Returns `text`, "" for nothing.
     """
-    data, hooks = params.get("input"), app.engine.source.hooks
-    question = hooks.read_question(data) if hooks is not None and isinstance(data, dict) else None
-    if hooks is None or question is None:
-        return {"text": ""}
-    return {"text": hooks.format_answer(question, texts.answer_hook(question))}
+    data, source = params.get("input"), app.engine.source
+    question = source.read_question(data) if isinstance(data, dict) else None
+    return {
+        "text": source.format_answer(question, texts.answer_hook(question)) if question is not None else ""
+    }
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ COMMANDS: dict[str, CommandRow] = {
         ("sync", "control_commands:sync", "Handle everything now, and wait until it is done.", REST),
         ("restart", "service_commands:restart", "Stop the daemon and start it again.", REST),
         ("reload", "service_commands:reload", "Reload the configuration.", REST),
+        ("project", "project_command:project", "Say which project a container's directory is.", REST),
         ("config", "setup_commands:config", "Show, check and locate the configuration.", REST),
         ("mcp", "client_commands:mcp", "Serve tools for agents, over MCP.", REST),
         ("completion", "program:completion", "Print the completion script for a shell.", REST),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tacitd.cli.common import echo_message, echo_text, escape_output, get_paths, json_option, to_json_line
-from tacitd.clock import SystemClock, utc_millis
+from tacitd.clock import utc_millis
 from tacitd.errors import FAILED, TacitdError
-from tacitd.events import Project
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.events import NoProject, Project
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
+from tacitd.sources.transcript import judge_transcript
+
+FindProject = Callable[[str], Project | NoProject]
 
 
 @click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
@@ -31,11 +35,11 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     seen, places = SeenPrompts(), get_paths()
     own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
     source = make_source(places.config_dir, own, os.environ)
-    projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
+    find_project = cache(ProjectFinder(places.home, tmpdirs=()).find_project)
     failed = False
     for path in _list_files(where, source):
         try:
-            for row in _list_rows(path, source, seen, projects):
+            for row in _list_rows(path, source, seen, find_project):
                 if explain or "left_out" not in row:
                     shown = (
                         row if explain else {name: row[name] for name in row if name not in ("rule", "file")}
@@ -64,7 +68,7 @@ def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
 
 
 def _list_rows(
-    path: Path, source: Source, seen: SeenPrompts, projects: ProjectFinder
+    path: Path, source: Source, seen: SeenPrompts, find_project: FindProject
 ) -> Iterator[dict[str, Any]]:
     """What a person typed in a transcript, and what was left out, with the rule that says so."""
     file = str(path)
@@ -78,10 +82,9 @@ def _list_rows(
         return
     for judged in judge_transcript(path, source):
         rule = judged.verdict.rule
-        new = [one for one in judged.prompts if not seen.has_prompt(one)]
+        new = [one for one in judged.prompts if seen.add_if_new(one)]
         for prompt in new:
-            seen.add_prompt(prompt)
-            place = projects.find_project(prompt.cwd)
+            place = find_project(prompt.cwd)
             yield {
                 "kind": prompt.kind,
                 "time": utc_millis(prompt.time) if prompt.time is not None else None,

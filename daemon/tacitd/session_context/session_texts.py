@@ -24,7 +24,8 @@ from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
 from tacitd.session_context.plugin_view import give_advice, list_items
-from tacitd.sources.base import HookQuestion, Source
+from tacitd.sources.base import HookQuestion
+from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.text.plurals import count_noun
 

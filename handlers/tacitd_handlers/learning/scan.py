@@ -7,8 +7,9 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -25,21 +26,20 @@ from tacitd.cli.common import (
     show_progress,
 )
 from tacitd.cli.status_lines import parked_lines
-from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import PARKED, TacitdError
-from tacitd.events import Project
+from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun
-from tacitd.work.prompt_rows import prompt_id
 from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
@@ -112,8 +112,8 @@ def _find_sessions(
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
-    projects = ProjectFinder(paths.home, SystemClock(), excludes=excludes, private=private)
-    wanted = projects.find_project(str(resolve_directory(project))) if project else None
+    find_project = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
+    wanted = find_project(str(resolve_directory(project))) if project else None
     if project and not isinstance(wanted, Project):
         raise click.BadParameter(
             f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
@@ -123,7 +123,7 @@ def _find_sessions(
     transcripts = _transcripts(source, floor)
     with show_progress("reading") as advance:
         for number, path in enumerate(transcripts, 1):
-            sessions = _count_sessions(path, source, projects, seen, handled, paused, floor, only)
+            sessions = _count_sessions(path, source, find_project, seen, handled, paused, floor, only)
             advance(number, len(transcripts))
             if sessions:
                 yield path, sessions
@@ -170,7 +170,7 @@ def _transcripts(source: Source, floor: float) -> list[Path]:
 def _count_sessions(
     path: Path,
     source: Source,
-    projects: ProjectFinder,
+    find_project: Callable[[str], Project | NoProject],
     seen: SeenPrompts,
     handled: frozenset[str],
     paused: frozenset[str],
@@ -183,13 +183,13 @@ def _count_sessions(
         for prompt in read_prompts(source, path):
             if prompt.time is not None and prompt.time < floor:
                 continue
-            place = projects.find_project(prompt.cwd)
+            place = find_project(prompt.cwd)
             if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
                 continue
-            if prompt_id(prompt) in handled:
+            if prompt.id in handled:
                 known[str(place.root)] += 1
                 continue
-            private[str(place.root)] += prompt_id(prompt) in paused
+            private[str(place.root)] += prompt.id in paused
             counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))
     except (OSError, TacitdError) as error:
         echo_message(f"{path}: {error}")
