@@ -397,6 +397,12 @@ def list_linked_worktrees(root: Path) -> list[Path]:
     return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
 
 
+def list_work_trees(root: Path) -> list[Path]:
+    """The linked work trees of a project, behind its root; without it if its repository is bare, which has no files of its own there."""
+    directory = root if (root / "HEAD").is_file() else git_dir(root) or root
+    return [*([] if _is_bare(directory) else [root]), *list_linked_worktrees(root)]
+
+
 def _top_of(entry: Path) -> Path | None:
     """The top level that an entry names; None if it cannot be read."""
     named = read_small_file(entry / "gitdir", _PATH_BYTES).strip()
