@@ -61,7 +61,9 @@ def _rewrite(text: str, old: _Container, new: Any, depth: int, width: int, order
         kept = {at: new[one.step] for at, one in enumerate(members) if one.step in new}
         # Of a key that is there twice, the last one counts.
         kept |= {at: members[at].data for at in kept if last[members[at].step] != at}
-        added: list[tuple[str | None, Any]] = [(key, value) for key, value in new.items() if key not in last]
+        ranks = {key: rank for rank, key in enumerate(order)}
+        fresh = sorted((key for key in new if key not in last), key=lambda key: ranks.get(key, len(order)))
+        added: list[tuple[str | None, Any]] = [(key, new[key]) for key in fresh]
     else:
         kept = _align([member.data for member in members], new)
         added = [(None, value) for value in new[len(kept) :]]

@@ -68,4 +68,8 @@ def test_a_new_key_goes_where_it_belongs() -> None:
     assert ORDERED.splice(text, {'["id"]': "2", '["odd"]': "3"}) == (
         b'{\n  "id": 2,\n  "parts": [],\n  "mine": 1,\n  "odd": 3\n}\n'
     )
+    assert (
+        ORDERED.splice(None, {'["parts"]': "1", '["odd"]': "2", '["id"]': "3"})
+        == b'{\n  "id": 3,\n  "parts": 1,\n  "odd": 2\n}\n'
+    )
     assert find_format(PLAIN.name).splice(b'{"parts":[]}', {'["id"]': "2"}) == b'{"parts":[],"id":2}'
