@@ -24,7 +24,7 @@ class Degradation(Struct, frozen=True):
     """A problem that is reported until it is gone. State, not a log line."""
 
     id: str
-    """Stable, such as `model.absent`. docs/troubleshooting.md has a section for each."""
+    """Stable, such as `model.absent`."""
     what: str
     hint: str = ""
 
@@ -115,6 +115,8 @@ class Footprint(Struct, frozen=True):
     them up to date any more."""
     edited_copies: Sequence[Path] = ()
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
+    parts: Mapping[Path, Callable[[bytes], bytes]] = field(default_factory=dict)
+    """Files of a person with a part that is tacitd's, and what takes it out. It is taken out also without `--purge`."""
 
 
 def load_hook(where: str | Callable[..., Any]) -> Any:

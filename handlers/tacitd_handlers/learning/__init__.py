@@ -54,7 +54,14 @@ def make_plugin() -> PluginSpec:
                 "rules",
                 f"{here}.rule_text:COPY",
                 f"{here}.project_rules:list_copies",
-                f"{here}.project_rules:take_copy_edits",
+                f"{here}.edits:take_copy_edits",
+                always=True,
+            ),
+            SharedFileKind(
+                "block",
+                f"{here}.other_agents:BLOCK",
+                f"{here}.project_rules:list_blocks",
+                f"{here}.edits:take_copy_edits",
                 always=True,
             ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
@@ -94,6 +101,7 @@ def make_plugin() -> PluginSpec:
         prompt_parts={
             "person-rules": f"{here}.person_lines:LearnedRules",
             "doctor": f"{here}.rule_checks:find_problems",
+            "banner": f"{here}.rule_checks:format_banner_lines",
         },
         mcp=f"{here}.mcp_tools:LEARNING",
         footprint=f"{here}.learning_footprint:find_footprint",

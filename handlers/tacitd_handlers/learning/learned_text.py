@@ -11,12 +11,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.errors import FileRefusedError
-from tacitd.files.git import find_project_root, find_repository, list_tracked
+from tacitd.files.git import INDEX_LOCK, find_project_root, find_repository, read_index_mode
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.learning.other_agents import strip_block
 from tacitd_handlers.learning.project_trust import find_trust
-from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
@@ -72,12 +72,11 @@ def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[s
 
 
 def _is_tracked(path: Path) -> bool:
-    """Whether git tracks a file, or cannot say."""
+    """Whether git tracks a file, or cannot say: in a checkout, files are there before the index names them."""
     tree = find_repository(path.parent)
     if tree is None:
         return False
-    tracked = list_tracked(tree.here, path.parent, path.name)
-    return tracked is None or path.name.casefold() in tracked
+    return (tree.git_dir / INDEX_LOCK).exists() or read_index_mode(tree.here, path) != ""
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
@@ -113,9 +112,5 @@ def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
     """Yield the file's path and text if its real path is in one of `roots`, and it is readable and not empty."""
     if all(leads_out(path, root) for root in roots):
         return
-    try:
-        text = (read_plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
-    except (OSError, FileRefusedError):
-        return
-    if text.strip():
+    if (text := strip_block(read_text(path, LIMIT))).strip():
         yield path, text

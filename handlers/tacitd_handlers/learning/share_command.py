@@ -16,7 +16,7 @@ from tacitd.errors import UsageError
 from tacitd.events import NoProject, Project
 from tacitd.sources.projects import ProjectFinder
 from tacitd.work.write_modes import WriteModes
-from tacitd_handlers.learning.folders import LEARNED
+from tacitd_handlers.shared.rule_names import LEARNED
 
 
 @click.command(epilog="\b\nExample: tacitd share ~/work/app\nExample: tacitd share --undo ~/work/app")
@@ -71,7 +71,7 @@ def find_project(given: str | None) -> Project:
     places = get_paths()
     wanted = resolve_directory(given)
     private = [places.state_dir, places.config_dir]
-    place = ProjectFinder(places.home, SystemClock(), private=private).find_project(str(wanted))
+    place = ProjectFinder(places.home, private=private).find_project(str(wanted))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place
