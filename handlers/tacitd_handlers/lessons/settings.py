@@ -10,10 +10,6 @@ class LessonsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    skills: str = Field(
-        default="",
-        description="Directory of the skills that lessons are promoted to. Empty: `skills` in Claude Code's directory.",
-    )
     tools: str = Field(
         default="",
         description="Directory of the tool files that lessons are promoted to. Empty: `tools` in Claude Code's directory.",

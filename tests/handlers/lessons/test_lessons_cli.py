@@ -275,7 +275,12 @@ def test_files_are_private(lessons: Lessons) -> None:
 def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
     """Loading continues if nothing can be stored; adding reports the error."""
     lessons.given("load")
-    program = [*bound(), sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
+    program = [
+        *bound(),
+        sys.executable,
+        "-c",
+        "from tacitd_handlers.lessons.lesson_commands import main; main()",
+    ]
     lessons.log.chmod(0o400)
     lessons.directory.chmod(0o500)
     try:
