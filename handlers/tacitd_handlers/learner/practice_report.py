@@ -57,12 +57,16 @@ class PracticeReport(Struct, frozen=True):
 
 def parse_report(given: Mapping[str, Any]) -> PracticeReport:
     """Validate an object with the fields in `FIELDS`. Raises UsageError, whose hint lists what is allowed."""
-    unknown = sorted({*given} - FIELDS)
-    if unknown:
-        raise UsageError(f"unknown field: {unknown[0]!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
-    problem, mode, verdict = (_text(given, name) for name in ("problem", "mode", "verdict"))
-    mode, verdict, stamp = mode.lower(), verdict.lower(), _text(given, "timestamp")
-    if not name_of(problem).strip("/ "):
+    for name in sorted({*given} - FIELDS):
+        raise UsageError(f"unknown field: {name!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
+    texts = {name: given.get(name) or "" for name in FIELDS - {"gaps", "tested", "descriptions"}}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{name} is not a string", "put it in quotes")
+    problem, pattern, session = (name_of(texts[name]) for name in ("problem", "pattern", "session"))
+    mode, verdict = texts["mode"].strip().lower(), texts["verdict"].strip().lower()
+    stamp, descriptions = texts["timestamp"].strip(), given.get("descriptions") or {}
+    if not problem.strip("/ "):
         raise UsageError("the problem has no name", "for example two-sum")
     if mode not in VERDICTS:
         raise UsageError(f"{mode!r} is not a mode", f"one of: {', '.join(VERDICTS)}")
@@ -72,28 +76,25 @@ def parse_report(given: Mapping[str, Any]) -> PracticeReport:
     if stamp and time_of(stamp) is None:
         hint = "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
         raise UsageError(f"{stamp!r} is not a timestamp", hint)
+    if not isinstance(descriptions, Mapping) or not all(
+        isinstance(one, str) for one in descriptions.values()
+    ):
+        raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
     return PracticeReport(
-        name_of(problem),
+        problem,
         mode,
         verdict,
-        name_of(_text(given, "pattern")) or UNKNOWN,
-        _tags(given.get("gaps"), "gaps") or (),
-        _tags(given.get("tested"), "tested"),
-        _text(given, "observations"),
-        _descriptions(given.get("descriptions")),
-        name_of(_text(given, "session")),
+        pattern or UNKNOWN,
+        _read_tags(given.get("gaps"), "gaps") or (),
+        _read_tags(given.get("tested"), "tested"),
+        texts["observations"].strip(),
+        {tag_of(str(tag)): text for tag, text in descriptions.items() if tag_of(str(tag))},
+        session,
         stamp,
     )
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name) or ""
-    if not isinstance(value, str):
-        raise UsageError(f"{name} is not a string", "put it in quotes")
-    return value.strip()
-
-
-def _tags(value: object, name: str) -> tuple[str, ...] | None:
+def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
     """The tags of `a; b` or of a list. None if `value` is None."""
     if value is None:
         return None
@@ -105,14 +106,6 @@ def _tags(value: object, name: str) -> tuple[str, ...] | None:
     if lost:
         raise UsageError(f"the tag {lost[0]!r} has no valid character", "tags consist of a-z, 0-9, _ . : -")
     return tuple(dict.fromkeys(tag for part in given for tag in tags_of(part)))
-
-
-def _descriptions(value: object) -> Mapping[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
-        raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
-    return {tag_of(str(tag)): text for tag, text in value.items() if tag_of(str(tag))}
 
 
 def plan_report(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +15,6 @@ from tacitd.session_context.plugin_view import give_advice
 from tacitd_handlers.lessons import lesson_drafts
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.session_text import LINES
-from tacitd_handlers.lessons.promotion import LessonsSettings
 
 READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 
@@ -186,12 +184,6 @@ def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     lessons.note("1", Origin("s", 0.0, words=(words,)))
     ((stored,),) = lessons.bench.rows("SELECT words FROM lessons_origin")
     assert "ghp_" not in stored and len(stored) < 310
-
-
-def test_every_setting_is_described() -> None:
-    """The configuration reference is generated from the descriptions."""
-    fields: dict[str, Any] = dict(LessonsSettings.model_fields)
-    assert all(field.description for field in fields.values())
 
 
 def test_a_command_leaves_no_file_open(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:

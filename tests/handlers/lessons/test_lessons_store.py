@@ -15,7 +15,6 @@ from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, encode_record, fold_log
 from tacitd_handlers.lessons.lesson_origins import Origin
-from tacitd_handlers.lessons.lesson_text import LINES, format_load
 from tacitd_handlers.lessons.pattern import Pattern
 
 WRITER = """
@@ -128,32 +127,6 @@ def test_the_index_has_the_active_lessons_by_scope(tmp_path: Path) -> None:
         "tmux": ["004"],
     }
     assert kept["global"]["003"].startswith("WHEN another case")
-
-
-LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
-"""A full run has 100,000, so this one is reduced by a factor of 10."""
-
-
-def test_a_hundred_thousand_lessons() -> None:
-    """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
-    record = {
-        "scope": "global",
-        "from": "ai",
-        "status": "active",
-        "action": "do",
-        "do": "b" * 80,
-        "because": "c" * 80,
-    }
-    found = fold_log(
-        b"".join(
-            encode_record({**record, "id": f"{n:03d}", "when": f"case {n}"}) + b"\n"
-            for n in range(1, LESSONS + 1)
-        )
-    )
-    assert (len(found.all), found.last, found.odd) == (LESSONS, LESSONS, 0)
-    text, shown = format_load({"global": found.list_active()}, LINES)
-    assert text.count("\n") == LINES and shown[-1].id == str(LESSONS)
-    assert text.endswith("more are left out: lesson load --lines 0)\n")
 
 
 def test_two_lessons_directories_have_their_own_origins(
