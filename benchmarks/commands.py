@@ -33,7 +33,7 @@ from support_daemon import Daemon  # noqa: E402
 from tacitd.errors import UNAVAILABLE  # noqa: E402
 
 TACITD = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()"]
-LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.lesson_commands import main; main()"]
+LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 PLAIN = "python3 -c pass"
 ASKED = 8
 """What is asked of a command that a person calls to look at something."""

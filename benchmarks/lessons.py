@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PROGRAM = [sys.executable, "-c", "from tacitd_handlers.lessons.lesson_commands import main; main()"]
+PROGRAM = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 WRITER = """
 import os, sys
 from tacitd_handlers.lessons import lesson_actions

@@ -22,7 +22,7 @@ from tacitd.testing import HandlerBench
 from tacitd.work.messages import send_message
 from tacitd.work.project_rows import store_project
 from tacitd_handlers.lessons import make_plugin
-from tacitd_handlers.lessons.lesson_commands import main
+from tacitd_handlers.lessons.cli import main
 from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, put_origin
 

@@ -13,7 +13,7 @@ import pytest
 from real_install import real_client
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
-LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.lesson_commands import main; main()"]
+LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 RULE = 'WHEN editing "x": a # b -> DO read first -> BECAUSE 日本 <b> & {c}'
 
 

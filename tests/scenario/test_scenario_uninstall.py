@@ -14,7 +14,7 @@ from tacitd.service.uninstall import STATE_FILES
 
 pytestmark = pytest.mark.scenario
 FILES = Path(__file__).parents[2] / "docs" / "files.md"
-LESSON = [PROGRAM[0], "-c", "from tacitd_handlers.lessons.lesson_commands import main; main()"]
+LESSON = [PROGRAM[0], "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 
 
 def kept_by_the_page() -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
-from tacitd.cli.program import OrderedGroup, run_and_exit
+from tacitd.cli.program import OrderedGroup
 from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
@@ -325,8 +325,3 @@ def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> Non
         echo_json({"schema": 1, "changed": changed, **build_document(found)})
     else:
         echo_message(message)
-
-
-def main() -> None:
-    """Run the program `lesson`, and end the process with its exit code: 0, 1 failed, 2 wrong use."""
-    run_and_exit(lesson, "lesson")

@@ -243,7 +243,7 @@ def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
         *bound(),
         sys.executable,
         "-c",
-        "from tacitd_handlers.lessons.lesson_commands import main; main()",
+        "from tacitd_handlers.lessons.cli import main; main()",
     ]
     lessons.log.chmod(0o400)
     lessons.directory.chmod(0o500)

@@ -102,7 +102,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     lessons.given("load")
-    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.lesson_commands import main\nmain()"
+    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     command = [sys.executable, "-c", code, *arguments.split()]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -35,7 +35,7 @@ class Shell:
         self.place = home / ".claude" / "lessons"
         program = home / "bin" / "lesson"
         program.parent.mkdir()
-        code = "from tacitd_handlers.lessons.lesson_commands import main; main()"
+        code = "from tacitd_handlers.lessons.cli import main; main()"
         program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
         program.chmod(0o700)
         self.err = ""
