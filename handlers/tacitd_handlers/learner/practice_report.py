@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
@@ -40,23 +40,11 @@ REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
 
 
-class PracticeReport(Struct, frozen=True):
-    """One problem of a session, validated."""
+def parse_report(given: Mapping[str, Any]) -> ReportRecord:
+    """Validate an object with the fields in `FIELDS`. Its row has no review date, and "" for a session and a stamp that are not given.
 
-    problem: str
-    mode: str
-    verdict: str
-    pattern: str = UNKNOWN
-    gaps: tuple[str, ...] = ()
-    tested: tuple[str, ...] | None = None
-    observations: str = ""
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    session: str = ""
-    stamp: str = ""
-
-
-def parse_report(given: Mapping[str, Any]) -> PracticeReport:
-    """Validate an object with the fields in `FIELDS`. Raises UsageError, whose hint lists what is allowed."""
+    Raises UsageError, whose hint lists what is allowed.
+    """
     for name in sorted({*given} - FIELDS):
         raise UsageError(f"unknown field: {name!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
     texts = {name: given.get(name) or "" for name in FIELDS - {"gaps", "tested", "descriptions"}}
@@ -80,17 +68,12 @@ def parse_report(given: Mapping[str, Any]) -> PracticeReport:
         isinstance(one, str) for one in descriptions.values()
     ):
         raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
-    return PracticeReport(
-        problem,
-        mode,
-        verdict,
-        pattern or UNKNOWN,
-        _read_tags(given.get("gaps"), "gaps") or (),
+    gaps = gaps_text(_read_tags(given.get("gaps"), "gaps") or ())
+    return ReportRecord(
+        LedgerRow(stamp, session, problem, pattern or UNKNOWN, mode, verdict, gaps, ""),
         _read_tags(given.get("tested"), "tested"),
         texts["observations"].strip(),
         {tag_of(str(tag)): text for tag, text in descriptions.items() if tag_of(str(tag))},
-        session,
-        stamp,
     )
 
 
@@ -109,16 +92,13 @@ def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
 
 
 def plan_report(
-    report: PracticeReport, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
+    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
 ) -> ReportRecord | LedgerRow:
     """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
 
     Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited.
     """
-    gaps = gaps_text(report.gaps)
-    row = LedgerRow(
-        at.stamp, at.session, report.problem, report.pattern, report.mode, report.verdict, gaps, ""
-    )
+    row = report.row._replace(stamp=at.stamp, session=at.session)
     same = next((one for one in rows if one.key == row.key), None)
     if same is not None:
         if (same.verdict, same.tags) != (row.verdict, row.tags):
@@ -129,9 +109,9 @@ def plan_report(
         return same
     past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
     row = row._replace(review=find_review(row, past, plan))
-    trend = describe_trajectory(past) if report.mode == RECALL else ""
+    trend = describe_trajectory(past) if row.mode == RECALL else ""
     observed = "\n".join(part for part in (report.observations, trend) if part)
-    return ReportRecord(row, report.tested, observed, dict(report.descriptions))
+    return replace(report, row=row, observations=observed)
 
 
 # in a transcript
