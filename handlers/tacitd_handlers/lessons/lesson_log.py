@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -164,20 +165,17 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
 
 def fold_log(data: bytes) -> Lessons:
     """Read and fold a log (SPEC E-21)."""
-    found: dict[int, Lesson | None] = {}
-    lines: dict[int, int] = {}
-    odd = 0
+    found: dict[int | None, Lesson | None] = {}
+    lines = Counter[int | None]()
     for one in trace_log(data):
-        if one.number is None:
-            odd += 1
-        else:
-            found[one.number] = one.after
-            lines[one.number] = lines.get(one.number, 0) + 1
-    odd += sum(lines[number] for number, lesson in found.items() if lesson is None)
-    all = {name_of(number): lesson for number in sorted(found) if (lesson := found[number]) is not None}
+        found[one.number] = one.after
+        lines[one.number] += 1
+    numbers = sorted(number for number in found if number is not None)
+    all = {name_of(number): lesson for number in numbers if (lesson := found[number]) is not None}
+    odd = sum(lines[number] for number, lesson in found.items() if lesson is None)
     # Also those of damaged lines, but not of a torn last line, whose id was never reported to anyone.
     last = max(
-        (*found, *map(int, _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace")))), default=0
+        (*numbers, *map(int, _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace")))), default=0
     )
     return Lessons(all, last, odd)
 
