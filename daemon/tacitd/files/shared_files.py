@@ -27,7 +27,7 @@ from tacitd.files.append_file import finish_lines, plan_lines
 from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
 from tacitd.files.disk import DISK, Disk
 from tacitd.files.editors import Editors
-from tacitd.files.formats import FORMATS, find_format
+from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
 
 TWO_LOOKS = 2.0
@@ -78,14 +78,12 @@ class SharedFiles:
         store: Database,
         clock: Clock,
         *,
-        formats: Mapping[str, Format] = FORMATS,
         disk: Disk = DISK,
         editors: Editors | None = None,
         on_step: Callable[[str], None] = lambda step: None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._formats = formats
         self._disk = disk
         self._editors = editors
         self._on_step = on_step
@@ -342,7 +340,7 @@ class SharedFiles:
         if not rows:
             return
         name, number, root = rows[0][5:]
-        format = find_format(name, self._formats)
+        format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
