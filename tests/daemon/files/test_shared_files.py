@@ -173,13 +173,13 @@ def test_several_lines_are_removed_when_the_person_goes_on_without_them(person: 
 
 
 def test_lines_that_come_back_are_no_second_sign(person: Person) -> None:
-    """Issue 39, point 22: a newer copy after an older one."""
-    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D)})
+    """Issue 39, point 22: a newer copy after an older one, with a line of the person's that the older one has not."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D, bullet("Coding", "Use more"))})
     whole = person.path.read_text()
-    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", ""))
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n- Use more\n", ""))
     assert not person.look_twice().removed
-    person.path.write_text(whole.replace("- Use ruff\n", ""))
-    assert not person.note_look().edits.removed
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", "- Be brief\n"))
+    assert not person.look_twice().removed
     person.path.write_text(whole)
     assert person.look_twice() == Edits({}, {}, frozenset())
 
