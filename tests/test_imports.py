@@ -133,7 +133,6 @@ RULES = frozenset(
         *("profile.fields", "profile.profile_finding", "profile.profile_confidence"),
         *("continuity.client_tasks", "continuity.resume_text", "continuity.text_end"),
         "shared.answer_screening",
-        "shared.decay",
         "shared.equality",
         "shared.lexicon",
         "shared.prompt_filling",

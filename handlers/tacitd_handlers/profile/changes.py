@@ -150,10 +150,10 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     """Return the plan that lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
-    done = profile_confidence.decay_metadata(_tidy(state), at)
-    put = {leaf: None for path in done.forgotten for leaf in state.find_leaves(path) if leaf in state.learned}
-    entry = _make_entry(at, "decay", SYSTEM, {}, done.forgotten) if done.forgotten else None
-    return ProfilePlan(done.meta, put, entry, removed=done.forgotten)
+    meta, gone = profile_confidence.decay_metadata(_tidy(state), at)
+    put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
+    entry = _make_entry(at, "decay", SYSTEM, {}, gone) if gone else None
+    return ProfilePlan(meta, put, entry, removed=gone)
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:

@@ -27,7 +27,6 @@ from tacitd.files.formats import JsonLeaves, write_json
 from tacitd_handlers.profile import changelog, profile_confidence
 from tacitd_handlers.profile.document_check import check_metadata, check_profile
 from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, get_value
-from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
@@ -221,5 +220,7 @@ def choose_time(rows: Rows, state: ProfileState, now: float) -> float:
 
 def _find_known_time(rows: Rows, state: ProfileState, now: float) -> float | None:
     # The newest record of a transcript; one from the future confirms no clock.
-    newest: float | None = rows("SELECT max(last) FROM session WHERE last <= ?", now + DAY)[0][0]
+    newest: float | None = rows(
+        "SELECT max(last) FROM session WHERE last <= ?", now + profile_confidence.DAY
+    )[0][0]
     return profile_confidence.newest_moment(state.meta) if newest is None and state.on_disk[META] else newest
