@@ -108,21 +108,6 @@ def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: 
     assert bool(doubt_clock(now, known)) is doubted
 
 
-def test_the_meta_file_has_one_entry_for_each_path(box: Box) -> None:
-    """SPEC P-09: the seed's keys in its order, schemaVersion 1, one entry for each path, confidence from 0 to 1."""
-    box.learn(tools__editor="vi", work__languages=("Go",))
-    box.clock.advance(DAY)
-    box.learn(tools__editor="vi", work__languages=("Rust",))
-    document = box.read("profile-meta.json")
-    assert list(document) == ["userId", "schemaVersion", "lastDecay", "preferences"]
-    assert (document["userId"], document["schemaVersion"]) == ("cameron", 1)
-    assert [one["path"] for one in document["preferences"]] == ["work.languages", "tools.editor"]
-    for one in document["preferences"]:
-        assert list(one) == ["path", "firstSeen", "lastSeen", "confidence", "seenCount"]
-        assert (one["confidence"], one["seenCount"]) == (1.0, 2)
-        assert one["firstSeen"] < one["lastSeen"]
-
-
 def test_last_decay_moves_only_when_decay_is_written(box: Box) -> None:
     """SPEC P-15: a sighting leaves lastDecay alone; a missing one counts as now, so nothing decays by it."""
     box.learn(tools__editor="vi")

@@ -76,12 +76,6 @@ def test_a_path_can_be_an_order_too(box: Box) -> None:
     assert done.notices[0].did == "waits" and "custom" not in box.profile
 
 
-def test_a_secret_is_no_value(box: Box) -> None:
-    """S-67: what looks like a secret is left out of a finding; the rest counts."""
-    box.find({"work": {"role": "developer ghp_" + "a1B2" * 9}, "tools": {"editor": "vi"}})
-    assert "work" not in box.profile and box.profile["tools"] == {"editor": "vi"}
-
-
 # --- decisions, history
 
 
