@@ -49,11 +49,14 @@ class ProfileState(Struct, frozen=True):
     """Those of them that tacitd did not write here: the next change notes them."""
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
+    paths: Mapping[str, list[Leaf]]
+    """The leaves by path, without those of the head."""
 
     def find_leaves(self, path: str) -> list[Leaf]:
         """The leaves at and below a path; none for one of the head."""
+        below = f"{path}."
         return [
-            leaf for leaf in self.values if f"{find_path(leaf)}.".startswith(f"{path}.") and not is_head(leaf)
+            leaf for one in self.paths if one == path or one.startswith(below) for leaf in self.paths[one]
         ]
 
     def list_learned(self, path: str) -> list[Any]:
@@ -88,7 +91,11 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     meta = profile_confidence.new_metadata(user_id(env), now) | (meta or {})
     written = _read_base(rows, directory / PROFILE)
     learned = frozenset(_find_learned(rows, directory, values, meta, written))
-    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk)
+    paths: dict[str, list[Leaf]] = {}
+    for leaf in values:
+        if not is_head(leaf):
+            paths.setdefault(find_path(leaf), []).append(leaf)
+    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk, paths)
 
 
 def read_profile(directory: Path, *, patient: bool = True) -> Json | None:

@@ -1,4 +1,4 @@
-"""A whole session with a scripted model: the golden transcript, and what happens when something fails (SPEC T-12, T-17, T-21)."""
+"""A session with a scripted model: what happens when something fails (SPEC T-12, T-17, T-21)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from tacitd_handlers.tutor.agent_prompts import AgentRequest
 from tacitd_handlers.tutor.conversation import lead_conversation
 from tacitd_handlers.tutor.screen import LearnerCommand
 from tacitd_handlers.tutor.session_model import SessionState, Step
-
-GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "session.txt"
 
 
 class End(NamedTuple):
