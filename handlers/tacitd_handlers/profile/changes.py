@@ -47,8 +47,6 @@ class ProfilePlan(Struct, frozen=True):
     """The changelog's entry; None: no value changed, so there is none."""
     given: frozenset[Leaf] = frozenset()
     """The leaves that a person puts: they are the person's from then on, also those that were learned."""
-    removed: tuple[str, ...] = ()
-    """Paths of which the learned values leave the profile."""
 
 
 def make_changes(
@@ -145,7 +143,7 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
         return ProfilePlan(meta)
     action = "update" if source == AGENT else "extract"
     entry = _make_entry(at, action, source, nest_values(added), [*removed, *taken], session)
-    return ProfilePlan(meta, put, entry, removed=tuple(removed))
+    return ProfilePlan(meta, put, entry)
 
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
@@ -153,7 +151,7 @@ def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     meta, gone = profile_confidence.decay_metadata(_tidy(state), at)
     put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
     entry = _make_entry(at, "decay", SYSTEM, {}, gone) if gone else None
-    return ProfilePlan(meta, put, entry, removed=gone)
+    return ProfilePlan(meta, put, entry)
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:
@@ -212,7 +210,7 @@ def plan_removal(state: ProfileState, path: str, element: str | None, at: float)
     action = "remove" if path else "clear"
     entry = _make_entry(at, action, COMMAND, nest_values(changed), [*whole, *names])
     put: Put = dict.fromkeys(gone)
-    return ProfilePlan(_tidy(state, put), put, entry, removed=tuple(whole))
+    return ProfilePlan(_tidy(state, put), put, entry)
 
 
 # --- parts

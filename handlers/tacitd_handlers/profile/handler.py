@@ -132,9 +132,8 @@ def _fade(task: Task, tools: Tools) -> Done:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then nothing fades or is pruned"))
         return Done()
     tools.clear(CLOCK)
-    plan = plan_decay(state, now)
-    if not state.meta["preferences"] or not (plan.removed or profile_confidence.is_due(state.meta, now)):
-        plan = plan_tidying(state)
+    is_due = state.meta["preferences"] and profile_confidence.is_due(state.meta, now)
+    plan = plan_decay(state, now) if is_due else plan_tidying(state)
     return write_plan(state, plan, Cause(f"fade {now}", "tacitd", "decay"), tools)
 
 
