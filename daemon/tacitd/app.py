@@ -41,11 +41,12 @@ from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import store_settings
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import Source
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.paths import Paths
@@ -53,13 +54,13 @@ from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import Activities, describe_call, read_activities
-from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
 from tacitd.work.engine_problems import find_refusal
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
@@ -123,9 +124,8 @@ class App:
         self.engine.start()
         self.plugins.open(self.engine.schedule)
         self._is_open = True
-        hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
         keep_house(self)
         self.note_state()
         self.check_sources()
@@ -297,10 +297,10 @@ def _join_parts(
     follow_up = FollowUp(late_writes, unfinished)
     projects = ProjectFinder(
         paths.home,
-        clock,
         excludes=config.projects.exclude,
         private=[paths.state_dir, paths.config_dir],
         is_off=is_off,
+        list_aliases=lambda: list_aliases(store.rows),
     )
     degraded = dict[str, Degradation]()
     threads = outside.pool is None
@@ -345,7 +345,6 @@ def _join_parts(
         store,
         follower,
         reader,
-        BehindReader(store, source, lookup, plugins.observers, clock, mode),
         sessions,
         runner,
         lookup,

@@ -59,7 +59,7 @@ def read_status(
     if note is None:
         return _describe_unknown(pid, problem)
     runs, settings = pid is not None, SettingsInForce(rows)
-    choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
+    choices = read_choices(rows, settings.get("projects", "write", "local"), now)
     slices, silent = _read_parts(rows, plugins, note, now)
     endings = list_endings(rows, note, settings, now)
     waits = list(list_waits(slices, endings))
@@ -201,8 +201,11 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
         )
     ]
     counts = {"root": note.root, "transcripts": note.transcripts, "lines": dict(note.lines)}
+    sources: dict[str, int] = dict(
+        rows("SELECT source, count(*) FROM transcript GROUP BY source ORDER BY source")
+    )
     ((excluded,),) = rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
-    return counts | {"projects": projects, "excluded": excluded + patterns}
+    return counts | {"sources": sources, "projects": projects, "excluded": excluded + patterns}
 
 
 def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:
