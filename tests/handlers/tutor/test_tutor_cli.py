@@ -60,21 +60,6 @@ def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"), [("logged-out", "not logged in"), ("credit", "no credit"), ("garbage", "bad answer")]
-)
-def test_a_client_that_does_not_answer(
-    cli: Cli, project: Path, claude: StandIn, fault: str, words: str
-) -> None:
-    """DESIGN "Model": one sentence, the session saved, exit code 75; it continues when the client answers."""
-    claude.rules([{"match": "You create micro-quizzes", "fault": fault}, *client_rules()])
-    said = cli.run("tutor", "start", "two", typed=typed("skip", "nothing"), cwd=project)
-    assert said.code == 75 and f"The model does not answer: {words}" in said.out
-    assert "`tacitd tutor resume` continues here" in said.out
-    claude.rules(client_rules())
-    assert cli.run("tutor", "resume", typed=typed("b", "x", "b", "b", "so")).code == 0
-
-
 def test_without_claude(cli: Cli, project: Path) -> None:
     """DESIGN "Model": the client is absent."""
     said = cli.run("tutor", "start", "two", cwd=project)
