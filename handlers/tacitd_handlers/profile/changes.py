@@ -118,24 +118,21 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
             removed.append(path)
     for path, value in said.values.items():
         have = [leaf for leaf in state.find_leaves(path) if leaf not in put]
+        others = [leaf for leaf in have if isinstance(value, str) or not is_element(leaf)]
+        if any(leaf not in state.learned and state.values[leaf] != "[]" for leaf in others):
+            continue  # the person's stays
         if isinstance(value, str):
-            if have and state.learned.isdisjoint(have):
-                continue
             seen.append(path)
-            if not (
-                have
-                and isinstance(one := _read(state, have[0]), str)
-                and fold_spelling(one) == fold_spelling(value)
-            ):
+            if [fold_spelling(str(_read(state, leaf))) for leaf in have] != [fold_spelling(value)]:
                 put |= dict.fromkeys(have) | _make_leaves(state, path, value)
                 added[path] = value
             continue
-        before = [_read(state, leaf) for leaf in have if is_element(leaf)]
+        before = [_read(state, leaf) for leaf in have if leaf not in others]
         new = _union(before, value)[len(before) :]
         if new or any(is_same(one, value) for one in state.list_learned(path)):
             seen.append(path)
         if new:
-            put |= _make_leaves(state, path, new)
+            put |= dict.fromkeys(others) | _make_leaves(state, path, new)
             added[path] = [*added.get(path, ()), *new]
     removed = [path for path in removed if path not in added]
     meta = profile_confidence.add_sightings(_tidy(state, put, gone=removed), seen, at)

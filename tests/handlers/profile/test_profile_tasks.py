@@ -76,6 +76,19 @@ def test_a_path_can_be_an_order_too(box: Box) -> None:
     assert done.notices[0].did == "waits" and "custom" not in box.profile
 
 
+@pytest.mark.parametrize("there", ["tea", {"a": "tea"}, [{"a": "tea"}], ["tea"], 3])
+def test_an_agents_value_takes_no_place_of_the_persons(box: Box, there: Any) -> None:
+    """P-17: of any form; a list that is empty, or of texts, is joined."""
+    box.run("set", "custom.x", there)
+    box.run("set", "custom.x", "coffee", agent=True)
+    assert box.profile["custom"] == {"x": there}
+    box.run("add", "custom.x", ["coffee"], agent=True)
+    assert box.profile["custom"] == {"x": ["tea", "coffee"] if there == ["tea"] else there}
+    box.edit(lambda document: document["custom"].update(x=[])).notice()
+    box.run("add", "custom.x", ["coffee"], agent=True)
+    assert box.profile["custom"] == {"x": ["coffee"]} and not own(box, "custom.x")
+
+
 # --- decisions, history
 
 
