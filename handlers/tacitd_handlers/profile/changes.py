@@ -193,9 +193,10 @@ def _give(
     return ProfilePlan(_tidy(state, put, given), put, entry, frozenset(given))
 
 
-def plan_removal(state: ProfileState, path: str, element: str | None, at: float) -> ProfilePlan:
-    """Return the plan for a person's removal of everything at and below a path, or of one element of an array; of all if it is ""."""
-    there = state.find_leaves(path) if path else [leaf for leaf in state.values if leaf not in STAMPS]
+def plan_removal(state: ProfileState, path: str | None, element: str | None, at: float) -> ProfilePlan:
+    """Return the plan for a person's removal of everything at and below a path, or of one element of an array. No path: of all."""
+    leaves = [leaf for some in state.paths.values() for leaf in some]
+    there = leaves if path is None else state.find_leaves(path)
     gone = [leaf for leaf in there if element is None or is_same(_read(state, leaf), [element])]
     if not gone:
         return ProfilePlan(state.meta)
@@ -204,7 +205,7 @@ def plan_removal(state: ProfileState, path: str, element: str | None, at: float)
     changed = {one: after[one] for one in paths if one in after}
     whole = [one for one in paths if one not in after]
     names = _name_elements(state, [leaf for leaf in gone if find_path(leaf) in changed])
-    action = "remove" if path else "clear"
+    action = "clear" if path is None else "remove"
     entry = _make_entry(at, action, COMMAND, nest_values(changed), [*whole, *names])
     put: Put = dict.fromkeys(gone)
     return ProfilePlan(_tidy(state, put), put, entry)

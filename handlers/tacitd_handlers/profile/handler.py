@@ -164,7 +164,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
                 plan = plan_additions(state, path, [str(value)], now)
                 did = did if is_change(state, plan) else "yours"
             case _:
-                plan = plan_removal(state, path, value, now)
+                plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
     except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
     notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
