@@ -288,7 +288,7 @@ def _bound_document(document: Any, limit: int) -> Bounded:
     text = _write(document)
     if len(text) <= limit:
         return Bounded(text)
-    count = len(text)
+    count = limit // 2  # an element takes a character and a comma
     while len(text := _write(_shorten(document, count))) > limit and count:
         count = count * 7 // 8
     left = _count(document) - _count(json.loads(text))
