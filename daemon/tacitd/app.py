@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock
-from tacitd.config.settings import Config, load_config
+from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Task
 from tacitd.control.server import Server
 from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
@@ -41,7 +41,6 @@ from tacitd.model.port import Model, NoAnswer
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.reload import store_settings
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
@@ -50,6 +49,7 @@ from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.paths import Paths
+from tacitd.state.settings_in_force import replace_settings
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
@@ -104,12 +104,14 @@ class App:
     activities: Activities
     note_writer: NoteWriter
     degraded: dict[str, Degradation]
-    set_log_level: Callable[[str], None]
-    """Change the level of the log."""
     outdated: Sequence[Degradation] = ()
     """Whether another version is installed than the running one. Checked each minute."""
     left_files: Sequence[Path] = ()
     """Files of an earlier version in the state directory. Checked each minute."""
+    reloaded: Config | None = None
+    """The configuration of the App that is to follow this one; None: none is."""
+    replaced: threading.Event = field(default_factory=threading.Event)
+    """Set when the App that follows this one answers."""
     _server: Server | None = None
     _is_open: bool = False
 
@@ -120,7 +122,8 @@ class App:
         self.late_writes.find_copies(sorted(places))
         since = self.clock.now() - A_DAY
         self.activities.load(read_activities(self.store.rows, since))
-        store_settings(self.store, self.config)
+        with self.store.write() as tx:
+            replace_settings(tx, list_settings(self.config))
         self.engine.start()
         self.plugins.open(self.engine.schedule)
         self._is_open = True
@@ -171,6 +174,11 @@ class App:
         """Begin to stop: kill the model's children, end the loop. Any thread."""
         self.stopping.set()
         self.engine.stop()
+
+    def request_reload(self, config: Config) -> None:
+        """End the loop when no task runs, so that an App with this configuration can follow. Any thread."""
+        self.reloaded = config
+        self.engine.leave()
 
     def close(self) -> None:
         """Stop everything and release the lock. Commits are durable already."""
@@ -228,22 +236,24 @@ def build_app(
     watcher_for: WatcherFor = WatchdogWatcher,
     pool: Executor | None = None,
     source_for: SourceFor = make_source,
-    set_log_level: Callable[[str], None] = lambda _: None,
+    config: Config | None = None,
 ) -> App:
     """Take the lock and build the parts. Nothing is watched or asked yet.
 
-    `set_log_level` is called when a reload changes the level.
+    `config`: what was read already; None: it is read.
 
     Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
     the lock.
     """
     clock = clock or SystemClock()
     found = found or find_plugins()
-    config = load_config(paths.config_file, environ, found.collect_sections(), broken=bool(found.failed))
+    config = config or load_config(
+        paths.config_file, environ, found.collect_sections(), broken=bool(found.failed)
+    )
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
+        parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for)
         store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
         try:
             return _join_parts(parts, config, lock, store, model)
@@ -265,7 +275,6 @@ class _Outside(Struct, frozen=True):
     watcher_for: WatcherFor
     pool: Executor | None
     source_for: SourceFor
-    set_log_level: Callable[[str], None]
 
 
 def _join_parts(
@@ -323,6 +332,7 @@ def _join_parts(
         lambda project: sessions.is_live_in(lambda cwd: projects.find_project(cwd) == project),
         refuse_model,
         found.collect_prompt_extensions(),
+        config.list_directives(paths.home),
     )
     plugins = RunningPlugins(found.plugins, config, parts, budget, environ, activities, degraded)
     runnables = {name: one.runnable for name, one in plugins.by_name.items()}
@@ -387,7 +397,6 @@ def _join_parts(
         activities=activities,
         note_writer=NoteWriter(store),
         degraded=degraded,
-        set_log_level=outside.set_log_level,
     )
     runnables[ENGINE] = Runnable(partial(run_own_job, app), lambda task: None)
     return app

@@ -131,6 +131,7 @@ class Engine:
         self._clocks: tuple[float, float] | None = None
         self._fault_count, self._fault_at = 0, 0.0
         self._stop = threading.Event()
+        self._leaving = False
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
         self._next_due = 0.0
@@ -165,6 +166,12 @@ class Engine:
     def stop(self) -> None:
         """Leave `run` at the end of this pass. Any thread."""
         self._stop.set()
+        self.wake.set()
+
+    def leave(self) -> None:
+        """Begin no further task, and leave `run` when those that run have ended. Any thread."""
+        self._leaving = True
+        self.runner.hold()
         self.wake.set()
 
     # --- start and stop
@@ -212,6 +219,8 @@ class Engine:
             while not self._stop.is_set():
                 self._run_guarded()
                 on_pass()
+                if self._leaving and not self.runner.running:
+                    break
                 self.wake.wait(min(self.sleep_seconds(), max_sleep))
                 self.wake.clear()
         finally:
@@ -488,11 +497,6 @@ class Engine:
             for name, stamp in own.items()
             if stamp.size > offsets.get(name, 0)
         }
-
-    def set_default_mode(self, mode: str) -> None:
-        """Whether tacitd writes into projects without a choice, from the next pass on."""
-        self._default_mode = mode
-        self.reader.set_default_mode(mode)
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""

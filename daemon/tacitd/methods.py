@@ -26,7 +26,7 @@ from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
-from tacitd.reload import reload_config
+from tacitd.reload import IN_FORCE, reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
@@ -75,7 +75,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
         "task": lambda params: _run_task(app, params),
-        "reload": lambda _: {"changed": reload_config(app)},
+        "reload": lambda _: _reload(app),
         "log": lambda params: _list_activities(app, params),
         "stop": lambda _: _stop(app),
     }
@@ -106,6 +106,14 @@ def answer_ping(problem: Degradation | None) -> dict[str, Any]:
     """That the daemon answers, and what no row of the store can say: why it cannot be written."""
     told = None if problem is None else asdict(problem)
     return {"version": __version__, "pid": os.getpid(), "problem": told}
+
+
+def _reload(app: App) -> dict[str, Any]:
+    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended."""
+    changed = reload_config(app)
+    if changed:
+        app.replaced.wait(IN_FORCE)
+    return {"changed": changed}
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

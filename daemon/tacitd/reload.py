@@ -1,7 +1,8 @@
 """Reloading the configuration of a running daemon: all of it, or nothing.
 
-First everything is read and checked; a wrong value raises, and the old configuration stays in force. Then the engine's
-thread applies it in one call. Paths (`state/paths.py`) are not part of the configuration; a change of them takes a restart.
+First everything is read and checked; a wrong value raises, and the old configuration stays in force. Then the App ends when no
+task runs, and `tacitd run` builds another one in the same process. Paths (`state/paths.py`) are not part of the configuration; a
+change of them takes a restart.
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ from typing import TYPE_CHECKING
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
-from tacitd.state.settings_in_force import replace_settings
-from tacitd.work.tries import Pauses
 
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""
+IN_FORCE = 8.0
+"""Seconds for which a caller waits until the new configuration is in force: a task that runs may take longer."""
 
 if TYPE_CHECKING:
     from tacitd.app import App
-    from tacitd.store import Store
 
 
 def reload_config(app: App) -> list[str]:
-    """Read the configuration again and apply it. Returns the keys that changed. Not in the engine's thread.
+    """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread.
 
     Raises ConfigError if it is wrong. Nothing has changed then, and `status` shows a degradation until it is corrected.
     """
@@ -33,9 +33,9 @@ def reload_config(app: App) -> list[str]:
         app.degraded[REFUSED] = _refused(error)
         raise
     changed = list_changed_keys(app.config, new)
-    if changed:
-        app.engine.call(lambda: apply_config(app, new, changed))
     app.degraded.pop(REFUSED, None)
+    if changed:
+        app.request_reload(new)
     return changed
 
 
@@ -76,37 +76,3 @@ def list_changed_keys(old: Config, new: Config) -> list[str]:
     """The keys whose values differ."""
     before = {key: value for key, value, _ in list_settings(old)}
     return [key for key, value, _ in list_settings(new) if before.get(key) != value]
-
-
-def apply_config(app: App, new: Config, changed: list[str]) -> None:
-    """Apply a checked configuration to every part that keeps a value of it. Never raises. Engine thread."""
-    engine = app.engine
-    app.config = new
-    app.budget.set_caps(new.budget)
-    reconfigure = getattr(app.model, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(new.claude)
-    engine.sessions.idle = new.session.idle
-    app.projects.set_excludes(new.projects.exclude)
-    app.write_modes.set_default(new.projects.write)
-    pauses = Pauses(new.dispatch.first_pause, new.dispatch.longest_pause)
-    engine.runner.pauses = pauses
-    engine.set_default_mode(new.projects.write)
-    app.plugins.set_config(new)
-    app.set_log_level(new.log.level)
-    store_settings(app.store, new)
-    if any(key.split(".")[0] in ("claude", "budget") for key in changed):
-        _retry_parked(app)
-
-
-def store_settings(store: Store, config: Config) -> None:
-    """Store the configuration in force, which commands read. Raises UnwritableError, StoreLostError."""
-    with store.write() as tx:
-        replace_settings(tx, list_settings(config))
-
-
-def _retry_parked(app: App) -> None:
-    """Try again what waits for the model or the budget, also before the time that was named."""
-    now = app.clock.now()
-    with app.store.write() as tx:
-        tx.execute("UPDATE task SET due = ?, not_before = NULL WHERE reason <> ''", now)

@@ -106,10 +106,6 @@ class Budget:
         self._unsaved: dict[int, tuple[Value, ...]] = {}
         """Ends that could not be stored yet, by number: the values of `_END`."""
 
-    def set_caps(self, caps: BudgetSettings) -> None:
-        """Set other caps for the following calls."""
-        self._caps = caps
-
     def begin_call(self, call: NewCall) -> int | MinuteFull | NoAnswer:
         """Check the caps and store the call; return its number. The caller must then make the call, and none without it.
 

@@ -98,10 +98,6 @@ class ClaudeModel:
         self._program: Path | None = None
         self._probe = OptionsProbe()
 
-    def reconfigure(self, settings: ClaudeSettings) -> None:
-        """Use new settings for calls that begin from now on."""
-        self.settings, self._program = settings, None
-
     @property
     def running_count(self) -> int:
         """The number of running calls, for `status`."""

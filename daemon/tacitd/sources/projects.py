@@ -61,7 +61,6 @@ class ProjectFinder:
         any more: otherwise its write mode says so."""
         self._home = _real(home)
         self._clock = clock
-        self._given = home
         self._excludes = [_pattern(text, home) for text in excludes]
         self._private = [_real(path) for path in private]
         found = temporary_directories(os.environ) if tmpdirs is None else tmpdirs
@@ -70,15 +69,8 @@ class ProjectFinder:
         self._is_off = is_off
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
-    def set_excludes(self, excludes: Sequence[str]) -> None:
-        """Replace the configured exclusions. Other threads may ask meanwhile."""
-        # In this order: who finds the new, empty answers also finds the new exclusions.
-        self._excludes = [_pattern(text, self._given) for text in excludes]
-        self._answers = {}
-
     def find_project(self, cwd: str) -> Project | NoProject:
         """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
-        # These, whatever happens meanwhile: an answer with other exclusions must not be kept among later ones.
         now, answers = self._clock.monotonic(), self._answers
         kept = answers.get(cwd)
         if kept is not None and now - kept[0] < TTL:

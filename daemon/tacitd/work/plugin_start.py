@@ -16,7 +16,6 @@ from tacitd.errors import TacitdError, describe_failure, describe_plugin_error
 from tacitd.handler import Degradation
 from tacitd.model.budget import Budget
 from tacitd.plugin import GatherRule, PluginSpec, TimedJob
-from tacitd.state.paths import find_home
 from tacitd.work.activities import Activities
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.project_rows import read_choices
@@ -53,7 +52,6 @@ class RunningPlugins:
         """Those of all, also of the ones that are off."""
         self._services = services
         self._environ = environ
-        services.directives = config.list_directives(find_home(environ))
         for spec in specs:
             off = services.store.off.get(spec.name, "")
             try:
@@ -92,12 +90,6 @@ class RunningPlugins:
     def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
         """Queue a job of one of them."""
         self.by_name[plugin].queue_job(tx, job)
-
-    def set_config(self, config: Config) -> None:
-        """Other settings are in force for the tasks from now on."""
-        self._services.directives = config.list_directives(find_home(self._environ))
-        for one in self.by_name.values():
-            one.settings = {name: config.get_section(name) for name in one.spec.settings}
 
     # --- files, in a worker
 

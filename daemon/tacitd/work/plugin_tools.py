@@ -40,7 +40,7 @@ class ToolServices(Struct):
     prompt_parts: Mapping[str, Sequence[str]]
     """Hooks of the parts that plugins add to prompts, by the prompt's name."""
     directives: Sequence[Path] = ()
-    """Documents of the person that apply to every project. `RunningPlugins` sets them with each configuration."""
+    """Documents of the person that apply to every project."""
 
 
 class PluginTools:

@@ -135,10 +135,6 @@ class Reader:
         self.long_lines: dict[Path, list[tuple[int, int]]] = {}
         """Lines that were too long to be read, with their offsets: a person's words may be among them."""
 
-    def set_default_mode(self, mode: str) -> None:
-        """Whether tacitd writes into projects without a choice."""
-        self._default_mode = mode
-
     # --- what is to be read
 
     def note_grown(self, paths: Iterable[Path]) -> None:

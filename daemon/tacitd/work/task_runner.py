@@ -105,7 +105,7 @@ class TaskRunner:
         self._is_held = is_held
         self._on_done = on_done
         self._on_parked = on_parked
-        self.pauses = pauses
+        self._pauses = pauses
         self._files = files
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
         self._lock = threading.Lock()
@@ -186,6 +186,10 @@ class TaskRunner:
             return True
         with self._lock:
             return self._put_off.get(ready.number, 0.0) > self._clock.monotonic()
+
+    def hold(self) -> None:
+        """Begin no further task."""
+        self._stopping.set()
 
     def stop(self, grace: float = 0.0) -> bool:
         """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
@@ -276,7 +280,7 @@ class TaskRunner:
                 raise StoreLostError("the store is another one than when the task began", "")
             if files is not None and isinstance(outcome, Done):
                 files.plan(tx, name, task, outcome)
-            store_outcome(tx, name, task, outcome, self._clock.now(), self.pauses)
+            store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses)
 
     def _follow(self, kept: _Kept) -> None:
         """What follows a commit."""

@@ -276,20 +276,3 @@ def test_answers_are_kept_for_a_while(scene: Scene) -> None:
     assert scene.projects.find_project(str(path)) == Project(path, False)
     scene.clock.at += TTL
     assert scene.projects.find_project(str(path)) == Project(path, True)
-
-
-def test_no_answer_outlives_the_exclusions_it_was_found_with(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A handler's thread may look a directory up while the configuration is read again."""
-    path = scene.folder("home/u/secret")
-    refusal = scene.projects._refusal
-
-    def refuse_late(place: Path, root: Path, is_git: bool) -> str:
-        reason = refusal(place, root, is_git)
-        scene.projects.set_excludes(["~/secret"])
-        return reason
-
-    monkeypatch.setattr(scene.projects, "_refusal", refuse_late)
-    scene.projects.find_project(str(path))
-    assert "projects.exclude" in scene.reason(path)
