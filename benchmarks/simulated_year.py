@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.clock import utc_millis
-from tacitd.config.model_settings import BudgetSettings
-from tacitd.contract import Tx
+from tacitd.config.settings import BudgetSettings
+from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet
 from tacitd.model.budget import Budget, mark_used
-from tacitd.model.call_caps import make_call
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
@@ -132,7 +131,7 @@ class SimulatedUse:
                 why = "the answer cannot be used"
                 finish_prompts(tx, "learning", numbers[:1], now, state="rejected", reason=why)
             _learn(tx, number, project, place, session, numbers[0], now)
-        _note_calls(number, session, prompts, project.root, stores)
+        _note_calls(session, prompts, project.root, stores)
         stores.shown.note_sections(session, {"learning": f"{number}", "profile": "p", "lessons": "l"})
 
     def _store_prompts(
@@ -256,13 +255,19 @@ def _write_files(project: SimulatedProject) -> None:
     (project.root / "LEARNED.md").write_bytes(data)
 
 
-def _note_calls(number: int, session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
+def _note_calls(session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
     """The two calls of the model for a session."""
     calls: list[tuple[Tier, str, list[str]]] = [("fast", "extraction", [p.id for p in prompts])]
     calls.append(("smart", "synthesis", []))
     for tier, key, parts in calls:
-        ask = ModelRequest("?", tier, f"{key}:{number}", parts=tuple(parts), purpose=key, project=str(root))
-        call = stores.budget.begin_call(make_call(ask))
+        ask = ModelRequest(
+            "?",
+            tier,
+            purpose=key,
+            about=tuple(Part("prompt", at, one, "") for at, one in enumerate(parts)),
+            project=str(root),
+        )
+        call = stores.budget.begin_call(ask)
         assert isinstance(call, int), call
         stores.budget.end_call(
             call, "answered", usd=0.003, tokens_in=4000, tokens_out=100, model="m", session=f"{session}-{key}"

@@ -90,7 +90,7 @@ class Paying(Scripted):
 
     def run(self, task: Task, tools: Tools) -> Outcome:
         if task.prompts:
-            said = tools.ask(ModelRequest("words", "fast", f"key {task.prompts[0].id}"))
+            said = tools.ask(ModelRequest("words", "fast"))
             if isinstance(said, NoAnswer):
                 return Later(said.reason, said.hint, said.retry_at)
         return super().run(task, tools)

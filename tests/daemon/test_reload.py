@@ -12,7 +12,7 @@ from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.methods import build_methods
-from tacitd.model.call_caps import NewCall
+from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.reload import check_refused, reload_config
@@ -112,8 +112,8 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
     assert app.plugins.by_name["odd"].make_tools(NO_TASK).settings["odd"].words == 9
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for _ in range(7):
-        assert isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
-    assert not isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
+        assert isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
+    assert not isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     app.close()
 
 

@@ -318,7 +318,7 @@ def _describe_logged_out(
 def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
     """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
     question = "Answer with the one word: yes"
-    ask = ModelRequest(question, "fast", key="", system="You answer questions.", purpose="doctor")
+    ask = ModelRequest(question, "fast", system="You answer questions.", purpose="doctor")
     with open_model(paths, environ, config) as model:
         answer = model.ask(ask)
     if isinstance(answer, Answer):

@@ -17,8 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tacitd.model.answer_checks import SENTINEL
-from tacitd.model.port import ModelRequest
+from tacitd.model.port import SENTINEL, ModelRequest
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.shared.answer_screening import flatten_text, strip_marks
 from tacitd_handlers.shared.prompt_filling import PLACEHOLDER, fence_text, fill_template
@@ -119,7 +118,7 @@ def list_instructions(name: PromptName) -> tuple[str, ...]:
     Short lines ("Architectural principles") are left out, because a fact can have the same words.
     """
     instructions = [line for line in load_template(name).splitlines() if _is_instruction(name, line)]
-    return sentences_of([SENTINEL, ModelRequest("", "fast", "").system, *instructions])
+    return sentences_of([SENTINEL, ModelRequest("", "fast").system, *instructions])
 
 
 def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
