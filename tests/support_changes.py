@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.events import Project
+from tacitd.files.row_history import note_change
 from tacitd.handler import Notice
 from tacitd.store import Store
-from tacitd.work.activities import Activities
+from tacitd.work.activities import insert_activities
 from tacitd.work.project_rows import store_project
 
 
@@ -62,14 +63,11 @@ def store_change(
                 f"{id} {n}",
             )
             tx.execute("INSERT INTO change_prompt SELECT ?, max(number) FROM prompt", number)
+        note_change(tx, number, clock.now())
     return id
 
 
-def announce_made(activities: Activities, store: Store, plugin: str, notice: Notice, at: float) -> None:
-    """A plugin's commit stores what it made, and then announces it."""
+def store_made(store: Store, plugin: str, notice: Notice, at: float) -> None:
+    """What a plugin made, as its commit stores it."""
     with store.write() as tx:
-        tx.execute(
-            "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-            at, plugin, notice.did, notice.text, notice.where, notice.about, notice.item, notice.root,
-        )  # fmt: skip
-    activities.announce(plugin, notice)
+        insert_activities(tx, at, plugin, [notice])

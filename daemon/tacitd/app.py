@@ -52,7 +52,7 @@ from tacitd.state.settings_in_force import replace_settings
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
-from tacitd.work.activities import Activities, describe_call, read_activities
+from tacitd.work.activities import activity_line, find_newest, list_since
 from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
@@ -65,12 +65,10 @@ from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
 from tacitd.work.tries import Pauses
-from tacitd.work.work_notes import WorkNotes
 from tacitd.work.write_modes import WriteModes
 
 SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
-A_DAY = 86400.0
 HOUSEKEEPING = 50.0
 """Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
 GRACE = 11.0
@@ -100,7 +98,6 @@ class App:
     late_writes: LateWrites
     guards: EditGuards
     follow_up: FollowUp
-    activities: Activities
     note_writer: NoteWriter
     degraded: dict[str, Degradation]
     outdated: Sequence[Degradation] = ()
@@ -113,14 +110,15 @@ class App:
     """Set when the App that follows this one answers."""
     _server: Server | None = None
     _is_open: bool = False
+    _logged: int = 0
+    """The number of the newest activity that was logged."""
 
     def open(self) -> None:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
         places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
         self.late_writes.find_copies(sorted(places))
-        since = self.clock.now() - A_DAY
-        self.activities.load(read_activities(self.store.rows, since))
+        self._logged = find_newest(self.store.rows)
         with self.store.write() as tx:
             replace_settings(tx, list_settings(self.config))
         self.engine.start()
@@ -167,7 +165,19 @@ class App:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
         `max_sleep` seconds at most."""
         self.follow_up.start()
-        self.engine.run(on_iteration, max_sleep)
+
+        def end_pass() -> None:
+            self._log_activities()
+            on_iteration()
+
+        self.engine.run(end_pass, max_sleep)
+
+    def _log_activities(self) -> None:
+        """Log what happened since the last pass. What the store refuses now is logged by a later one."""
+        with suppress(UnwritableError, StoreLostError):
+            for one in list_since(self.store.rows, self._logged):
+                logger.info("{}", activity_line(one))
+                self._logged = one.number
 
     def request_stop(self) -> None:
         """Begin to stop: kill the model's children, end the loop. Any thread."""
@@ -287,8 +297,7 @@ def _join_parts(
     paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
     stopping, wake = threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
-    activities = Activities(store, clock.now)
-    budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
+    budget = Budget(store, config.budget, clock)
     own_sessions = budget.list_sessions()
     own = OwnCalls(str(work), SENTINEL, own_sessions)
     source = outside.source_for(paths.config_dir, own, outside.environ)
@@ -313,7 +322,6 @@ def _join_parts(
     )
     degraded = dict[str, Degradation]()
     threads = outside.pool is None
-    notes = WorkNotes(activities, clock)
     files = SharedFiles(store, clock, guards=guards)
     sessions = Sessions(clock, config.session.idle, source.read_claims)
 
@@ -333,7 +341,7 @@ def _join_parts(
         found.collect_prompt_extensions(),
         config.list_directives(paths.home),
     )
-    plugins = RunningPlugins(found.plugins, config, parts, budget, environ, activities, degraded)
+    plugins = RunningPlugins(found.plugins, config, parts, budget, environ, degraded)
     runnables = {name: one.runnable for name, one in plugins.by_name.items()}
     lookup = ProjectLookup(projects.find_project, clock, threads=threads)
     mode = config.projects.write
@@ -345,7 +353,6 @@ def _join_parts(
         clock,
         is_held=lambda task: engine.is_held(task),
         on_done=wake.set,
-        on_parked=notes.note_parked,
         files=files,
         pool=outside.pool,
         pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
@@ -369,7 +376,6 @@ def _join_parts(
         clock,
         wake,
         post_job=plugins.queue_job,
-        on_read=notes.note_read,
         note_state=lambda: app.note_state(),
         default_mode=mode,
     )
@@ -393,7 +399,6 @@ def _join_parts(
         late_writes=late_writes,
         guards=guards,
         follow_up=follow_up,
-        activities=activities,
         note_writer=NoteWriter(store),
         degraded=degraded,
     )

@@ -93,12 +93,10 @@ class Engine:
         *,
         schedule: Schedule | None = None,
         post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
-        on_read: Callable[[str, int], None] = lambda where, number: None,
         note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
     ) -> None:
-        """`post_job` queues a timed job of a plugin. `on_read` gets a project's name and how many prompts of it were read.
-        `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
+        """`post_job` queues a timed job of a plugin. `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -120,7 +118,6 @@ class Engine:
         self.choices = Choices()
         """What a person chose, as of this pass."""
         self._post_job = post_job
-        self._on_read = on_read
         self._note_state = note_state
         self._noted = -math.inf
         self._default_mode = default_mode
@@ -340,8 +337,6 @@ class Engine:
             done = self.reader.read_pass()
             for grown in done.grown:
                 self._note_grown(grown)
-            for where, number in done.prompts.items():
-                self._on_read(where, number)
 
     def _note_grown(self, grown: Grown) -> None:
         if grown.recognition is not None:

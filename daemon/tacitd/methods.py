@@ -33,7 +33,7 @@ from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
-from tacitd.work.activities import NO_LINE, STORED
+from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.engine_problems import find_refusal
 from tacitd.work.old_prompts import Scanner
@@ -51,7 +51,7 @@ _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
-QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text", "log")
+QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text")
 """Methods that only read, which may be asked twice."""
 
 
@@ -76,7 +76,6 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "decide": lambda params: _decide(app, params),
         "task": lambda params: _run_task(app, params),
         "reload": lambda _: _reload(app),
-        "log": lambda params: _list_activities(app, params),
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
@@ -129,8 +128,8 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     read = partial(_ask_new_store, lambda _: app.read_status())
+    mark, waited, jobs = find_newest(app.store.rows), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
         waited = read({})["waits"]
@@ -139,7 +138,7 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         done = _wait_until_handled(app, deadline) and done
     document = read({})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [one.describe() for one in app.activities.list_since(mark)]
+    rows = [one.describe() for one in list_since(app.store.rows, mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
@@ -153,25 +152,6 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The activities that are kept with a number above `after`, oldest first; without it, those since the daemon's start.
-
-    Returns `rows`, the `number` of the newest activity, `since`: of what happened earlier, only the logs tell (seconds since 1970,
-    UTC), and `started`: the daemon's start, because each daemon has numbers of its own.
-    """
-    mark = params.get("after", app.activities.load_mark)
-    if not isinstance(mark, int) or mark < 0:
-        raise UsageError(f"{mark!r} is not the number of an activity", "give an integer from 0")
-    newest, found = app.activities.get_mark(), app.activities.list_numbered(mark)
-    is_cut = bool(found) and found[0][0] > mark + 1
-    return {
-        "number": found[-1][0] if found else newest,
-        "since": found[0][1].at if is_cut else app.activities.load_time,
-        "started": app.activities.load_time,
-        "rows": [one.describe() for _, one in found],
-    }
 
 
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,8 +225,6 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
     items = list_items(plugin, app.environ, decision.root)
     done = _asked(app).decide(app.plugins.by_name[name], decision, items)
-    if choice in ("drop", "restore"):
-        app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
         return {"what": done.what, "purged": [], "left": [], "yours": []}
     others = {one.text: one for one in _list_other_items(app, decision.id)}
@@ -300,7 +278,6 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
             done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
             purged += [change.path for change in done.files]
             purged += [Path(each.text) for each in done.notices if each.did == "purged"]
-    app.activities.blank_texts(texts)
     purged += purge_texts(app.paths.state_dir, texts, keep=keep)
     if app.store.purge_words([text for text in texts if text not in keep], keep):
         purged.append(app.store.path)

@@ -29,6 +29,7 @@ from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
 from tacitd.status import read_stored_status
 from tacitd.testing import ScriptedModel
+from tacitd.work.activities import list_since
 
 
 def test_one_lock_for_one_state_directory(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
         absurd.insert(0, absurd.pop())
         scene.type(f"s{when}", "one", cwd=scene.project(f"p{when}"))
         scene.settle()
-    parked = [one.text for one in scene.app.activities.list_since(0) if one.did == "parked"]
+    parked = [one.text for one in list_since(scene.app.store.rows, 0) if one.did == "parked"]
     assert len(parked) == 1 and parked[0].startswith("no model"), "each reason once an hour"
     scene.app.degraded["x"] = Degradation("x", "something")
     scene.engine.run_pass()

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from support_daemon import EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, leftovers, until
+from support_daemon import ECHO_FACTS, EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, leftovers, until
 
 pytestmark = pytest.mark.scenario
 STARTS = int(os.environ.get("TACITD_TEST_STARTS", "20"))
@@ -104,7 +104,7 @@ def test_it_leaves_within_fifteen_seconds_with_a_call_in_flight(
 def test_a_reload_waits_for_a_call_and_costs_none(make: MakeDaemon) -> None:
     """Issue 38, build 2: the same process goes on with all of a new configuration; what runs ends first; who asks waits for it."""
     daemon = make(
-        [{"match": EXTRACTION, "delay": 3.0, "times": 1}, *LEARNING],
+        [{**ECHO_FACTS, "delay": 3.0, "times": 1}, *LEARNING],
         EXTRACTION__SETTLE="0s",
     )
     config = daemon.home / ".config/tacitd/config.toml"

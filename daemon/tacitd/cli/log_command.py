@@ -1,12 +1,12 @@
-"""`tacitd log`: what happened, one line each, from the running daemon and from the logs."""
+"""`tacitd log`: what happened, one line each, from the store."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import click
 
 from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output, get_paths, parse_since
 from tacitd.clock import parse_utc
-from tacitd.control.client import call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.store import open_readonly
+from tacitd.work.activities import Activity, Rows, list_newest, list_since
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""
@@ -39,53 +39,40 @@ COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": 
 def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> None:
     """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.
 
-    Without a running daemon it shows what the logs contain: calls, changes of files, and what was made. What was read and
-    parked is only known since the daemon's start.
+    It is read from the store, with and without a daemon.
     """
-    places, earliest = get_paths(), parse_since(since)
+    state, earliest = get_paths().state_dir, parse_since(since)
     count = limit if limit is not None else (KEPT if since else SHOWN)
-    try:
-        kept: Mapping[str, Any] = call_daemon(places.socket, "log")
-    except UnavailableError:
-        kept = {"rows": [], "since": math.inf, "number": 0, "started": None}
-    rows = _list_rows(places.state_dir, kept, earliest, count)
+    found = _read(state, lambda rows: list_newest(rows, earliest, count))
+    shown = [one.describe() for one in found]
     if as_json and not follow:
-        echo_json(rows)
+        echo_json(shown)
     else:
-        _echo_rows(rows, as_json)
+        _echo_rows(shown, as_json)
     if follow:
+        newest = found or _read(state, lambda rows: list_newest(rows, 0.0, 1))
         with suppress(KeyboardInterrupt):
-            _follow_daemon(places.socket, kept, as_json)
-    elif not rows:
+            _follow(state, newest[-1].number if newest else 0, as_json)
+    elif not shown:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _list_rows(state: Path, kept: Mapping[str, Any], earliest: float, count: int) -> list[dict[str, Any]]:
-    """The newest rows: those that the daemon has `kept`, and those of the logs from before. Seconds since 1970."""
-    chosen = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
-    if len(chosen) < count:
-        from tacitd.cli.stored_activities import list_stored
-
-        stored = list_stored(state, earliest, kept["since"], count)
-        chosen = [one.describe() for one in stored] + chosen
-    return chosen[-count:] if count else []
-
-
-def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None:
-    """Print what happens until Ctrl-C, also after the daemon was stopped and started again. `kept`: what was printed."""
-    is_waiting = False
+def _follow(state: Path, mark: int, as_json: bool) -> None:
+    """Print what happens until Ctrl-C. `mark`: the number of the newest activity that was printed."""
     while True:
-        try:
-            answer = call_daemon(socket, "log", {"after": kept["number"]})
-            if answer["started"] != kept["started"]:  # another daemon, with numbers of its own
-                answer = call_daemon(socket, "log")
-            kept, is_waiting = answer, False
-            _echo_rows(answer["rows"], as_json)
-        except TacitdError:  # gone, or stopping: then it refuses to answer
-            if not is_waiting:
-                echo_message("no daemon runs; waiting for one")
-                is_waiting = True
+        found = _read(state, partial(list_since, mark=mark))
+        _echo_rows([one.describe() for one in found], as_json)
+        mark = found[-1].number if found else mark
         time.sleep(EVERY)
+
+
+def _read(state: Path, ask: Callable[[Rows], list[Activity]]) -> list[Activity]:
+    """What `ask` finds in the store; [] without one."""
+    store = open_readonly(state)
+    if store is None:
+        return []
+    with store:
+        return ask(store.rows)
 
 
 def _echo_rows(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:

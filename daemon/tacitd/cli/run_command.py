@@ -52,18 +52,18 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 def _run_once(quiet: bool) -> int:
     from tacitd.cli.in_process import open_app
     from tacitd.methods import build_methods
-    from tacitd.work.activities import activity_line
+    from tacitd.work.activities import activity_line, find_newest, list_since
 
     with open_app(get_paths()) as app:
-        table, mark = build_methods(app), app.activities.get_mark()
+        table, mark = build_methods(app), find_newest(app.store.rows)
         table["sync"]({})
         jobs = [j.name for spec in app.found.plugins for j in spec.jobs if math.isfinite(j.every)]
         for job in dict.fromkeys(jobs):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
-    if not quiet:
-        for activity in app.activities.list_since(mark):
-            echo_message(activity_line(activity))
+        happened = list_since(app.store.rows, mark)
+    for activity in () if quiet else happened:
+        echo_message(activity_line(activity))
     for text, hint in parked_lines(said["parked"]):
         echo_message(f"parked: {text}")
         if hint:

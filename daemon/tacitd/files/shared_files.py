@@ -29,6 +29,7 @@ from tacitd.files.formats import FORMATS, find_format
 from tacitd.files.line_plans import finish_lines, is_alive, name_process, plan_lines
 from tacitd.files.rename import remove_empty
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
+from tacitd.files.row_history import note_change
 from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
@@ -439,6 +440,7 @@ class SharedFiles:
                 )
             tx.execute("DELETE FROM plan WHERE path = ?", str(path))
             tx.executemany("UPDATE change SET state = 'done' WHERE number = ?", [(one,) for one in numbers])
+            note_change(tx, number, self._clock.now())
 
     def finish_all(self) -> list[Path]:
         """Finish what processes that are gone had planned; return the paths that cannot be changed now."""

@@ -16,7 +16,6 @@ from tacitd.errors import TacitdError, describe_failure, describe_plugin_error
 from tacitd.handler import Degradation
 from tacitd.model.budget import Budget
 from tacitd.plugin import GatherRule, PluginSpec, TimedJob
-from tacitd.work.activities import Activities
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
@@ -43,7 +42,6 @@ class RunningPlugins:
         services: ToolServices,
         budget: Budget,
         environ: Mapping[str, str],
-        activities: Activities,
         degraded: dict[str, Degradation],
     ) -> None:
         """`degraded` gets a `handler.broken:NAME` for each plugin that cannot run."""
@@ -57,9 +55,7 @@ class RunningPlugins:
             try:
                 if not off:
                     settings = {name: config.get_section(name) for name in spec.settings}
-                    one = self.by_name[spec.name] = RunningPlugin(
-                        spec, settings, services, budget, activities.announce, activities.follow_change
-                    )
+                    one = self.by_name[spec.name] = RunningPlugin(spec, settings, services, budget)
                     self.observers.append(one.observer)
                     continue
                 what = f"the plugin {spec.name} is off: {off}"

@@ -15,16 +15,18 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from loguru import logger
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Prompt
+from tacitd.handler import Notice
 from tacitd.sources.base import Recognition, Source
 from tacitd.sources.position import Position
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
+from tacitd.work.activities import insert_activities
 from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
@@ -80,8 +82,6 @@ class Pass(Struct, frozen=True):
     more: bool
     """Whether there is more to read now."""
     grown: tuple[Grown, ...] = ()
-    prompts: Mapping[str, int] = field(default_factory=dict)
-    """By the name of the project, how many prompts were read that a plugin which asks the model gets."""
 
 
 class Reader:
@@ -208,6 +208,9 @@ class Reader:
                 ingest = Ingest(tx, now, read_choices(tx, self._default_mode, now), behind)
                 for one in slices:
                     self._ingest(ingest, one)
+                for where, number in self._new.items():
+                    what = f"{number} prompt{'' if number == 1 else 's'}"
+                    insert_activities(tx, now, "", [Notice("read", what, where)])
         except BaseException:
             for one in slices:
                 self._tails.pop(one.path, None)  # it is ahead of what is stored
@@ -217,7 +220,7 @@ class Reader:
             one.tail.forget_before(one.position.offset)
             self._end_turn(one)
         grown = *self._undecided, *(_describe_growth(one.path, one.tail, one.read) for one in slices)
-        return Pass(sum(one.read for one in slices), bool(self._unread), grown, dict(self._new))
+        return Pass(sum(one.read for one in slices), bool(self._unread), grown)
 
     def _read_slices(self) -> list[Slice]:
         begun, read, slices = time.monotonic(), 0, list[Slice]()

@@ -7,6 +7,7 @@ the workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,10 +30,11 @@ from tacitd.contract import (
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UnavailableError, UsageError
 from tacitd.events import Project
 from tacitd.files.formats import find_format
-from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
+from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
 from tacitd.handler import Decision, Notice, load_hook
 from tacitd.model.budget import Budget, mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
+from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import read_choices
@@ -55,8 +57,6 @@ class RunningPlugin:
         settings: Mapping[str, Any],
         services: ToolServices,
         budget: Budget,
-        announce: Callable[[str, Notice], None],
-        on_changed: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
         self.name = spec.name
@@ -64,9 +64,6 @@ class RunningPlugin:
         self.settings = settings
         self._services = services
         self._budget = budget
-        self._announce = announce
-        self._on_changed = on_changed
-        self._notices: dict[int, Done] = {}
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
         self._observe: Callable[[Batch, Tx], None] | None = load_hook(spec.observe) if spec.observe else None
@@ -93,9 +90,7 @@ class RunningPlugin:
     @property
     def runnable(self) -> Runnable:
         """What the workers need."""
-        return Runnable(
-            self.run, self.make_tools, self.rule, has_one_lane=self.spec.one_lane, committed=self.committed
-        )
+        return Runnable(self.run, self.make_tools, self.rule, self.spec.one_lane)
 
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
@@ -110,8 +105,8 @@ class RunningPlugin:
             raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
         numbers = tuple(tools.answered)
         if isinstance(outcome, Done):
-            self._notices[task.number] = outcome
-            return replace(outcome, apply=_join(outcome.apply, numbers)) if numbers else outcome
+            use = partial(mark_used, numbers=numbers)
+            return replace(outcome, apply=_join(outcome.apply, use)) if numbers else outcome
         if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
             self._budget.settle(numbers, used=False)
         return outcome
@@ -184,8 +179,12 @@ class RunningPlugin:
         decision = Decision(
             str(data["id"]), data["choice"], Path(root) if root else None, str(data.get("text", ""))
         )
-        done: Outcome = self._items.decide(decision, tools)
-        return done
+        done: Done = self._items.decide(decision, tools)
+        if decision.choice not in ("drop", "restore"):
+            return done
+        is_gone = decision.choice == "drop"
+        follow = partial(follow_decision, plugin=self.name, item=decision.id, is_gone=is_gone)
+        return replace(done, apply=_join(done.apply, follow))
 
     def _undo(self, task: Task) -> Done:
         """Take a change of this plugin's back, as far as nobody changed its lines since; the notices name the others. What that changes
@@ -211,17 +210,6 @@ class RunningPlugin:
         if not changes:
             raise UsageError("what it removed is there again: there is nothing to undo")
         return Done(files=tuple(changes), notices=left)
-
-    def committed(self, task: Task) -> None:
-        """Announce what was made and changed."""
-        done = self._notices.pop(task.number, None)
-        for change in done.files if done is not None else ():
-            made = find_key(self._services.store.rows, f"{change.cause.key} {change.path}")
-            if made is not None and made["lines"]:
-                self._on_changed(made)
-        for notice in done.notices if done is not None else ():
-            root = str(task.project.root) if isinstance(task.project, Project) else ""
-            self._announce(self.name, replace(notice, root=notice.root or root))
 
     # --- what is queued
 
@@ -279,9 +267,9 @@ def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
     return lambda now, edits: changes
 
 
-def _join(apply: Callable[[Tx], None], numbers: tuple[int, ...]) -> Callable[[Tx], None]:
+def _join(apply: Callable[[Tx], None], after: Callable[[Tx], None]) -> Callable[[Tx], None]:
     def both(tx: Tx) -> None:
         apply(tx)
-        mark_used(tx, numbers)
+        after(tx)
 
     return both

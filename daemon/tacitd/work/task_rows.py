@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
+from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
 from tacitd.work.tries import PAUSES, Pauses, choose_prompts, postpone
 
@@ -207,13 +208,7 @@ def store_outcome(
                     task.key.partition(" ")[0],
                     now,
                 )
-            tx.executemany(
-                "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (now, plugin, one.did, one.text, one.where, one.about, one.item, one.root or root)
-                    for one in outcome.notices
-                ],
-            )
+            insert_activities(tx, now, plugin, outcome.notices, root)
         case Later():
             tries = task.tries + 1
             after = postpone(outcome, tries, task.prompts, now, pauses)
@@ -223,6 +218,7 @@ def store_outcome(
                     [(outcome.reason, plugin, number) for number in numbers],
                 )
             finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
+            insert_parked(tx, now, plugin, outcome.reason, outcome.not_before)
             tx.execute(
                 "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,

@@ -44,8 +44,6 @@ class Runnable(Struct, frozen=True):
     rule: GatherRule | None = None
     has_one_lane: bool = False
     """Whether it runs for one project at a time."""
-    committed: Callable[[Task], None] | None = None
-    """Called after the commit of a `Done`, in the worker."""
 
 
 class _Kept(Struct):
@@ -92,19 +90,16 @@ class TaskRunner:
         *,
         is_held: Callable[[ReadyTask], bool] = lambda task: False,
         on_done: Callable[[], None] = lambda: None,
-        on_parked: Callable[[str, str, float | None], None] = lambda plugin, reason, not_before: None,
         files: FileSteps | None = None,
         pool: Executor | None = None,
         pauses: Pauses = PAUSES,
     ) -> None:
-        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop.
-        `on_parked` gets the plugin, the reason and the time of work that waits for something."""
+        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
         self._store = store
         self._plugins = plugins
         self._clock = clock
         self._is_held = is_held
         self._on_done = on_done
-        self._on_parked = on_parked
         self._pauses = pauses
         self._files = files
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
@@ -283,19 +278,12 @@ class TaskRunner:
             store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses)
 
     def _follow(self, kept: _Kept) -> None:
-        """What follows a commit."""
-        if isinstance(kept.outcome, Later):
-            self._on_parked(kept.name, kept.outcome.reason, kept.outcome.not_before)
-        if not isinstance(kept.outcome, Done):
-            return
-        if self._files is not None and _has_files(kept.outcome):
+        """Write the files, after the commit."""
+        if isinstance(kept.outcome, Done) and self._files is not None and _has_files(kept.outcome):
             try:
                 self._files.swap(kept.name, kept.task)
             except (UnwritableError, StoreLostError) as error:
                 logger.warning("files of {} are written later: {}", kept.name, error)
-        plugin = self._plugins[kept.name]
-        if plugin.committed is not None:
-            plugin.committed(kept.task)
 
     def _keep(self, kept: _Kept, error: TacitdError, seconds: float) -> None:
         is_new = not kept.tries

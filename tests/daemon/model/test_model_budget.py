@@ -21,7 +21,7 @@ from support_examples import examples
 from support_store import CrashSteps
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
-from tacitd.model.budget import Budget, EndedCall, allow_again, list_ended, mark_used
+from tacitd.model.budget import Budget, allow_again, mark_used
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.store import Store
@@ -419,29 +419,20 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
     assert world.calls.get_spending().calls_today == at - 1
 
 
-def test_a_call_that_ended_is_reported_once(world: World) -> None:
+def test_a_call_that_ended_is_told_once(world: World) -> None:
     """For a person who watches: what it was for, its cost, whether that is assumed, and why there was no answer."""
-    ended: list[EndedCall] = []
-    budget = Budget(world.store, world.caps, world.clock, ended.append)
     for outcome, usd, reason in (("answered", 0.5, ""), ("failed", None, "timed out"), ("stopped", 0.0, "")):
-        number = budget.begin_call(replace(PLAIN, project="/home/ada/app"))
-        assert isinstance(number, int)
-        assert [(one.purpose, one.project) for one in budget.list_running()] == [
+        number = world.begin(replace(PLAIN, project="/home/ada/app"))
+        assert [(one.purpose, one.project) for one in world.calls.list_running()] == [
             ("extraction", "/home/ada/app")
         ]
-        budget.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
-    assert budget.list_running() == []
-    assert [(one.project, one.usd, one.assumed, one.why, one.model) for one in ended] == [
-        ("/home/ada/app", 0.5, False, "", "m"),
-        ("/home/ada/app", 0.5, True, "timed out", "m"),
-        ("/home/ada/app", 0.0, False, "stopped", "m"),
+        world.calls.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
+    assert world.calls.list_running() == []
+    assert world.store.rows("SELECT did, text, place, about FROM activity ORDER BY number") == [
+        ("asked", "extraction", "app", "$0.50, m"),
+        ("asked", "extraction", "app", "~$0.50, m, no answer: timed out"),
+        ("asked", "extraction", "app", "$0.00, m, no answer: stopped"),
     ]
-    assert [(one.usd, one.why) for _, one in list_ended(world.store, 0.0)] == [
-        (0.5, ""),
-        (0.5, "timed out"),
-        (0.0, "stopped"),
-    ]
-    assert list_ended(world.store, world.clock.now() + 1) == []
 
 
 def test_the_sessions_of_calls_are_known(world: World) -> None:
