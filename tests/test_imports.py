@@ -353,7 +353,7 @@ def test_no_callback_is_set_after_construction() -> None:
     methods = {name for module in among for name in methods_in(module.tree)}
     callbacks = {name for module in among for name in callbacks_in(module.tree)}
     assert "start_ready" in methods
-    assert {"_on_read", "_note_state"} <= callbacks
+    assert {"_on_done", "_note_state"} <= callbacks
     assert find_wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
 
 

@@ -222,8 +222,7 @@ class Engine:
                 self.wake.clear()
         finally:
             self.inbox.close()
-            for waiter in self._waiters:
-                waiter.set_exception(make_stopped_error())
+            self._answer_waiters(make_stopped_error())
 
     def _run_guarded(self) -> None:
         try:
@@ -454,10 +453,12 @@ class Engine:
             return
         self._answer_waiters()
 
-    def _answer_waiters(self) -> None:
-        for waiter in self._waiters:
-            waiter.set_result(None)
-        self._waiters.clear()
+    def _answer_waiters(self, error: Exception | None = None) -> None:
+        while self._waiters:
+            waiter = self._waiters.pop()
+            if not waiter.set_running_or_notify_cancel():  # who waited for it has gone
+                continue
+            waiter.set_result(None) if error is None else waiter.set_exception(error)
 
     def _drop_waiter(self, waiter: Future[None]) -> None:
         if waiter in self._waiters:

@@ -153,6 +153,16 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     assert not waiting.done() and not scene.engine._waiters
 
 
+def test_a_sync_that_was_cancelled_costs_no_other(tmp_path: Path) -> None:
+    """DESIGN "Control": who waits beside it is answered, and the loop goes on, also when it ends."""
+    scene = Scene(tmp_path, held=True)
+    for end in (lambda: scene.settle(), lambda: scene.engine.run(scene.engine.stop)):
+        gone, waiting = scene.engine.begin_sync(), scene.engine.begin_sync()
+        assert gone.cancel()
+        end()
+        assert waiting.done() and not scene.engine._waiters
+
+
 def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
     """DESIGN "Control": nobody waits for a loop that has ended, before, while or after."""
     scene = Scene(tmp_path, held=True)

@@ -21,7 +21,7 @@ def _store_events(state: Path, clock: FakeClock, project: Path) -> None:
     state.chmod(0o700)
     with open_budget(state, clock) as budget:
         for why in ("", "timeout"):
-            spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
+            spend(budget, "extraction", 0.012, why=why, model="haiku", project=str(project))
             clock.advance(60)
     with closing(Store.open(state, clock)) as store:
         store_made(store, "toy", Notice("learned", "Use pnpm", "shop/LEARNED.md"), clock.now())
@@ -80,24 +80,18 @@ def test_it_follows_also_from_a_store_to_the_next(
         with closing(Store.open(cli.state, clock)) as store:
             store_made(store, "toy", Notice("learned", text), clock.now())
 
-    def lose() -> None:
-        for path in cli.state.iterdir():
-            path.unlink()
-
-    events = iter(
-        [
-            lambda: [store_one("two"), store_one("three")],
-            lambda: None,
-            lambda: [lose(), store_one("four")],
-            lambda: None,
-        ]
-    )
+    events = iter([["two", "three"], [], ["", "four"], []])
 
     def happen(_: float) -> None:
-        event = next(events, None)
-        if event is None:
+        texts = next(events, None)
+        if texts is None:
             raise KeyboardInterrupt
-        event()
+        for text in texts:
+            if text:
+                store_one(text)
+                continue
+            for path in cli.state.iterdir():
+                path.unlink()
 
     store_one("one")
     monkeypatch.setattr("tacitd.cli.log_command.time.sleep", happen)
