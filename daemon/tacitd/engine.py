@@ -31,7 +31,7 @@ from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.engine_problems import find_fault, list_problems
-from tacitd.work.first_start import FirstStart
+from tacitd.work.first_start import FirstStart, note_known_prompts
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
@@ -182,7 +182,8 @@ class Engine:
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
-            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            of_new = {name: at for name, at in known.items() if self.source.name_of(Path(name)) in new}
+            note_known_prompts(self._store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()

@@ -155,7 +155,7 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
 
 def test_a_sync_that_was_cancelled_costs_no_other(tmp_path: Path) -> None:
     """DESIGN "Control": who waits beside it is answered, and the loop goes on, also when it ends."""
-    scene = Scene(tmp_path, held=True)
+    scene = Scene(tmp_path)
     for end in (lambda: scene.settle(), lambda: scene.engine.run(scene.engine.stop)):
         gone, waiting = scene.engine.begin_sync(), scene.engine.begin_sync()
         assert gone.cancel()
