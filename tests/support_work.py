@@ -11,7 +11,7 @@ from typing import Any
 from tacitd.contract import Batch, Done, Outcome, Row, Task, Tools, Tx
 from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
-from tacitd.plugin import GatherRule, TimedJob
+from tacitd.plugin import GatherRule
 from tacitd.sources.base import SessionClaim
 from tacitd.sources.follow import Follower
 from tacitd.sources.projects import ProjectFinder
@@ -39,11 +39,9 @@ class Toy:
         outcome: Callable[[Task], Outcome] = lambda task: Done(),
         observe: Callable[[Batch, Tx], None] | None = None,
         rule: GatherRule | None = None,
-        jobs: Sequence[TimedJob] = (),
     ) -> None:
         self.name, self.outcome, self.observe = name, outcome, observe
         self.rule = rule or GatherRule(quiet=600.0, prompts=10)
-        self.jobs = jobs
         self.tasks: list[Task] = []
 
     def run(self, task: Task, tools: Tools) -> Outcome:
@@ -124,7 +122,6 @@ class WorkBench:
             source,
             WorkPlan(
                 {toy.name: toy.rule for toy in self.toys},
-                {toy.name: toy.jobs for toy in self.toys},
                 [toy.name for toy in self.toys],
             ),
             self.clock,

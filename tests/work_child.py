@@ -76,7 +76,7 @@ def main() -> None:
         runner,
         lookup,
         source,
-        WorkPlan({"toy": rule}, {}, ["toy"]),
+        WorkPlan({"toy": rule}, ["toy"]),
         clock,
         wake,
     )

@@ -23,7 +23,7 @@ from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Task
 from tacitd.control.server import Server
-from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
+from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.busy_files import BusyFiles
@@ -62,7 +62,7 @@ from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.reader import Reader
 from tacitd.work.stored_problems import list_stored_problems
-from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_rows import ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
 from tacitd.work.tries import Pauses
 from tacitd.work.write_modes import WriteModes
@@ -71,6 +71,7 @@ SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 HOUSEKEEPING = 50.0
 """Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
+OWN_JOBS = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
 GRACE = 11.0
 """Seconds that tasks get when the daemon stops: longer than a model call gets, so that no child outlives the daemon."""
 
@@ -122,7 +123,10 @@ class App:
         with self.store.write() as tx:
             replace_settings(tx, list_settings(self.config))
         self.engine.start()
-        self.plugins.open(self.engine.schedule)
+        found = self.store.rows("SELECT plugin, name, succeeded FROM job")
+        ran: dict[tuple[str, str], float] = {(plugin, name): at for plugin, name, at in found}
+        for plugin, job in (*((ENGINE, own) for own in OWN_JOBS), *self.plugins.list_jobs()):
+            self.engine.schedule.add_job(plugin, job, ran.get((plugin, job.name)))
         self._is_open = True
         hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
@@ -357,7 +361,6 @@ def _join_parts(
         pool=outside.pool,
         pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
     )
-    jobs = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
     engine = Engine(
         store,
         follower,
@@ -369,7 +372,6 @@ def _join_parts(
         source,
         WorkPlan(
             plugins.rules,
-            {ENGINE: jobs},
             plugins.list_wanting("session-ended"),
             plugins.list_wanting("compaction"),
         ),

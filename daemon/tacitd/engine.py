@@ -21,7 +21,7 @@ from tacitd.clock import Clock
 from tacitd.contract import Tx
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
-from tacitd.plugin import GatherRule, TimedJob
+from tacitd.plugin import GatherRule
 from tacitd.schedule import Schedule
 from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
@@ -32,7 +32,7 @@ from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart, note_known_prompts
-from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
+from tacitd.work.gathering import find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.missing_projects import find_missing_projects
@@ -40,13 +40,11 @@ from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.task_rows import ASKED, NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.task_rows import ASKED, ENGINE, NewTask, ReadyTask, insert_task, next_due
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
 """Seconds between two looks at what is due once a minute."""
-ENGINE = "engine"
-"""The name under which the engine's own jobs are queued."""
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes before it counts as a jump."""
 FAULTS = 10
@@ -69,7 +67,6 @@ class WorkPlan(Struct, frozen=True):
     """What the loop needs of the plugins, each by its name."""
 
     rules: Mapping[str, GatherRule]
-    jobs: Mapping[str, Sequence[TimedJob]]
     wants_ends: Sequence[str] = ()
     wants_compactions: Sequence[str] = ()
 
@@ -132,7 +129,7 @@ class Engine:
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
         self._next_due = 0.0
-        """When prompts or jobs are due next: seconds since 1970, UTC."""
+        """When prompts are due next: seconds since 1970, UTC."""
         self._next_housekeeping = 0.0
         self._refused: tuple[float, int] = (0.0, 0)
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
@@ -189,7 +186,10 @@ class Engine:
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
-            tx.execute("UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> ''", now)
+            tx.execute(
+                "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'",
+                now,
+            )
         offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
         for name, stamp in known.items():
             if stamp.size != offsets.get(name, 0):
@@ -393,13 +393,11 @@ class Engine:
 
     def _queue_due(self, *, asked: bool) -> None:
         now = self._clock.now()
-        prompts = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
-        jobs = find_due_jobs(self._store.rows, self._plan.jobs, now)
-        self._next_due = min(prompts.next_at, jobs.next_at)
+        tasks, self._next_due = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
         planned = self.schedule.take_due()
-        if prompts.tasks or jobs.tasks or planned:
+        if tasks or planned:
             with self._store.write() as tx:
-                for task in (*prompts.tasks, *jobs.tasks):
+                for task in tasks:
                     insert_task(tx, task, now)
                 for plugin, job in planned:
                     self._post_job(tx, plugin, job)
@@ -440,8 +438,7 @@ class Engine:
         with suppress(UnwritableError):
             find_missing_projects(self._store, self._lookup, self.choices, now)
         with suppress(UnwritableError), self._store.write() as tx:
-            if SYNC_JOB in {job.name for job in self._plan.jobs.get(ENGINE, ())}:
-                insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
+            insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
             tx.execute(
                 "UPDATE task SET due = ? WHERE due > ? AND coalesce(not_before, 0) <= ?", now, now, now
             )

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
 from tacitd import __version__
-from tacitd.contract import Done, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.engine import SYNC_JOB
 from tacitd.errors import TacitdError
-from tacitd.handler import Degradation
+from tacitd.files.purge import purge_texts
+from tacitd.handler import Degradation, StoredItem
 from tacitd.model.health import ModelHealth
 from tacitd.reload import check_refused
+from tacitd.session_context.plugin_view import list_items
 from tacitd.state.first_design import list_left
-from tacitd.work.task_rows import insert_task
+from tacitd.state.paths import report_file
+from tacitd.work.task_rows import ENGINE, insert_task
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -39,8 +43,10 @@ def keep_house(app: App) -> None:
     app.left_files = list_left(app.paths.state_dir)
 
 
-def run_own_job(app: App, task: Task, tools: object) -> Done:
+def run_own_job(app: App, task: Task, tools: object) -> Outcome:
     """A job of the engine itself."""
+    if task.kind == "purge":
+        return _finish_purge(app, task)
     if task.key != SYNC_JOB:
         keep_house(app)
         return Done()
@@ -52,6 +58,39 @@ def run_own_job(app: App, task: Task, tools: object) -> Done:
             insert_task(tx, new, app.clock.now())
 
     return Done(queue)
+
+
+def _finish_purge(app: App, task: Task) -> Outcome:
+    """Purge what `tacitd forget --purge` decided and did not end with, because it or the daemon was killed."""
+    rows = app.store.rows
+    others = "SELECT 1 FROM task WHERE kind = 'purge' AND key = ? AND plugin <> ?"
+    if rows(others, task.key, ENGINE) or rows("SELECT 1 FROM plan LIMIT 1"):
+        return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
+    purge_own_files(app, list(task.data["texts"]), list_other_items(app, task.key))
+    return Done()
+
+
+def purge_own_files(app: App, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
+    """Blank the texts in the state directory, remove the last report, and return the files that changed.
+
+    `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay whole. Raises OSError, TacitdError: then
+    it is to be done again.
+    """
+    purged = purge_texts(app.paths.state_dir, texts, keep=keep)
+    report = report_file(app.environ)
+    if report.is_file():
+        report.unlink()
+        purged.append(report)
+    # Last: it blanks the words of the task too, by which all of this is done again.
+    if app.store.purge_words([text for text in texts if text not in keep], keep):
+        purged.append(app.store.path)
+    return purged
+
+
+def list_other_items(app: App, id: str) -> dict[str, StoredItem]:
+    """All stored items but one, by their texts. Raises OSError."""
+    items = (item for plugin in app.found.plugins for item in list_items(plugin, app.environ, None))
+    return {one.text: one for one in items if one.state == "stored" and one.id != id}
 
 
 def save_budget(app: App) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,17 +20,17 @@ from tacitd.app import App
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.disk import RealDisk
-from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
+from tacitd.files.purge import contains_texts, find_left_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem
+from tacitd.housekeeping import list_other_items, purge_own_files
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import IN_FORCE, reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
-from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
@@ -40,7 +40,7 @@ from tacitd.work.old_prompts import Scanner
 from tacitd.work.pauses import set_pause
 from tacitd.work.project_rows import store_project
 from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
-from tacitd.work.task_rows import NewTask, make_parked_due
+from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "keep": "keep",
@@ -224,20 +224,13 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         for (path,) in app.store.rows("SELECT path FROM plan LIMIT 1"):
             raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
     items = list_items(plugin, app.environ, decision.root)
-    done = _asked(app).decide(app.plugins.by_name[name], decision, items)
-    if not params.get("purge"):
+    purge = [*app.plugins.list_wanting("purge"), ENGINE] if params.get("purge") else []
+    done = _asked(app).decide(app.plugins.by_name[name], decision, items, purge)
+    if not purge:
         return {"what": done.what, "purged": [], "left": [], "yours": []}
-    others = {one.text: one for one in _list_other_items(app, decision.id)}
-    purged = _purge_words(app, decision.id, done.texts, others)
-    left = find_left_texts(app.paths.state_dir, done.texts)
-    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
-    kept = [{"text": text, "files": [], "id": others[text].id} for text in done.texts if text in others]
-    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, done.texts, keep=others)]
     return {
         "what": done.what,
-        "purged": [str(path) for path in purged],
-        "left": [*kept, *files],
-        "yours": yours,
+        **_purge_words(app, decision.id, done.texts, list_other_items(app, decision.id)),
     }
 
 
@@ -265,27 +258,23 @@ def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"made": [asdict(one) for one in done.notices]}
 
 
-def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
-    """Blank the texts in the state directory and in all plugins' own files outside of it, and remove the last report.
-
-    Returns the files that changed. `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay
-    whole in the logs. Raises OSError, and what the plugins' hooks raise.
-    """
+def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, StoredItem]) -> dict[str, Any]:
+    """Do at once what the decision has queued, and say what was changed and what is left. Raises OSError, and what plugins raise."""
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
-    for one in app.plugins.by_name.values():
-        if "purge" in one.spec.events:
-            done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
-            purged += [change.path for change in done.files]
-            purged += [Path(each.text) for each in done.notices if each.did == "purged"]
-    purged += purge_texts(app.paths.state_dir, texts, keep=keep)
-    if app.store.purge_words([text for text in texts if text not in keep], keep):
-        purged.append(app.store.path)
-    report = report_file(app.environ)
-    if report.is_file():
-        report.unlink()
-        purged.append(report)
-    return purged
+    for one in app.plugins.list_wanting("purge"):
+        plugin = app.plugins.by_name[one]
+        done = _asked(app).run(plugin, NewTask(one, "", "purge", id, data={"texts": list(texts)}))
+        purged += [change.path for change in done.files]
+        purged += [Path(each.text) for each in done.notices if each.did == "purged"]
+    purged += purge_own_files(app, texts, others)
+    with app.store.write() as tx:
+        tx.execute("DELETE FROM task WHERE plugin = ? AND kind = 'purge' AND key = ?", ENGINE, id)
+    left = find_left_texts(app.paths.state_dir, texts)
+    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
+    kept = [{"text": text, "files": [], "id": others[text].id} for text in texts if text in others]
+    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, texts, keep=others)]
+    return {"purged": [str(path) for path in purged], "left": [*kept, *files], "yours": yours}
 
 
 def _list_kept_files(app: App) -> list[Path]:
@@ -298,13 +287,6 @@ def _list_kept_files(app: App) -> list[Path]:
         for place in made.places:
             found |= dict.fromkeys(list_kept_copies(place, RealDisk()))
     return list(found)
-
-
-def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:
-    """All stored items but one. Raises OSError."""
-    for plugin in app.found.plugins:
-        items = list_items(plugin, app.environ, None)
-        yield from (one for one in items if one.state == "stored" and one.id != id)
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,8 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
 def test_a_sync_that_was_cancelled_costs_no_other(tmp_path: Path) -> None:
     """DESIGN "Control": who waits beside it is answered, and the loop goes on, also when it ends."""
     scene = Scene(tmp_path)
-    for end in (lambda: scene.settle(), lambda: scene.engine.run(scene.engine.stop)):
+    ends: list[Callable[[], object]] = [scene.settle, lambda: scene.engine.run(scene.engine.stop)]
+    for end in ends:
         gone, waiting = scene.engine.begin_sync(), scene.engine.begin_sync()
         assert gone.cancel()
         end()

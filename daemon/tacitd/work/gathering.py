@@ -1,4 +1,4 @@
-"""Which work is due: the prompts of a session, and timed jobs. All of it is SQL over rows.
+"""Which prompts of a session are due. All of it is SQL over rows.
 
 A person types in bursts, and each task is a paid call: so prompts are gathered until nothing was typed for a while, until
 there are many, or until the session ends.
@@ -7,12 +7,10 @@ there are many, or until the session ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-
-from msgspec import Struct
+from collections.abc import Collection, Mapping
 
 from tacitd.contract import Priority, Tx
-from tacitd.plugin import GatherRule, TimedJob
+from tacitd.plugin import GatherRule
 from tacitd.work.task_rows import NewTask, Rows, insert_task
 
 _GATHERED = """
@@ -28,18 +26,10 @@ GROUP BY p.session, p.project
 """
 
 
-class DueWork(Struct, frozen=True):
-    """Tasks to be queued now, and when there will be more."""
-
-    tasks: tuple[NewTask, ...] = ()
-    next_at: float = math.inf
-    """Seconds since 1970, UTC."""
-
-
 def find_due_prompts(
     rows: Rows, rules: Mapping[str, GatherRule], now: float, *, asked: bool = False
-) -> DueWork:
-    """Return a task for each session whose prompts are due, for each plugin by its rule.
+) -> tuple[list[NewTask], float]:
+    """Return a task for each session whose prompts are due, for each plugin by its rule, and when more will be: seconds since 1970, UTC.
 
     `asked`: a person waits for it, so everything is due.
     """
@@ -60,28 +50,7 @@ def find_due_prompts(
                 )
             else:
                 nearest = min(nearest, quiet_at)
-    return DueWork(tuple(tasks), nearest)
-
-
-def find_due_jobs(rows: Rows, jobs: Mapping[str, Sequence[TimedJob]], now: float) -> DueWork:
-    """Return a task for each timed job whose interval has passed since it last succeeded.
-
-    A time in the future, from a clock that was wrong, counts as now: the job runs once its interval has passed.
-    """
-    succeeded = {(plugin, name): at for plugin, name, at in rows("SELECT plugin, name, succeeded FROM job")}
-    waiting = {(plugin, key) for plugin, key in rows("SELECT plugin, key FROM task WHERE kind = 'job'")}
-    tasks, nearest = list[NewTask](), math.inf
-    for plugin, some in jobs.items():
-        for job in some:
-            if math.isinf(job.every) or (plugin, job.name) in waiting:
-                continue
-            last = succeeded.get((plugin, job.name))
-            due = now if last is None else last + job.every if last <= now else now + job.every
-            if due <= now:
-                tasks.append(NewTask(plugin, "", "job", job.name))
-            else:
-                nearest = min(nearest, due)
-    return DueWork(tuple(tasks), nearest)
+    return tasks, nearest
 
 
 def queue_session_task(

@@ -5,8 +5,7 @@ One that cannot be made is off and named in `status`; its records and prompts wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
 
 from loguru import logger
 
@@ -21,15 +20,7 @@ from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
 from tacitd.work.running_plugin import RunningPlugin, make_waiting_observer
 from tacitd.work.shared_edits import list_changed
-from tacitd.work.task_rows import NewTask
-
-
-class JobPlan(Protocol):
-    """Where timed jobs are planned."""
-
-    def add_job(self, plugin_name: str, job: TimedJob, last: float | None) -> None:
-        """Plan a job, given when it last succeeded."""
-        ...
+from tacitd.work.task_rows import ENGINE, NewTask, insert_task
 
 
 class RunningPlugins:
@@ -66,13 +57,10 @@ class RunningPlugins:
             degraded[f"handler.broken:{spec.name}"] = problem
             self.observers.append(make_waiting_observer(spec, off))
 
-    def open(self, schedule: JobPlan) -> None:
-        """Plan the timed jobs. One that never succeeded is due at once."""
+    def list_jobs(self) -> Iterator[tuple[str, TimedJob]]:
+        """The timed jobs, each with its plugin's name."""
         for name, one in self.by_name.items():
-            found = self._services.store.rows("SELECT name, succeeded FROM job WHERE plugin = ?", name)
-            ran: dict[str, float] = dict(found)
-            for each in one.spec.jobs:
-                schedule.add_job(name, each, ran.get(each.name))
+            yield from ((name, job) for job in one.spec.jobs)
 
     @property
     def rules(self) -> dict[str, GatherRule]:
@@ -84,8 +72,11 @@ class RunningPlugins:
         return [name for name, one in self.by_name.items() if event in one.spec.events]
 
     def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
-        """Queue a job of one of them."""
-        self.by_name[plugin].queue_job(tx, job)
+        """Queue a job of one of them, or of the engine."""
+        if plugin == ENGINE:
+            insert_task(tx, NewTask(ENGINE, "", "job", job), self._services.clock.now())
+        else:
+            self.by_name[plugin].queue_job(tx, job)
 
     # --- files, in a worker
 

@@ -43,6 +43,8 @@ from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits
 from tacitd.work.task_rows import ASKED, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
+PURGE_AFTER = 600.0
+"""Seconds after which the daemon purges by itself what a person decided to purge."""
 KEPT = 50
 """How many results are kept for persons who wait for them."""
 RunTask = Callable[[Task, Tools], Outcome]
@@ -182,8 +184,14 @@ class RunningPlugin:
         done: Done = self._items.decide(decision, tools)
         if decision.choice not in ("drop", "restore"):
             return done
-        is_gone = decision.choice == "drop"
-        follow = partial(follow_decision, plugin=self.name, item=decision.id, is_gone=is_gone)
+        now, given = self._services.clock.now(), {"texts": list(data.get("texts", ()))}
+
+        def follow(tx: Tx) -> None:
+            follow_decision(tx, self.name, decision.id, is_gone=decision.choice == "drop")
+            for name in data.get("purge", ()):
+                # Who asked does it at once; a start does what is left.
+                insert_task(tx, NewTask(name, "", "purge", decision.id, data=given), now, now + PURGE_AFTER)
+
         return replace(done, apply=_join(done.apply, follow))
 
     def _undo(self, task: Task) -> Done:

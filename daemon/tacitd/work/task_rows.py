@@ -40,6 +40,8 @@ WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
 ORDER BY due, number
 """
+ENGINE = "engine"
+"""The name under which the engine's own tasks are queued."""
 ASKED = ("decision", "command", "undo", "purge")
 """Kinds of tasks that a person waits for: a pause does not hold them."""
 _RANKS = {
