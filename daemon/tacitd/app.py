@@ -11,13 +11,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
-from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, list_settings, load_config
@@ -36,7 +34,7 @@ from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
-from tacitd.model.port import SENTINEL, Model, NoAnswer
+from tacitd.model.port import SENTINEL, Model
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
@@ -76,43 +74,108 @@ GRACE = 11.0
 """Seconds that tasks get when the daemon stops: longer than a model call gets, so that no child outlives the daemon."""
 
 
-@dataclass(slots=True)
 class App:
-    """All parts of a daemon. `build_app` makes one."""
+    """All parts of a daemon. `build_app` makes one, `close` ends it."""
 
-    paths: Paths
-    config: Config
-    found: FoundPlugins
-    clock: Clock
-    store: Store
-    engine: Engine
-    plugins: RunningPlugins
-    files: SharedFiles
-    runnables: dict[str, Runnable]
-    model: Model
-    budget: Budget
-    write_modes: WriteModes
-    lock: Lock
-    stopping: threading.Event
-    projects: ProjectFinder
-    environ: Mapping[str, str]
-    late_writes: LateWrites
-    guards: EditGuards
-    follow_up: FollowUp
-    note_writer: NoteWriter
-    degraded: dict[str, Degradation]
-    outdated: Sequence[Degradation] = ()
-    """Whether another version is installed than the running one. Checked each minute."""
-    left_files: Sequence[Path] = ()
-    """Files of an earlier version in the state directory. Checked each minute."""
-    reloaded: Config | None = None
-    """The configuration of the App that is to follow this one; None: none is."""
-    replaced: threading.Event = field(default_factory=threading.Event)
-    """Set when the App that follows this one answers."""
-    _server: Server | None = None
-    _is_open: bool = False
-    _logged: int = 0
-    """The number of the newest activity that was logged."""
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        clock: Clock,
+        found: FoundPlugins,
+        config: Config,
+        lock: Lock,
+        store: Store,
+        make_model: Callable[[Config, Budget], Model] | None,
+        watcher_for: WatcherFor,
+        pool: Executor | None,
+        source_for: SourceFor,
+    ) -> None:
+        """Build each part after the parts that it uses. `lock` and `store` are the App's from now on."""
+        self.paths, self.environ, self.clock, self.found, self.config = paths, environ, clock, found, config
+        self.lock, self.store = lock, store
+        self.stopping, wake = threading.Event(), threading.Event()
+        self.degraded = dict[str, Degradation]()
+        self.outdated: Sequence[Degradation] = ()
+        """Whether another version is installed than the running one. Checked each minute."""
+        self.reloaded: Config | None = None
+        """The configuration of the App that is to follow this one; None: none is."""
+        self.replaced = threading.Event()
+        """Set when the App that follows this one answers."""
+        self._server: Server | None = None
+        self._is_open = False
+        self._logged = 0
+        """The number of the newest activity that was logged."""
+        work, mode = make_private_dir(paths.state_dir / "model") / "work", config.projects.write
+        self.budget = Budget(store, config.budget, clock)
+        own_sessions = self.budget.list_sessions()
+        source = source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions), environ)
+        make_model = make_model or make_claude_factory(work, environ, clock, self.stopping, own_sessions)
+        self.model = make_model(config, self.budget)
+        unfinished = threading.Event()
+        self.late_writes = LateWrites(clock, on_kept=unfinished.set)
+        self.guards = EditGuards(self.late_writes, BusyFiles(clock))
+        self.follow_up = FollowUp(self.late_writes, unfinished)
+        self.files = SharedFiles(store, clock, guards=self.guards)
+        self.write_modes = WriteModes(paths.state_dir, clock, mode, store)
+        self.projects = ProjectFinder(
+            paths.home,
+            clock,
+            excludes=config.projects.exclude,
+            private=[paths.state_dir, paths.config_dir],
+            is_off=lambda root: self.write_modes.get_mode(Project(root, False)) == "off",
+        )
+        find_project = self.projects.find_project
+        sessions = Sessions(clock, config.session.idle, source.read_claims)
+        services = ToolServices(
+            store,
+            clock,
+            paths.config_dir,
+            self.files,
+            self.model,
+            find_project,
+            self.write_modes.get_mode,
+            lambda project: sessions.is_live_in(lambda cwd: find_project(cwd) == project),
+            lambda task: find_model_refusal(store.rows, task.session, _root_of(task), clock.now()),
+            found.collect_prompt_extensions(),
+            config.list_directives(paths.home),
+        )
+        self.plugins = RunningPlugins(found.plugins, config, services, self.budget, environ, self.degraded)
+        self.runnables = {name: one.runnable for name, one in self.plugins.by_name.items()}
+        self.runnables[ENGINE] = Runnable(partial(run_own_job, self), lambda task: None)
+        lookup = ProjectLookup(find_project, clock, threads=pool is None)
+        observers = self.plugins.observers
+        runner = TaskRunner(
+            store,
+            self.runnables,
+            clock,
+            is_held=lambda task: self.engine.is_held(task),
+            on_done=wake.set,
+            files=self.files,
+            pool=pool,
+            pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
+        )
+        self.note_writer = NoteWriter(store)
+        self.engine = Engine(
+            store,
+            Follower(source, clock, watcher_for, wake.set),
+            Reader(store, source, lookup, observers, clock, default_mode=mode),
+            BehindReader(store, source, lookup, observers, clock, mode),
+            sessions,
+            runner,
+            lookup,
+            source,
+            WorkPlan(
+                self.plugins.rules,
+                self.plugins.list_wanting("session-ended"),
+                self.plugins.list_wanting("compaction"),
+            ),
+            clock,
+            wake,
+            post_job=self.plugins.queue_job,
+            note_state=self.note_state,
+            default_mode=mode,
+        )
 
     def open(self) -> None:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
@@ -258,154 +321,24 @@ def build_app(
     Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
     the lock.
     """
-    clock = clock or SystemClock()
-    found = found or find_plugins()
+    clock, found = clock or SystemClock(), found or find_plugins()
     config = config or load_config(
         paths.config_file, environ, found.collect_sections(), broken=bool(found.failed)
     )
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for)
         store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
         try:
-            return _join_parts(parts, config, lock, store, model)
+            return App(
+                paths, environ, clock, found, config, lock, store, model, watcher_for, pool, source_for
+            )
         except BaseException:
             store.close()
             raise
     except BaseException:
         lock.release()
         raise
-
-
-class _Outside(Struct, frozen=True):
-    """The arguments of `build_app` that `_join_parts` passes on."""
-
-    paths: Paths
-    environ: Mapping[str, str]
-    clock: Clock
-    found: FoundPlugins
-    watcher_for: WatcherFor
-    pool: Executor | None
-    source_for: SourceFor
-
-
-def _join_parts(
-    outside: _Outside,
-    config: Config,
-    lock: Lock,
-    store: Store,
-    make_model: Callable[[Config, Budget], Model] | None,
-) -> App:
-    """Build each part after the parts that it uses. No part is completed by a later assignment."""
-    paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
-    stopping, wake = threading.Event(), threading.Event()
-    work = make_private_dir(paths.state_dir / "model") / "work"
-    budget = Budget(store, config.budget, clock)
-    own_sessions = budget.list_sessions()
-    own = OwnCalls(str(work), SENTINEL, own_sessions)
-    source = outside.source_for(paths.config_dir, own, outside.environ)
-    make_model = make_model or make_claude_factory(work, environ, clock, stopping, own_sessions)
-    model = make_model(config, budget)
-    unfinished = threading.Event()
-    late_writes = LateWrites(clock, on_kept=unfinished.set)
-    busy_files = BusyFiles(clock)
-    guards = EditGuards(late_writes, busy_files)
-    write_modes = WriteModes(paths.state_dir, clock, config.projects.write, store)
-
-    def is_off(root: Path) -> bool:
-        return write_modes.get_mode(Project(root, False)) == "off"
-
-    follow_up = FollowUp(late_writes, unfinished)
-    projects = ProjectFinder(
-        paths.home,
-        clock,
-        excludes=config.projects.exclude,
-        private=[paths.state_dir, paths.config_dir],
-        is_off=is_off,
-    )
-    degraded = dict[str, Degradation]()
-    threads = outside.pool is None
-    files = SharedFiles(store, clock, guards=guards)
-    sessions = Sessions(clock, config.session.idle, source.read_claims)
-
-    def refuse_model(task: Task) -> NoAnswer | None:
-        return find_model_refusal(store.rows, task.session, _root_of(task), clock.now())
-
-    parts = ToolServices(
-        store,
-        clock,
-        paths.config_dir,
-        files,
-        model,
-        projects.find_project,
-        write_modes.get_mode,
-        lambda project: sessions.is_live_in(lambda cwd: projects.find_project(cwd) == project),
-        refuse_model,
-        found.collect_prompt_extensions(),
-        config.list_directives(paths.home),
-    )
-    plugins = RunningPlugins(found.plugins, config, parts, budget, environ, degraded)
-    runnables = {name: one.runnable for name, one in plugins.by_name.items()}
-    lookup = ProjectLookup(projects.find_project, clock, threads=threads)
-    mode = config.projects.write
-    reader = Reader(store, source, lookup, plugins.observers, clock, default_mode=mode)
-    follower = Follower(source, clock, outside.watcher_for, wake.set)
-    runner = TaskRunner(
-        store,
-        runnables,
-        clock,
-        is_held=lambda task: engine.is_held(task),
-        on_done=wake.set,
-        files=files,
-        pool=outside.pool,
-        pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
-    )
-    engine = Engine(
-        store,
-        follower,
-        reader,
-        BehindReader(store, source, lookup, plugins.observers, clock, mode),
-        sessions,
-        runner,
-        lookup,
-        source,
-        WorkPlan(
-            plugins.rules,
-            plugins.list_wanting("session-ended"),
-            plugins.list_wanting("compaction"),
-        ),
-        clock,
-        wake,
-        post_job=plugins.queue_job,
-        note_state=lambda: app.note_state(),
-        default_mode=mode,
-    )
-    app = App(
-        paths=paths,
-        config=config,
-        found=found,
-        clock=clock,
-        store=store,
-        engine=engine,
-        plugins=plugins,
-        files=files,
-        runnables=runnables,
-        model=model,
-        budget=budget,
-        write_modes=write_modes,
-        lock=lock,
-        stopping=stopping,
-        projects=projects,
-        environ=environ,
-        late_writes=late_writes,
-        guards=guards,
-        follow_up=follow_up,
-        note_writer=NoteWriter(store),
-        degraded=degraded,
-    )
-    runnables[ENGINE] = Runnable(partial(run_own_job, app), lambda task: None)
-    return app
 
 
 def _root_of(task: Task) -> str:

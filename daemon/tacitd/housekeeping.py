@@ -19,7 +19,6 @@ from tacitd.handler import Degradation, StoredItem
 from tacitd.model.health import ModelHealth
 from tacitd.reload import check_refused
 from tacitd.session_context.plugin_view import list_items
-from tacitd.state.first_design import list_left
 from tacitd.state.paths import report_file
 from tacitd.work.task_rows import ENGINE, insert_task
 
@@ -40,7 +39,6 @@ def keep_house(app: App) -> None:
         app.store.check()
     if isinstance(app.model, ModelHealth):
         app.model.look()
-    app.left_files = list_left(app.paths.state_dir)
 
 
 def run_own_job(app: App, task: Task, tools: object) -> Outcome:

@@ -304,7 +304,6 @@ def list_own_problems(app: App) -> list[Degradation]:
         *app.degraded.values(),
         *_list_model_faults(app),
         *_list_files(app),
-        *_list_left(app),
         *app.outdated,
     ]
 
@@ -325,16 +324,3 @@ def _list_files(app: App) -> Iterator[Degradation]:
         what = f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there"
         hint = "compare the two, copy what is missing into the file, then remove the copy"
         yield Degradation("files.recovered", what, hint)
-
-
-def _list_left(app: App) -> Iterator[Degradation]:
-    """Files of the first design in the state directory."""
-    left = [str(path.relative_to(app.paths.state_dir)) for path in app.left_files]
-    if left:
-        named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        what = (
-            f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
-            "paused there counts; what waited there is not learned"
-        )
-        hint = "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
-        yield Degradation("state.earlier", what, hint)

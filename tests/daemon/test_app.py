@@ -18,10 +18,8 @@ from tacitd.app import App, build_app
 from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
-from tacitd.events import Project
 from tacitd.files.follow_up import FollowUp
 from tacitd.handler import Degradation
-from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
@@ -350,25 +348,3 @@ def test_a_kept_file_wakes_its_thread(tmp_path: Path, monkeypatch: pytest.Monkey
         assert ran.acquire(timeout=PATIENCE), "a file was kept"
     finally:
         app.follow_up.stop()
-
-
-def test_files_of_the_first_design_are_named_and_left_alone(tmp_path: Path) -> None:
-    """DESIGN "The store": state of the first design is named in `status`; what a person excluded there counts."""
-    excluded = tmp_path.resolve() / "work" / "app"
-    home = tmp_path / "state" / "handlers" / "learning"
-    home.mkdir(parents=True, mode=0o700)
-    (tmp_path / "state").chmod(0o700)
-    record = json.dumps({"at": 1.0, "project": str(excluded), "write": "off"})
-    for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
-        path.write_text(f"{record}\n")
-    scene = Scene(tmp_path, Scripted())
-    (said,) = [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
-    assert "projects.jsonl, handlers/learning/log.jsonl" in said.what and "tacitd scan" in said.hint
-    assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
-    assert (home / "log.jsonl").read_text() == f"{record}\n"
-    for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
-        path.unlink()
-    keep_house(scene.app)
-    assert not [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
-    assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
-    scene.app.close()

@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.contract import Done, Later, Outcome, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError, describe_plugin_error
+from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
 from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
@@ -62,23 +63,6 @@ class _Kept(Struct):
     """Why it could not be committed: the disk refused it, or one of its files is being edited."""
 
 
-class FileSteps(Protocol):
-    """The part that changes files that people edit too."""
-
-    def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> object:
-        """Store the changes of `done.files` as plans. Called again, with a new transaction, if the commit failed. Raises
-        FileBusyError."""
-        ...
-
-    def read(self, plugin: str, task: Task, done: Done) -> None:
-        """Read the files and decide, before the transaction. Raises FileBusyError, FileRefusedError, OSError."""
-        ...
-
-    def swap(self, plugin: str, task: Task) -> None:
-        """Write what was planned. Nothing that a task did is lost if this fails: plans are finished later."""
-        ...
-
-
 class TaskRunner:
     """Begins tasks and commits their outcomes. `start_ready` is called by one thread."""
 
@@ -90,7 +74,7 @@ class TaskRunner:
         *,
         is_held: Callable[[ReadyTask], bool] = lambda task: False,
         on_done: Callable[[], None] = lambda: None,
-        files: FileSteps | None = None,
+        files: SharedFiles | None = None,
         pool: Executor | None = None,
         pauses: Pauses = PAUSES,
     ) -> None:

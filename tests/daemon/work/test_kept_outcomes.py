@@ -103,7 +103,7 @@ def test_a_file_that_is_being_edited_costs_no_second_run(tmp_path: Path, at: str
     bench = WorkBench(tmp_path / at, toy)
     bench.type("warm").advance()
     steps = Steps(3, at)
-    bench.runner._files = steps
+    bench.runner._files = steps  # type: ignore[assignment]
     bench.type("first").advance()
     assert toy.texts() == [["warm"], ["first"]] and steps.swapped == 0
     assert bench.rows("SELECT reason FROM task WHERE kind = 'prompts'") == [("LEARNED.md is open in vim",)]
