@@ -44,25 +44,22 @@ from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import WatchdogWatcher
-from tacitd.state.hook_files import write_hook_script
 from tacitd.state.paths import Paths
 from tacitd.state.settings_in_force import replace_settings
-from tacitd.state.socket_file import remove_socket_file, write_socket_file
+from tacitd.state.socket_file import remove_socket_file, write_hook_script, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import activity_line, find_newest, list_since
 from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
-from tacitd.work.engine_problems import find_refusal
 from tacitd.work.lookup import ProjectLookup
-from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.reader import Reader
-from tacitd.work.stored_problems import list_stored_problems
-from tacitd.work.task_rows import ENGINE, NewTask, insert_task
+from tacitd.work.running_plugin import RunningPlugins
+from tacitd.work.stored_problems import find_refusal, list_stored_problems
+from tacitd.work.task_rows import ENGINE, NewTask, Pauses, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
-from tacitd.work.tries import Pauses
 from tacitd.work.write_modes import WriteModes
 
 SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]

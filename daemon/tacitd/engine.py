@@ -30,9 +30,7 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
-from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart, note_known_prompts
-from tacitd.work.gathering import find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.missing_projects import find_missing_projects
@@ -40,7 +38,17 @@ from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.task_rows import ASKED, ENGINE, NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.stored_problems import find_fault, list_problems
+from tacitd.work.task_rows import (
+    ASKED,
+    ENGINE,
+    NewTask,
+    ReadyTask,
+    find_due_prompts,
+    insert_task,
+    next_due,
+    queue_session_task,
+)
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0

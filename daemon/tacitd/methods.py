@@ -24,10 +24,9 @@ from tacitd.files.purge import contains_texts, find_left_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem
-from tacitd.housekeeping import list_other_items, purge_own_files
+from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
-from tacitd.reload import IN_FORCE, reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
@@ -35,12 +34,12 @@ from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
-from tacitd.work.engine_problems import find_refusal
 from tacitd.work.old_prompts import Scanner
-from tacitd.work.pauses import set_pause
 from tacitd.work.project_rows import store_project
 from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
+from tacitd.work.stored_problems import find_refusal
 from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
+from tacitd.work.write_modes import set_pause
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "keep": "keep",

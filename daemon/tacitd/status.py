@@ -19,6 +19,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
+from tacitd.contract import Rows
 from tacitd.errors import TacitdError
 from tacitd.handler import Degradation, load_hook
 from tacitd.model.budget import list_running, read_spending
@@ -28,11 +29,11 @@ from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
 from tacitd.work import work_status
 from tacitd.work.activities import summarise_learned
-from tacitd.work.daemon_note import DaemonNote, Rows, read_note
+from tacitd.work.daemon_note import DaemonNote, read_note
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import ASKED
-from tacitd.work.waiting_rows import list_endings, list_sessions, list_waits
+from tacitd.work.work_status import list_endings, list_sessions, list_waits
 
 if TYPE_CHECKING:
     from tacitd.app import App

@@ -11,11 +11,11 @@ from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
+from tacitd.housekeeping import check_refused, reload_config
 from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
-from tacitd.reload import check_refused, reload_config
 from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
 from tacitd.sources.watch import SilentWatcher

@@ -12,7 +12,7 @@ from tacitd.cli.common import connect_daemon, echo_json, echo_message, get_paths
 from tacitd.cli.parked_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""

@@ -14,8 +14,9 @@ import click
 
 from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output, get_paths, parse_since
 from tacitd.clock import parse_utc
+from tacitd.contract import Rows
 from tacitd.store import open_readonly
-from tacitd.work.activities import Activity, Rows, list_newest, list_since
+from tacitd.work.activities import Activity, list_newest, list_since
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd.work.waiting_lines import local_time
+from tacitd.work.work_status import local_time
 
 NAMED = 1
 """Work items with one reason that are named; more are counted."""

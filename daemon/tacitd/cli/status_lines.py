@@ -14,7 +14,7 @@ from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import parse_utc
 from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun, pluralise_noun
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 
 Kind = Literal["head", "problem", "hint", "good", "plain"]
 

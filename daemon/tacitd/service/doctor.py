@@ -38,7 +38,7 @@ from tacitd.service.uninstall import list_state_files
 from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way
-from tacitd.work.known_projects import list_known_projects
+from tacitd.work.write_modes import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
 """Free bytes below which the disk counts as full."""

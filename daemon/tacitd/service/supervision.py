@@ -22,7 +22,7 @@ from msgspec import Struct
 from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
-from tacitd.reload import reload_config
+from tacitd.housekeeping import reload_config
 from tacitd.status import describe_shortly
 
 STUCK_AFTER = 1800.0

@@ -6,14 +6,14 @@ change that was written, of work that waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from tacitd.clock import local_date, local_minutes, utc_seconds
-from tacitd.contract import Row, Tx
+from tacitd.contract import Rows, Tx
 from tacitd.handler import Notice
 
 STORED = "learned"
@@ -30,7 +30,6 @@ AGAIN = 3600.0
 """Seconds until the same reason of work that waits is told again."""
 LATEST = 253_402_300_800.0
 """The year 10000, in seconds since 1970: a clock may show a time that cannot be written."""
-Rows = Callable[..., list[Row]]
 _COLUMNS = "at, did, text, place, about, plugin, item, root"
 
 

@@ -9,7 +9,7 @@ from tacitd.sources.base import SessionHint, Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
 from tacitd.store import Store
-from tacitd.work.gathering import queue_session_task
+from tacitd.work.task_rows import queue_session_task
 
 
 class ClientHints:

@@ -27,12 +27,12 @@ from tacitd.sources.position import Position
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
-from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Passed, read_choices
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 from tacitd.work.slices import Ingest, Run, Slice
+from tacitd.work.task_rows import queue_session_task
 
 PASS_BYTES = 2 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""

@@ -6,13 +6,15 @@ the workers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from loguru import logger
 from msgspec.structs import replace
 
+from tacitd.config.settings import Config
 from tacitd.contract import (
     Batch,
     Cause,
@@ -27,20 +29,28 @@ from tacitd.contract import (
     Tools,
     Tx,
 )
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UnavailableError, UsageError
+from tacitd.errors import (
+    FileBusyError,
+    FileRefusedError,
+    TacitdError,
+    UnavailableError,
+    UsageError,
+    describe_failure,
+    describe_plugin_error,
+)
 from tacitd.events import Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
-from tacitd.handler import Decision, Notice, load_hook
+from tacitd.handler import Decision, Degradation, Notice, load_hook
 from tacitd.model.budget import Budget, mark_used
-from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
+from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind, TimedJob
 from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
-from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, store_look
-from tacitd.work.task_rows import ASKED, NewTask, insert_task
+from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, list_changed, store_look
+from tacitd.work.task_rows import ASKED, ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
 PURGE_AFTER = 600.0
@@ -281,3 +291,91 @@ def _join(apply: Callable[[Tx], None], after: Callable[[Tx], None]) -> Callable[
         after(tx)
 
     return both
+
+
+class RunningPlugins:
+    """Those that run, by name."""
+
+    def __init__(
+        self,
+        specs: Sequence[PluginSpec],
+        config: Config,
+        services: ToolServices,
+        budget: Budget,
+        environ: Mapping[str, str],
+        degraded: dict[str, Degradation],
+    ) -> None:
+        """`degraded` gets a `handler.broken:NAME` for each plugin that cannot run."""
+        self.by_name: dict[str, RunningPlugin] = {}
+        self.observers = list[Observer]()
+        """Those of all, also of the ones that are off."""
+        self._services = services
+        self._environ = environ
+        for spec in specs:
+            off = services.store.off.get(spec.name, "")
+            try:
+                if not off:
+                    settings = {name: config.get_section(name) for name in spec.settings}
+                    one = self.by_name[spec.name] = RunningPlugin(spec, settings, services, budget)
+                    self.observers.append(one.observer)
+                    continue
+                what = f"the plugin {spec.name} is off: {off}"
+                logger.error("{}", what)
+                problem = Degradation("handler.broken", what, "install the version of it that wrote them")
+            except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+                off, problem = describe_plugin_error(error), describe_broken(spec.name, error)
+            degraded[f"handler.broken:{spec.name}"] = problem
+            self.observers.append(make_waiting_observer(spec, off))
+
+    def list_jobs(self) -> Iterator[tuple[str, TimedJob]]:
+        """The timed jobs, each with its plugin's name."""
+        for name, one in self.by_name.items():
+            yield from ((name, job) for job in one.spec.jobs)
+
+    @property
+    def rules(self) -> dict[str, GatherRule]:
+        """When the prompts of each are due."""
+        return {one.name: one.rule for one in self.by_name.values() if one.rule is not None}
+
+    def list_wanting(self, event: str) -> list[str]:
+        """The names of those that want tasks of this kind."""
+        return [name for name, one in self.by_name.items() if event in one.spec.events]
+
+    def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
+        """Queue a job of one of them, or of the engine."""
+        if plugin == ENGINE:
+            insert_task(tx, NewTask(ENGINE, "", "job", job), self._services.clock.now())
+        else:
+            self.by_name[plugin].queue_job(tx, job)
+
+    # --- files, in a worker
+
+    def list_edited(self, default_mode: str) -> list[NewTask]:
+        """A task for each shared file that changed. In a worker."""
+        if not any(one.kinds for one in self.by_name.values()):
+            return []
+        store = self._services.store
+        modes = read_choices(store, default_mode, self._services.clock.now()).modes
+        places = [
+            (number, root)
+            for number, root in store.rows("SELECT number, root FROM project ORDER BY number")
+            if modes.get(root, default_mode) != "off"
+        ]
+        return list_changed(self.by_name.values(), store.rows, places, self._environ, self._services.files)
+
+    def finish_files(self) -> None:
+        """Write what is planned and not written, also what a crash left. In a worker."""
+        for path in self._services.files.finish_all():
+            logger.warning("{} cannot be changed now; tacitd tries again", path)
+
+
+def describe_broken(name: str, error: Exception) -> Degradation:
+    """What is wrong with a plugin that cannot begin."""
+    if isinstance(error, OSError | TacitdError):
+        why, hint = describe_failure(error)
+        what = f"the handler {name} cannot begin: {why}"
+        logger.error("{}", what)
+        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
+    logger.opt(exception=error).error("the handler {} cannot begin", name)
+    what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
+    return Degradation("handler.broken", what, "the log says more; everything else goes on")

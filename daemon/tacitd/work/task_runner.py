@@ -24,8 +24,7 @@ from tacitd.errors import FileBusyError, StoreLostError, TacitdError, Unwritable
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
-from tacitd.work.tries import PAUSES, Pauses
+from tacitd.work.task_rows import PAUSES, Pauses, ReadyTask, list_ready, load_task, store_outcome
 
 WORKERS = 3
 """Tasks that run at once."""

@@ -10,7 +10,7 @@ from support_work import Toy, WorkBench
 from tacitd.contract import Done, FileChange, Task, Tx
 from tacitd.errors import FileBusyError, UnwritableError
 from tacitd.plugin import GatherRule
-from tacitd.work.engine_problems import find_refusal
+from tacitd.work.stored_problems import find_refusal
 
 
 class Disk:

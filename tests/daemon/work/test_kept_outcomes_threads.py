@@ -16,7 +16,7 @@ from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import UnwritableError
 from tacitd.handler import Notice
 from tacitd.plugin import GatherRule
-from tacitd.work.engine_problems import find_refusal
+from tacitd.work.stored_problems import find_refusal
 from tacitd.work.task_runner import THREADS, WORKERS
 
 PATIENCE = 60.0
