@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_what_happened_is_shown_without_a_daemon(cli: Cli, tmp_path: Path) -> No
     """Calls, what plugins made, and changes, oldest first. `--json` is a list; `-n 0` is empty; nothing older than asked for."""
     project = tmp_path / "shop"
     project.mkdir()
-    _store_events(cli.state, FakeClock(), project)
+    _store_events(cli.state, FakeClock(wall=time.time() - 7200), project)
     said = cli.run("log")
     assert said.code == 0 and said.err == ""
     lines = [line[21:] for line in said.out.splitlines()]
@@ -47,7 +48,8 @@ def test_what_happened_is_shown_without_a_daemon(cli: Cli, tmp_path: Path) -> No
     assert [row["handler"] for row in rows] == ["", "", "toy", ""]
     assert cli.run("log", "--json", "-n", "1").json == rows[3:]
     assert cli.run("log", "--json", "-n", "0").json == []
-    assert cli.run("log", "--since", "1s", "--json").json == []
+    assert cli.run("log", "--since", "1h", "--json").json == []
+    assert cli.run("log", "--since", "3h", "--json").json == rows
 
 
 def test_without_a_store_it_says_so(cli: Cli) -> None:
