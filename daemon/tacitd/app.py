@@ -199,7 +199,7 @@ class App:
         """Look for edits of shared files now, in a worker."""
         with self.store.write() as tx:
             insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), self.clock.now())
-        self.engine.call_soon(lambda: None)
+        self.engine.wake.set()
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong, as of now. Any thread."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from loguru import logger
 from msgspec import Struct
@@ -63,7 +62,6 @@ READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
 SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
-T = TypeVar("T")
 NOTE_EVERY = 1.0
 """Minimum seconds between two notes of the daemon's state while there is more to read."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
@@ -136,6 +134,8 @@ class Engine:
         self._leaving = False
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
+        self._unfinished: set[int | None] = set()
+        """The projects with files that were planned before this start, until `note_files_finished`."""
         self._next_due = 0.0
         """When prompts are due next: seconds since 1970, UTC."""
         self._next_housekeeping = 0.0
@@ -147,22 +147,14 @@ class Engine:
 
     # --- from other threads
 
-    def call_soon(self, work: Callable[[], None]) -> None:
-        """Run this in the loop's thread soon."""
-        self.inbox.call_soon(work)
-
-    def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
-        """Run this in the loop's thread and return what it returns. Raises TimeoutError, UnavailableError."""
-        return self.inbox.call(work, timeout)
-
     def sync(self, timeout: float | None = None) -> None:
         """Return when every byte that exists now is ingested, and its tasks are done or parked. Raises TimeoutError,
         UnavailableError."""
-        waiter = self.call(self.begin_sync, timeout)
+        waiter = self.inbox.call(self.begin_sync, timeout)
         try:
             waiter.result(timeout)
         except TimeoutError:
-            self.call_soon(lambda: self._drop_waiter(waiter))
+            self.inbox.call_soon(lambda: self._drop_waiter(waiter))
             raise
 
     def stop(self) -> None:
@@ -198,12 +190,11 @@ class Engine:
                 "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'",
                 now,
             )
-        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        for name, stamp in known.items():
-            if stamp.size != offsets.get(name, 0):
-                path = Path(name)
-                self.reader.note_grown([path])
-                self._found_mtimes[path] = stamp.mtime_ns / 1e9
+        planned = "SELECT DISTINCT c.project FROM plan p JOIN change c ON c.number = p.change"
+        self._unfinished = {project for (project,) in self._store.rows(planned)}
+        for path in map(Path, self.find_unread()):
+            self.reader.note_grown([path])
+            self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
         for session, path, cwd, last, pid in self._store.rows(
             "SELECT id, transcript, cwd, last, pid FROM session WHERE ended IS NULL"
         ):
@@ -437,11 +428,7 @@ class Engine:
         waiter: Future[None] = Future()
         self._waiters.append(waiter)
         self._notice(full=True)
-        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        own = self.follower.list_own()
-        self.reader.note_asked(
-            Path(name) for name, stamp in own.items() if stamp.size != offsets.get(name, 0)
-        )
+        self.reader.note_asked(map(Path, self.find_unread()))
         now = self._clock.now()
         with suppress(UnwritableError):
             find_missing_projects(self._store, self._lookup, self.choices, now)
@@ -474,12 +461,19 @@ class Engine:
         """What hooks of the client got from it. Loop's thread."""
         self._hints.take_inputs(inputs)
 
-    # --- pauses
+    # --- what must not begin
+
+    def note_files_finished(self) -> None:
+        """What was planned before this start is written, as far as it can be."""
+        self._unfinished = set()
 
     def is_held(self, task: ReadyTask) -> bool:
-        """Whether a task must not begin: a person paused it, or its project's file system does not answer."""
+        """Whether a task must not begin: a person paused it, its project's file system does not answer, or files of its project are
+        not yet written that were planned before this start: what is made of them would be of their earlier lines."""
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
+        if task.project in self._unfinished:
+            return True
         stuck = self._lookup.list_stuck()
         choices = self.choices
         if not (stuck or choices.paused_all or choices.paused_projects or choices.paused_sessions):
@@ -491,14 +485,10 @@ class Engine:
         return choices.is_paused(root, task.session)
 
     def find_unread(self) -> dict[str, int]:
-        """By path, how many bytes of a transcript were not ingested."""
+        """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""
         offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        own = self.follower.list_own()
-        return {
-            name: stamp.size - offsets.get(name, 0)
-            for name, stamp in own.items()
-            if stamp.size > offsets.get(name, 0)
-        }
+        left = {name: stamp.size - offsets.get(name, 0) for name, stamp in self.follower.list_own().items()}
+        return {name: size for name, size in left.items() if size}
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""

@@ -49,6 +49,7 @@ def run_own_job(app: App, task: Task, tools: object) -> Outcome:
         keep_house(app)
         return Done()
     app.plugins.finish_files()
+    app.engine.note_files_finished()
     edited = app.plugins.list_edited(app.config.projects.write)
 
     def queue(tx: Tx) -> None:

@@ -96,7 +96,7 @@ def _wedge(app: App) -> dict[str, Any]:
     def stay() -> None:
         threading.Event().wait()
 
-    app.engine.call_soon(stay)
+    app.engine.inbox.call_soon(stay)
     return {"wedged": True}
 
 
@@ -161,7 +161,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     data = params.get("input")
     if not isinstance(data, dict):
         return {"taken": False}
-    app.engine.call_soon(partial(app.engine.take_hook_inputs, [data]))
+    app.engine.inbox.call_soon(partial(app.engine.take_hook_inputs, [data]))
     return {"taken": True}
 
 
@@ -292,9 +292,9 @@ def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, 
     """Pause, or resume and open the growth breaker. Works also while the loop waits for something."""
     scope, name = _read_scope(app, params)
     with suppress(TimeoutError):  # what was typed before this moment
-        app.engine.call(app.engine.read_all, 2.0)
+        app.engine.inbox.call(app.engine.read_all, 2.0)
     done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"scope": scope, "name": name, "held": held, **done}
 
 
@@ -327,7 +327,7 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         for name in owners:
             if name in app.plugins.by_name:
                 app.plugins.by_name[name].queue_job(tx, job, project)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"job": job, "project": str(project.root) if project else None}
 
 
@@ -345,7 +345,7 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
         scanner.scan(path, since, roots)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"transcripts": len(paths)}
 
 
@@ -354,7 +354,7 @@ def _drop(app: App, params: Mapping[str, Any]) -> int:
     with app.store.write() as tx:
         dropped = drop_prompts(tx, [str(id) for id in params["ids"]], app.clock.now())
         make_parked_due(tx, app.clock.now())
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return dropped
 
 
@@ -378,7 +378,7 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             for name in find_job_owners(app.found.plugins, RETRY):
                 if name in app.plugins.by_name:
                     app.plugins.by_name[name].queue_job(tx, RETRY)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"retried": len(found), "parked": parked, "gone": []}
 
 
@@ -397,5 +397,5 @@ def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _stop(app: App) -> dict[str, Any]:
-    app.engine.call_soon(app.request_stop)
+    app.engine.inbox.call_soon(app.request_stop)
     return {"stopping": True}

@@ -287,7 +287,7 @@ def make_note(app: App) -> DaemonNote:
         str(engine.source.home),
         len(engine.follower.list_own()),
         work_status.count_odd_lines(engine.reader.odd_lines),
-        (len(unread), sum(unread.values())),
+        (sum(size > 0 for size in unread.values()), sum(max(0, size) for size in unread.values())),
         str(model.get("program") or ""),
         engine.first_start.at,
         [one.name for one in running],

@@ -300,7 +300,7 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()
-    scene.engine.call(lambda: scene.engine._notice(full=True))
+    scene.engine.inbox.call(lambda: scene.engine._notice(full=True))
     scene.app.request_stop()
     loop.join(PATIENCE)
     assert not loop.is_alive()

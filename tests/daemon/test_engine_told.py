@@ -181,12 +181,12 @@ def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
     clients = [threading.Thread(target=wait) for _ in range(3)]
     for thread in (loop, *clients):
         thread.start()
-    scene.engine.call(lambda: None)
+    scene.engine.inbox.call(lambda: None)
     scene.app.request_stop()
     for thread in (loop, *clients):
         thread.join(PATIENCE)
     assert [type(answer) for answer in answers] == [UnavailableError] * 3
     with pytest.raises(UnavailableError):
         scene.engine.sync(PATIENCE)
-    scene.engine.call_soon(lambda: answers.append("never"))
+    scene.engine.inbox.call_soon(lambda: answers.append("never"))
     assert len(answers) == 3
