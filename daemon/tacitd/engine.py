@@ -273,7 +273,7 @@ class Engine:
         try:
             self._watch_clock()
             self._keep_first_start()
-            self.choices = read_choices(self._store, self._default_mode, self._clock.now())
+            self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()

@@ -60,7 +60,7 @@ def read_status(
     if note is None:
         return _describe_unknown(pid, problem)
     runs, settings = pid is not None, SettingsInForce(rows)
-    choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
+    choices = read_choices(rows, settings.get("projects", "write", "local"), now)
     slices, silent = _read_parts(rows, plugins, note, now)
     endings = list_endings(rows, note, settings, now)
     waits = list(list_waits(slices, endings))

@@ -101,7 +101,7 @@ class BehindReader:
         now = self._clock.now()
         ((session, lines),) = tx.rows("SELECT session, lines FROM transcript WHERE path = ?", str(path))
         number = store_project(tx, place, now) if isinstance(place, Project) else None
-        choices = read_choices(tx, self._default_mode, now)
+        choices = read_choices(tx.rows, self._default_mode, now)
         assert observer.observe is not None
         for part in split_passed(tx, run, choices, place, session, self._is_after_pause):
             self._is_after_pause = part.ends_paused

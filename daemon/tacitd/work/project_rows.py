@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct, field
 
-from tacitd.contract import Row, Tx, Value
+from tacitd.contract import Row, Rows, Tx
 from tacitd.events import NoProject, Project
 
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
-
-
-class Reading(Protocol):
-    """What has rows: a transaction or the store."""
-
-    def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT."""
-        ...
 
 
 class Choices(Struct, frozen=True):
@@ -54,12 +46,12 @@ class Choices(Struct, frozen=True):
         return "excluded" if self.modes.get(str(place.root), self.default_mode) == "off" else ""
 
 
-def read_choices(tx: Reading, default_mode: str, now: float) -> Choices:
+def read_choices(rows: Rows, default_mode: str, now: float) -> Choices:
     """Read what holds now: seconds since 1970, UTC."""
     scopes: dict[str, set[str]] = {"all": set(), "project": set(), "session": set()}
-    modes: dict[str, str] = dict(tx.rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
-    spans = tx.rows("SELECT scope, name, since, until FROM pause_span")
-    for scope, name, what, at in tx.rows(
+    modes: dict[str, str] = dict(rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
+    spans = rows("SELECT scope, name, since, until FROM pause_span")
+    for scope, name, what, at in rows(
         "SELECT scope, name, what, at FROM choice WHERE what IN ('pause', 'exclude')"
     ):
         if what == "pause":

@@ -205,7 +205,7 @@ class Reader:
                 now, behind = self._clock.now(), defaultdict[str, set[str]](set)
                 for path, plugin in tx.rows("SELECT transcript, plugin FROM behind"):
                     behind[path].add(plugin)
-                ingest = Ingest(tx, now, read_choices(tx, self._default_mode, now), behind)
+                ingest = Ingest(tx, now, read_choices(tx.rows, self._default_mode, now), behind)
                 for one in slices:
                     self._ingest(ingest, one)
                 for where, number in self._new.items():

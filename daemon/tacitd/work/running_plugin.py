@@ -236,7 +236,7 @@ class RunningPlugin:
         job = next(one for one in self.spec.jobs if one.name == name)
         places: list[tuple[int | None, str]] = [(None, "")]
         if project is not None or job.each_project:
-            modes = read_choices(tx, "local", self._services.clock.now()).modes
+            modes = read_choices(tx.rows, "local", self._services.clock.now()).modes
             found = tx.rows("SELECT number, root FROM project")
             wanted = None if project is None else str(project.root)
             places = [
@@ -355,7 +355,7 @@ class RunningPlugins:
         if not any(one.kinds for one in self.by_name.values()):
             return []
         store = self._services.store
-        modes = read_choices(store, default_mode, self._services.clock.now()).modes
+        modes = read_choices(store.rows, default_mode, self._services.clock.now()).modes
         places = [
             (number, root)
             for number, root in store.rows("SELECT number, root FROM project ORDER BY number")

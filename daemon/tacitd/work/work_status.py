@@ -245,7 +245,7 @@ def read_stored_waits(
         settings = SettingsInForce(rows)
         endings = list_endings(rows, note, settings, now)
         waits = list(list_waits({plugin: find_part(rows, now)}, endings))
-        choices = read_choices(store, settings.get("projects", "write", "local"), now)
+        choices = read_choices(store.rows, settings.get("projects", "write", "local"), now)
         return waits, list_sessions(rows, note.payers, endings, waits, choices)
 
 
