@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from tacitd.contract import Batch, Done, Outcome, Row, Task, Tools, Tx
+from tacitd.contract import Batch, Done, Outcome, Row, Task, Tx
 from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
@@ -44,7 +44,7 @@ class Toy:
         self.rule = rule or GatherRule(quiet=600.0, prompts=10)
         self.tasks: list[Task] = []
 
-    def run(self, task: Task, tools: Tools) -> Outcome:
+    def run(self, task: Task) -> Outcome:
         self.tasks.append(task)
         return self.outcome(task)
 
@@ -105,7 +105,7 @@ class WorkBench:
         )
         self.runner = TaskRunner(
             self.store,
-            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},
+            {toy.name: Runnable(toy.run, toy.rule) for toy in self.toys},
             self.clock,
             pool=self.pool or InlineExecutor(),
             on_done=self.on_done,

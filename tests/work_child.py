@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from tacitd.clock import SystemClock
-from tacitd.contract import Batch, Done, Outcome, Task, Tools, Tx
+from tacitd.contract import Batch, Done, Outcome, Task, Tx
 from tacitd.engine import Engine, WorkPlan
 from tacitd.plugin import GatherRule
 from tacitd.sources.follow import Follower
@@ -34,9 +34,8 @@ def observe(batch: Batch, tx: Tx) -> None:
         tx.execute("INSERT INTO toy_record VALUES(?, ?)", str(batch.transcript), record.start)
 
 
-def run(task: Task, tools: Tools) -> Outcome:
+def run(task: Task) -> Outcome:
     """Store a fact for each prompt, after a call that takes a moment."""
-    del tools
     threading.Event().wait(random.random() * 0.05)  # the call
     facts = [(one.text, task.session, task.number) for one in task.prompts]
 
@@ -63,7 +62,7 @@ def main() -> None:
     rule = GatherRule(quiet=QUIET, prompts=5)
     runner = TaskRunner(
         store,
-        {"toy": Runnable(run, lambda task: None, rule)},
+        {"toy": Runnable(run, rule)},
         clock,
         on_done=wake.set,
     )

@@ -139,7 +139,7 @@ class App:
         )
         self.plugins = RunningPlugins(found.plugins, config, services, self.budget, environ, self.degraded)
         self.runnables = {name: one.runnable for name, one in self.plugins.by_name.items()}
-        self.runnables[ENGINE] = Runnable(partial(run_own_job, self), lambda task: None)
+        self.runnables[ENGINE] = Runnable(partial(run_own_job, self))
         lookup = ProjectLookup(find_project, clock, threads=pool is None)
         observers = self.plugins.observers
         runner = TaskRunner(

@@ -41,7 +41,7 @@ def keep_house(app: App) -> None:
         app.model.look()
 
 
-def run_own_job(app: App, task: Task, tools: object) -> Outcome:
+def run_own_job(app: App, task: Task) -> Outcome:
     """A job of the engine itself."""
     if task.kind == "purge":
         return _finish_purge(app, task)

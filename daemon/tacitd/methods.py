@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 from msgspec.structs import asdict
 
@@ -23,7 +23,7 @@ from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
-from tacitd.handler import Decision, Degradation, StoredItem
+from tacitd.handler import Decision, DecisionChoice, Degradation, StoredItem
 from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
@@ -41,12 +41,6 @@ from tacitd.work.stored_problems import find_refusal
 from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
 from tacitd.work.write_modes import set_pause
 
-_CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
-    "keep": "keep",
-    "drop": "drop",
-    "edit": "edit",
-    "restore": "restore",
-}
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
@@ -206,12 +200,12 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     file waits, and what the plugin's hook raises.
     """
     name, root = str(params["plugin"]), params.get("root")
-    choice = _CHOICES.get(str(params["choice"]))
+    choice: Any = params["choice"]
     plugin = next(
         (one for one in app.found.plugins if one.name == name and one.items),
         None,
     )
-    if plugin is None or choice is None:
+    if plugin is None or choice not in get_args(DecisionChoice):
         raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))

@@ -102,7 +102,7 @@ class RunningPlugin:
     @property
     def runnable(self) -> Runnable:
         """What the workers need."""
-        return Runnable(self.run, self.make_tools, self.rule, self.spec.one_lane)
+        return Runnable(self.run, self.rule, self.spec.one_lane)
 
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
@@ -110,8 +110,9 @@ class RunningPlugin:
 
     # --- in a worker
 
-    def run(self, task: Task, tools: PluginTools) -> Outcome:
+    def run(self, task: Task) -> Outcome:
         """Do a task. What the model answered is used with its commit."""
+        tools = self.make_tools(task)
         outcome = self._do(task, tools)
         if not isinstance(outcome, Done | Later | Rejected):
             raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")

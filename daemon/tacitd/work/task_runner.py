@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from loguru import logger
 from msgspec import Struct
@@ -39,8 +39,7 @@ AGAIN = (1.0, 5.0, 20.0, 60.0)
 class Runnable(Struct, frozen=True):
     """What the workers need of a plugin."""
 
-    run: Callable[[Task, Any], Outcome]
-    make_tools: Callable[[Task], Any]
+    run: Callable[[Task], Outcome]
     rule: GatherRule | None = None
     has_one_lane: bool = False
     """Whether it runs for one project at a time."""
@@ -212,7 +211,7 @@ class TaskRunner:
         if task.kind == "prompts" and not task.prompts:
             return Done()
         try:
-            return plugin.run(task, plugin.make_tools(task))
+            return plugin.run(task)
         except FileBusyError as busy:
             return Later(str(busy), busy.hint, self._clock.now() + busy.seconds)
         except TacitdError as error:
