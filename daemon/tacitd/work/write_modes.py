@@ -48,11 +48,6 @@ class WriteModes:
         found = self._rows(_OF_ONE, str(project.root))
         return _MODES[found[0][0]] if found else self._default
 
-    def count_excluded(self) -> int:
-        """The number of projects that a person excluded."""
-        found = self._rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
-        return int(found[0][0]) if found else 0
-
     def set_mode(self, root: Path, mode: WriteMode | Literal[""]) -> None:
         """Set a project's write mode; "" removes the choice. Durable when it returns. Raises UnwritableError."""
         store = self._store or Store.open(self._state_dir, self._clock, owner=False)
