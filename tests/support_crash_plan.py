@@ -6,9 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import ClassVar
 
-OPEN = {
-    "test_a_failed_grader_gives_no_scores": "a command that was killed while it graded again is not told so",
-}
+OPEN: dict[str, str] = {}
 """Stories whose files differ after some crash, and what is to be mended: a difference of theirs is noted and fails nothing."""
 
 

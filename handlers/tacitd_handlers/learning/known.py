@@ -29,11 +29,9 @@ from tacitd.model.port import Answer, ModelRequest
 from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd_handlers.learning import hiding
-from tacitd_handlers.learning.folders import AGENTS, LEARNED
+from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
 from tacitd_handlers.learning.prompt_templates import list_instructions, summary_prompt
-from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import (
-    TITLE,
     Place,
     is_tracked_source,
     list_paths,
@@ -48,15 +46,14 @@ from tacitd_handlers.shared.answer_screening import (
     shorten_to_sentence,
 )
 from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
+from tacitd_handlers.shared.safe_read import leads_out
 from tacitd_handlers.shared.tidy import FACT_LIMIT, strip_user
 
 SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"
 LINES_LIMIT = 49
 """Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""
-GENERAL = "General"
-GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
-"""In the order in which the summary shows them. A line is in the group that its heading names, otherwise in General."""
 ANSWER_LIMIT = 32_768
 """Characters of an answer."""
 
