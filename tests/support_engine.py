@@ -265,7 +265,7 @@ class Scene:
         return future
 
     def parked(self) -> list[str]:
-        found = list_parked(self.app.store.rows, self.engine.is_held, self.engine.choices, self.clock.now())
+        found = list_parked(self.app.store.rows, self.engine.choices, self.clock.now())
         return [one.reason for one in found]
 
     # the person

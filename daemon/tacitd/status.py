@@ -32,7 +32,6 @@ from tacitd.work.activities import summarise_learned
 from tacitd.work.daemon_note import DaemonNote, read_note
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.stored_problems import list_stored_problems
-from tacitd.work.task_rows import ASKED
 from tacitd.work.work_status import list_endings, list_sessions, list_waits
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ def _stopped(note: DaemonNote, problem: Degradation | None) -> Iterator[dict[str
 
 def _parked(rows: Rows, note: DaemonNote, choices: Choices, now: float) -> Iterator[dict[str, Any]]:
     """Work that waits for something, and work that a person paused."""
-    for one in work_status.list_parked(rows, lambda task: task.kind not in ASKED, choices, now):
+    for one in work_status.list_parked(rows, choices, now):
         if one.plugin not in note.plugins:
             continue
         about: dict[str, Any] = {"handler": one.plugin, "what": one.what}

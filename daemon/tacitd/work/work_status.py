@@ -18,13 +18,12 @@ from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
 from tacitd.work.daemon_note import DaemonNote, read_note
 from tacitd.work.project_rows import Choices, read_choices
-from tacitd.work.task_rows import ReadyTask
+from tacitd.work.task_rows import ASKED
 
 PAUSED = "paused"
 """The beginning of the reason of what a person paused."""
 _PARKED = """
-SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before,
-  r.root, k.due, k.data FROM task k LEFT JOIN project r ON r.number = k.project
+SELECT k.plugin, k.session, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before, r.root, k.data FROM task k LEFT JOIN project r ON r.number = k.project
 WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' OR k.due <= ?) ORDER BY k.number
 """
 
@@ -51,30 +50,11 @@ class ParkedTask(Struct, frozen=True):
     not_before: float | None
 
 
-def list_parked(
-    rows: Rows, is_held: Callable[[ReadyTask], bool], choices: Choices, now: float
-) -> Iterator[ParkedTask]:
+def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask]:
     """Work that waits for something, and work that is due and held because a person paused it."""
-    for row in rows(_PARKED, now):
-        (
-            number,
-            plugin,
-            lane,
-            session,
-            project,
-            kind,
-            key,
-            reason,
-            hint,
-            since,
-            tries,
-            not_before,
-            root,
-            _,
-            data,
-        ) = row
+    for plugin, session, kind, key, reason, hint, since, tries, not_before, root, data in rows(_PARKED, now):
         paused = _find_pause(choices, root or "", session)
-        if paused and is_held(ReadyTask(number, plugin, lane, session, project, kind)):
+        if paused and kind not in ASKED:
             reason, hint = f"{PAUSED} by you ({paused})", "`tacitd resume` goes on"
         if reason:
             what = _describe(kind, key, session, data)
