@@ -35,7 +35,7 @@ from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import SENTINEL, Model
-from tacitd.model_factory import make_claude_factory
+from tacitd.model_factory import make_daemon_model
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.sources.base import OwnCalls, Source
@@ -107,8 +107,11 @@ class App:
         self.budget = Budget(store, config.budget, clock)
         own_sessions = self.budget.list_sessions()
         source = source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions), environ)
-        make_model = make_model or make_claude_factory(work, environ, clock, self.stopping, own_sessions)
-        self.model = make_model(config, self.budget)
+        self.model = (
+            make_model(config, self.budget)
+            if make_model is not None
+            else make_daemon_model(config, self.budget, clock, environ, work, self.stopping, own_sessions)
+        )
         unfinished = threading.Event()
         self.late_writes = LateWrites(clock, on_kept=unfinished.set)
         self.guards = EditGuards(self.late_writes, BusyFiles(clock))
