@@ -27,6 +27,7 @@ from tacitd.sources.follow import Follower
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.store import Store
+from tacitd.work.activities import forget_passing
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.first_start import FirstStart, note_known_prompts
@@ -412,6 +413,7 @@ class Engine:
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())
+            forget_passing(tx, self._clock.now())
 
     def read_all(self) -> None:
         """Read what was written until now. Loop's thread."""

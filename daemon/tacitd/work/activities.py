@@ -26,6 +26,7 @@ LONGEST_DAY = 25 * 3600.0
 """Seconds: a day on which the clock is set back."""
 LONGEST = 400
 """Maximum characters of an activity's text."""
+KEPT = 90 * 86_400.0
 AGAIN = 3600.0
 """Seconds until the same reason of work that waits is told again."""
 LATEST = 253_402_300_800.0
@@ -101,6 +102,11 @@ def follow_decision(tx: Tx, plugin: str, item: str, *, is_gone: bool) -> None:
     if item:
         sql = "UPDATE activity SET gone = ? WHERE did = ? AND plugin = ? AND item = ?"
         tx.execute(sql, is_gone, STORED, plugin, item)
+
+
+def forget_passing(tx: Tx, now: float) -> None:
+    """Remove what was read and what waited 90 days ago: it says nothing any more."""
+    tx.execute("DELETE FROM activity WHERE at < ? AND did IN ('read', 'parked')", now - KEPT)
 
 
 def find_newest(rows: Rows) -> int:
