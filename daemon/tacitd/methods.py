@@ -32,7 +32,7 @@ from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
-from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
+from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.project_rows import store_project
@@ -122,7 +122,8 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
     read = partial(_ask_new_store, lambda _: app.read_status())
-    mark, waited, jobs = find_newest(app.store.rows), list[dict[str, Any]](), list[dict[str, Any]]()
+    waited, jobs = list[dict[str, Any]](), list[dict[str, Any]]()
+    mark: int = _ask_new_store(lambda _: find_newest(app.store.rows), {})
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
         waited = read({})["waits"]
@@ -131,7 +132,8 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         done = _wait_until_handled(app, deadline) and done
     document = read({})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [one.describe() for one in list_since(app.store.rows, mark)]
+    found: list[Activity] = _ask_new_store(lambda _: list_since(app.store.rows, mark), {})
+    rows = [one.describe() for one in found]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
