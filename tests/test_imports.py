@@ -62,7 +62,7 @@ MAY = {
     "report": {"clock", "files", "model", "store", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
-ROOT_MODULES = 19
+ROOT_MODULES = 18
 """Maximum number of modules directly below `daemon/tacitd`, including `__init__`."""
 
 
