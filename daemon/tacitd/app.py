@@ -38,11 +38,12 @@ from tacitd.model.port import SENTINEL, Model
 from tacitd.model_factory import make_daemon_model
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import Source
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.settings_in_force import replace_settings
@@ -50,11 +51,11 @@ from tacitd.state.socket_file import remove_socket_file, write_hook_script, writ
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import activity_line, find_newest, list_since
-from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_tools import ToolServices
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import find_refusal, list_stored_problems
@@ -120,10 +121,10 @@ class App:
         self.write_modes = WriteModes(paths.state_dir, clock, mode, store)
         self.projects = ProjectFinder(
             paths.home,
-            clock,
             excludes=config.projects.exclude,
             private=[paths.state_dir, paths.config_dir],
             is_off=lambda root: self.write_modes.get_mode(Project(root, False)) == "off",
+            list_aliases=lambda: list_aliases(store.rows),
         )
         find_project = self.projects.find_project
         sessions = Sessions(clock, config.session.idle, source.read_claims)
@@ -160,7 +161,6 @@ class App:
             store,
             Follower(source, clock, watcher_for, wake.set),
             Reader(store, source, lookup, observers, clock, default_mode=mode),
-            BehindReader(store, source, lookup, observers, clock, mode),
             sessions,
             runner,
             lookup,
@@ -191,9 +191,8 @@ class App:
         for plugin, job in (*((ENGINE, own) for own in OWN_JOBS), *self.plugins.list_jobs()):
             self.engine.schedule.add_job(plugin, job, ran.get((plugin, job.name)))
         self._is_open = True
-        hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
         keep_house(self)
         self.note_state()
         self.check_sources()

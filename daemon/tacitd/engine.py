@@ -22,18 +22,16 @@ from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule
 from tacitd.schedule import Schedule
-from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
+from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
-from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.first_start import FirstStart, note_known_prompts
 from tacitd.work.inbox import Inbox, make_stopped_error
-from tacitd.work.lookup import ProjectLookup
-from tacitd.work.missing_projects import find_missing_projects
+from tacitd.work.lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
@@ -86,7 +84,6 @@ class Engine:
         store: Store,
         follower: Follower,
         reader: Reader,
-        behind: BehindReader,
         sessions: Sessions,
         runner: TaskRunner,
         lookup: ProjectLookup,
@@ -104,7 +101,6 @@ class Engine:
         self._store = store
         self.follower = follower
         self.reader = reader
-        self._behind = behind
         self.sessions = sessions
         self.runner = runner
         self._lookup = lookup
@@ -176,11 +172,11 @@ class Engine:
         now = self.started_at = self._clock.now()
         self._clocks = now, self._clock.monotonic()
         self.follower.start()
-        self.follower.list_all()
+        self.follower.poll(full=True)
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
-            of_new = {name: at for name, at in known.items() if self.source.name_of(Path(name)) in new}
+            of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
             note_known_prompts(self._store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
@@ -409,7 +405,7 @@ class Engine:
         if self.fault is not None and self._clock.monotonic() - self._fault_at > SHOWN:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
-        self._behind.read()
+        self.reader.read_behind()
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())

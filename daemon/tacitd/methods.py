@@ -29,7 +29,6 @@ from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_since
@@ -163,8 +162,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
-    shown = ShownTexts(app.store, app.clock)
-    return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
+    return SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ)
 
 
 def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,11 +170,11 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
     `input`: what the hook got from the client. Returns `text`, "" for nothing.
     """
-    data, hooks = params.get("input"), app.engine.source.hooks
-    question = hooks.read_question(data) if hooks is not None and isinstance(data, dict) else None
-    if hooks is None or question is None:
-        return {"text": ""}
-    return {"text": hooks.format_answer(question, texts.answer_hook(question))}
+    data, source = params.get("input"), app.engine.source
+    question = source.read_question(data) if isinstance(data, dict) else None
+    return {
+        "text": source.format_answer(question, texts.answer_hook(question)) if question is not None else ""
+    }
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -12,7 +13,18 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output, get_paths, parse_since
+from tacitd.cli.common import (
+    SINCE_OPTION,
+    add_pager_option,
+    echo_json,
+    echo_message,
+    echo_paged,
+    escape_output,
+    get_paths,
+    json_option,
+    parse_since,
+    to_json_line,
+)
 from tacitd.clock import parse_utc
 from tacitd.contract import Rows
 from tacitd.store import open_readonly
@@ -35,9 +47,10 @@ COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": 
     type=click.IntRange(min=0),
     help=f"At most this many lines, the newest; the default is {SHOWN}.",
 )
-@click.option("--since", metavar="AGE", help="Only what is not older, such as 12h or 7d.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list; with -f one object a line.")
-def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> None:
+@SINCE_OPTION
+@json_option("As JSON: a list; with -f one object a line.")
+@add_pager_option
+def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pager: bool) -> None:
     """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.
 
     It is read from the store, with and without a daemon.
@@ -49,7 +62,7 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
     if as_json and not follow:
         echo_json(shown)
     else:
-        _echo_rows(shown, as_json)
+        echo_paged(_format_rows(shown, as_json), no_pager=no_pager or follow)
     if follow:
         newest = found or _read(state, lambda rows: list_newest(rows, 0.0, 1))
         with suppress(KeyboardInterrupt):
@@ -62,7 +75,9 @@ def _follow(state: Path, mark: int, as_json: bool) -> None:
     """Print what happens until Ctrl-C. `mark`: the number of the newest activity that was printed."""
     while True:
         found = _read(state, partial(list_since, mark=mark))
-        _echo_rows([one.describe() for one in found], as_json)
+        for line in _format_rows([one.describe() for one in found], as_json):
+            click.echo(line)
+        sys.stdout.flush()
         mark = found[-1].number if found else mark
         time.sleep(EVERY)
 
@@ -76,12 +91,12 @@ def _read(state: Path, ask: Callable[[Rows], list[Activity]]) -> list[Activity]:
         return ask(store.rows)
 
 
-def _echo_rows(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[str]:
     for row in rows:
         if as_json:
-            echo_json_line(row)
+            yield to_json_line(row)
             continue
         at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
         did, _, rest = escape_output(str(row["line"])).partition(":")
-        colour = COLOURS.get(did)
-        click.echo(f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}")
+        colour = COLOURS.get(did) if sys.stdout.isatty() else None
+        yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}"

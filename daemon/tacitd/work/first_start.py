@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
-from tacitd.sources.base import Source
 from tacitd.sources.listing import Stamp
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
-from tacitd.work.prompt_rows import NewPrompt, insert_prompt
+from tacitd.work.prompt_rows import insert_prompt
 
 GRACE = 60.0
 """Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
@@ -46,14 +46,12 @@ class FirstStart:
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         return self.at - GRACE
 
-    def read(self) -> bool:
-        """Read when it was; return whether it was ever."""
+    def read(self) -> None:
+        """Read when it was, if it was ever."""
         found = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = ?", _KEY)
-        if found:
-            self._stored = found[0][0]
-            self.at = min(self.at, self._stored)
         self.is_now = not found
-        return bool(found)
+        for (at,) in found:
+            self._stored, self.at = at, min(self.at, at)
 
     def find_new_sources(self, names: Sequence[str]) -> set[str]:
         """Those of these sources whose transcripts were not known at any start before: what exists of them counts as read. A
@@ -90,7 +88,7 @@ def note_known_prompts(store: Store, source: Source, stamps: Mapping[str, Stamp]
             later = [one for one in read_prompts(source, Path(name)) if one.time is None or one.time > now]
             with store.write() as tx:
                 for prompt in later:
-                    new = insert_prompt(tx, NewPrompt(prompt, source.name_of(Path(name)), name, None), now)
+                    new = insert_prompt(tx, prompt, source.name_of(name), name, None, now)
                     if new is not None:  # of what was not asked for, no text is kept
                         sql = "UPDATE prompt SET text = NULL, context = NULL, handled = ? WHERE number = ?"
                         tx.execute(sql, now, new.number)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
 
 from tacitd.contract import Row, Rows, Tx
+from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
+from tacitd.store import open_readonly
 
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
@@ -76,6 +79,13 @@ def find_begin(at: float, now: float) -> float:
     return at if at <= now else -math.inf
 
 
+def list_aliases(rows: Rows) -> dict[str, str]:
+    """The directories that a person named as a container's, or another machine's, with those that they are here."""
+    return dict(
+        rows("SELECT name, value FROM choice WHERE scope = 'project' AND what = 'alias' ORDER BY name")
+    )
+
+
 def store_project(tx: Tx, project: Project, now: float) -> int:
     """Return the number of a project's row, which is made if it is new."""
     root = str(project.root)
@@ -89,3 +99,15 @@ def store_project(tx: Tx, project: Project, now: float) -> int:
         "INSERT INTO project(root, common, first_seen) VALUES(?, ?, ?)", root, None if taken else common, now
     )
     return done.row
+
+
+def list_known_projects(state_dir: Path) -> list[str]:
+    """The roots of all projects in the store, sorted; [] if it cannot be read."""
+    try:
+        store = open_readonly(state_dir)
+        if store is None:
+            return []
+        with store:
+            return [root for (root,) in store.rows("SELECT root FROM project ORDER BY root")]
+    except TacitdError:
+        return []

@@ -29,12 +29,10 @@ WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' O
 
 
 _GONE = """
-SELECT t.plugin, p.session, p.cwd, min(p.ingested) FROM prompt p JOIN prompt_task t ON t.prompt = p.number
-WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'
-GROUP BY t.plugin, p.session, p.cwd
+SELECT DISTINCT p.cwd, t.plugin, p.session, p.ingested FROM prompt p JOIN prompt_task t ON t.prompt = p.number
+WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting' ORDER BY p.cwd, p.ingested
 """
 """Prompts that were typed in a directory that is not there now."""
-RESTORE = "restore the directory; otherwise `tacitd rescue` lists the prompts after a day"
 
 
 class ParkedTask(Struct, frozen=True):
@@ -59,9 +57,27 @@ def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask
         if reason:
             what = _describe(kind, key, session, data)
             yield ParkedTask(plugin, what, root or "", reason, hint, since, tries, not_before)
-    for plugin, session, cwd, since in rows(_GONE):
+    yield from _list_gone(rows)
+
+
+def _list_gone(rows: Rows) -> Iterator[ParkedTask]:
+    """One row for each plugin and directory; those below it count as it."""
+    waiting = dict[tuple[str, str], dict[str, float]]()
+    for cwd, plugin, session, since in rows(_GONE):
+        top = next((one for _, one in waiting if cwd == one or cwd.startswith(f"{one}/")), cwd)
+        waiting.setdefault((plugin, top), {}).setdefault(session, since)
+    for (plugin, cwd), sessions in waiting.items():
+        what = (
+            f"prompts of {len(sessions)} sessions"
+            if len(sessions) > 1
+            else f"prompts of session {min(sessions)}"
+        )
+        hint = (
+            f"restore the directory, or say `tacitd project alias {cwd} DIR` if it is a container's; otherwise `tacitd rescue` lists "
+            "the prompts after a day"
+        )
         reason = f"{cwd}: the working directory does not exist"
-        yield ParkedTask(plugin, f"prompts of session {session}", cwd, reason, RESTORE, since, 0, None)
+        yield ParkedTask(plugin, what, cwd, reason, hint, min(sessions.values()), 0, None)
 
 
 def _find_pause(choices: Choices, root: str, session: str) -> str:
@@ -207,8 +223,8 @@ def local_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
-Ending = tuple[str, str, float]
-"""An open session, the root of its project, and when it ends if nothing more happens: seconds since 1970, UTC."""
+Ending = tuple[str, str, float, str]
+"""An open session, the root of its project, when it ends if nothing more happens (seconds since 1970, UTC), and its client."""
 
 
 def read_stored_waits(
@@ -233,15 +249,17 @@ def list_endings(rows: Rows, note: DaemonNote, settings: SettingsInForce, now: f
     """The open sessions, by the time at which each ends: soonest first."""
     idle = settings.get("session", "idle", 0.0)
     found = rows(
-        "SELECT s.id, r.root, s.last FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL "
+        "SELECT s.id, r.root, s.last, s.source FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL"
     )
-    endings = [(id, root, max(now, note.ends.get(id, last + idle))) for id, root, last in found]
+    endings = [
+        (id, root, max(now, note.ends.get(id, last + idle)), source) for id, root, last, source in found
+    ]
     return sorted(endings, key=lambda one: (one[2], one[0]))
 
 
 def list_waits(slices: Mapping[str, Any], endings: Iterable[Ending]) -> Iterator[dict[str, Any]]:
     """What plugins have gathered for a later job, and when that job is due because the project's sessions are idle."""
-    quiet = {root: at for _, root, at in endings}  # the latest of each project: they are sorted
+    quiet = {root: at for _, root, at, _ in endings}  # the latest of each project: they are sorted
     for name, said in slices.items():
         waits = said.get("waits")
         for one in waits if isinstance(waits, list) else ():
@@ -266,12 +284,13 @@ def list_sessions(
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
     found = list[dict[str, Any]]()
-    for session, root, at in endings:
+    for session, root, at, source in endings:
         if choices.is_paused(root, session) or choices.modes.get(root, choices.default_mode) == "off":
             continue
         waiting, parked = _find_waiting(rows, session, root)
         if any(name not in parked and (waiting.get(name) or (name, root) in gathered) for name in payers):
-            found.append({"session": session, "project": root, "lines_about": utc_seconds(at)})
+            about = {"session": session, "source": source, "project": root}
+            found.append(about | {"lines_about": utc_seconds(at)})
     return found
 
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from tacitd.clock import Clock
 from tacitd.contract import Row, Tx
-from tacitd.errors import TacitdError
 from tacitd.events import Project
 from tacitd.model.port import Why
 from tacitd.state.person_choices import Choice, Scope, What, choose, list_earlier_modes, withdraw
@@ -126,15 +125,3 @@ def _open_breaker(tx: Tx, scope: str, name: str, now: float) -> bool:
 def _is_covered(scope: str, name: str, cwd: str, root: str) -> bool:
     """Whether a directory that the growth breaker closed is of what is resumed."""
     return scope == "all" or root == name
-
-
-def list_known_projects(state_dir: Path) -> list[str]:
-    """The roots of all projects in the store, sorted; [] if it cannot be read."""
-    try:
-        store = open_readonly(state_dir)
-        if store is None:
-            return []
-        with store:
-            return [root for (root,) in store.rows("SELECT root FROM project ORDER BY root")]
-    except TacitdError:
-        return []

@@ -1,4 +1,4 @@
-"""The assembler: the records of one transcript, in file order, turned into what handlers get. No file, no clock.
+"""The records of one transcript of Claude Code, in file order, turned into what plugins get.
 
 What a record needs from its neighbours belongs here: its session and directory, the assistant's text before it, whether a
 queued message was taken back, whether the same words came before. The verdict on a single record is in prompts.py.
@@ -6,14 +6,15 @@ queued message was taken back, whether the same words came before. The verdict o
 
 from __future__ import annotations
 
-from collections import Counter
+from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
-from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record, ToolAnswer
-from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
-from tacitd.sources.claude_code.assistant import RecentSpeech, SpokenContext, read_message
+from tacitd.events import TEXT_LIMIT, Prompt, Record
+from tacitd.sources.assembler import Assembler, SpokenContext
+from tacitd.sources.base import OwnCalls, PromptVerdict, Recognition
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
     ATTACHING,
@@ -25,19 +26,20 @@ from tacitd.sources.claude_code.prompts import (
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
+    NOBODYS,
+    SKIPPED,
     UNREAD,
     LineMessage,
     TranscriptLine,
+    decode_line,
     is_present,
+    is_record,
+    never_matters,
     parse_version,
+    read_blocks,
     text_of,
 )
 from tacitd.sources.claude_code.tool_answers import read_answers
-from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.record_buffer import RecordBuffer
-
-_UNKNOWN = 100
-"""How many unknown record types, and unknown values, are counted by name."""
 
 _CALLS = 100
 """How many tool calls are known, the newest. A result follows its call at once, or after those made with it."""
@@ -48,63 +50,52 @@ _TURN_RULES = frozenset({7, 10, 11, 13})
 _DELIVERY_TELLS = PromptVerdict(4, (), "queued: the record of its delivery says who wrote it")
 
 
-class RecordAssembler:
-    """The state after the records taken so far."""
+class ClaudeAssembler(Assembler):
+    """The assembler of one transcript of Claude Code."""
 
-    def __init__(self, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
-        self.own = own
-        self.start = start
-        self.session = ""
-        self.cwd = ""
-        self.stamp = ""
+    def __init__(self, path: Path, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
+        super().__init__(path, own, start, explain)
         self.version = ""
         self.calls: dict[str, str] = {}
         """The tools that were called last, by the ids of the calls."""
         self.answers = 0
         """The assistant's texts in turns whose beginning was not recognised, since the last recognised prompt."""
-        self.is_headless = False
-        self.counts: Counter[str] = Counter()
-        self.buffer = RecordBuffer(start)
-        self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
         self._removed: dict[str, str] = {}
         """When the messages were typed that were removed from the queue and whose attachments were not read, by their ids."""
-        self._seen = SeenPrompts()
-        self._speech = RecentSpeech()
         self._entrypoint: str | None = None
         self._own_cwd = False
         self._is_recognised = False
         self._is_known_turn = False
         self._refusal = (0, "")
 
-    @property
-    def newest_time(self) -> float | None:
-        """The time of the newest record with a time: seconds since 1970, UTC; None if it cannot be parsed."""
-        return parse_utc(self.stamp)
+    def decode_line(self, raw: bytes) -> TranscriptLine | None:
+        return decode_line(raw)
+
+    def is_record(self, span: bytes) -> bool:
+        return is_record(span)
+
+    def read_line(self, start: int, end: int, raw: bytes) -> None:
+        if not (raw.startswith(SKIPPED) and never_matters(raw)):
+            super().read_line(start, end, raw)
+
+    def may_have_words(self, head: bytes) -> bool:
+        return not (head.startswith(SKIPPED) or NOBODYS.search(head))
 
     @property
     def pinned_offset(self) -> int | None:
-        """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
         return self._queue.find_pin(self.start)
 
     @property
     def recognition(self) -> Recognition:
-        """Whether the last prompt was recognised. No answers count of a program's session, and of one whose beginning was
-        not read if nothing in it was refused."""
+        """No answers count of a program's session, and of one whose beginning was not read if nothing in it was refused."""
         rule, reason = self._refusal
         is_read = self.start == 0 or rule == UNKNOWN_VALUE
         is_counted = is_read and not self.is_headless and not self._own_cwd
         what = f"rule {rule}: {reason}" if rule else "no record of a prompt"
         return Recognition(self._is_recognised, self.answers if is_counted else 0, self.version, what)
 
-    def note_call(self, id: str, name: str) -> None:
-        """The assistant called a tool."""
-        self.calls[id] = name
-        if len(self.calls) > _CALLS:
-            del self.calls[next(iter(self.calls))]
-
-    def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
-        """Take the next record. `start` and `end` are the offsets of its line."""
+    def take_line(self, start: int, end: int, line: Any) -> None:
         if line.type in UNREAD:
             return
         self._take_context(line)
@@ -120,11 +111,9 @@ class RecordAssembler:
             self._queue_operation(start, end, line)
         elif line.type not in KNOWN_TYPES:
             self._refusal = (2, f"unknown type: {(line.type or '')[:60]}")
-            if start >= self.start:
-                self._count_unknown(f"unknown type: {line.type[:60]}" if line.type else "no type")
+            self.count(f"unknown type: {line.type[:60]}" if line.type else "no type", start)
 
     def release_queued(self) -> None:
-        """The session is over or idle: messages that still wait in the queue count as said."""
         gone, said = self._queue.release_all()
         for entry in gone:
             self._drop(entry, "delivered as a prompt of its own")
@@ -155,15 +144,10 @@ class RecordAssembler:
     def _is_own(self, session: str) -> bool:
         return self._own_cwd or session in self.own.sessions
 
-    def _count_unknown(self, name: str) -> None:
-        if name not in self.counts and len(self.counts) >= _UNKNOWN:
-            name = "unknown type: others"
-        self.counts[name] += 1
-
     def _note_verdict(self, start: int, line: TranscriptLine, verdict: PromptVerdict) -> None:
         """Count what was refused for an unknown value, and note whether the client's way of writing prompts is known."""
-        if verdict.rule == UNKNOWN_VALUE and start >= self.start:
-            self._count_unknown(verdict.reason)
+        if verdict.rule == UNKNOWN_VALUE:
+            self.count(verdict.reason, start)
         if line.type != "queue-operation" and verdict.words:
             self._is_recognised, self._is_known_turn, self.answers = True, True, 0
         elif verdict.rule in _TURN_RULES:
@@ -177,20 +161,29 @@ class RecordAssembler:
     # --- records ---------------------------------------------------------------------------------------
 
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
+        message = line.message
+        # The client writes API errors in the assistant's name.
+        if (
+            not isinstance(message, LineMessage)
+            or line.is_api_error_message
+            or message.model == "<synthetic>"
+        ):
+            return
         if self._is_own(self.session):
             return
-        text, tools = read_message(line)
+        text, tools = read_blocks(message)
         for tool in tools:
-            self.note_call(tool.id, tool.name)
+            self.calls[tool.id] = tool.name
+        while len(self.calls) > _CALLS:
+            del self.calls[next(iter(self.calls))]
         if text:
             self.answers += not self._is_known_turn
-            self._speech.add_speech(text, self.cwd, line.timestamp or "")
+            self.speech.add(text, self.cwd, line.timestamp or "")
+            text = text[:TEXT_LIMIT]
         if text or tools:
             uuid, time = line.uuid or "", parse_utc(line.timestamp)
-            self.buffer.add_record(
-                Record(
-                    start, end, "assistant", uuid, self.session, time, self.cwd, (), text[:TEXT_LIMIT], tools
-                )
+            self.add_record(
+                Record(start, end, "assistant", uuid, self.session, time, self.cwd, (), text, tools)
             )
 
     def _user(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -208,11 +201,11 @@ class RecordAssembler:
         if given and verdict.words:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         if line.is_compact_summary and verdict.rule == 6:
-            self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
+            self.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
         if verdict.rule == 13:
-            self.buffer.add_record(self._record(start, end, line, plan=_plan(line)[:TEXT_LIMIT]))
+            self.add_record(self._record(start, end, line, plan=_plan(line)[:TEXT_LIMIT]))
         if verdict.rule == 8 and (answers := read_answers(line, self.calls)):
-            self.buffer.add_record(self._record(start, end, line, answers=answers))
+            self.add_record(self._record(start, end, line, answers=answers))
         self._judge(start, end, line, verdict, line.uuid or "")
 
     def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -288,7 +281,7 @@ class RecordAssembler:
     ) -> QueuedPrompt:
         session, cwd, stamp = line.session_id or self.session, line.cwd or self.cwd, line.timestamp or ""
         # Most messages in the queue are notifications of the client, and nobody's words.
-        context = self._speech.get_context() if verdict.words else SpokenContext("", "")
+        context = self.speech.get_context() if verdict.words else SpokenContext()
         return QueuedPrompt(start, end, text, verdict, session, cwd, stamp, context)
 
     def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
@@ -328,45 +321,17 @@ class RecordAssembler:
         command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
         if not verdict.words:
             if command:
-                self.buffer.add_record(self._record(start, end, line, command=command))
+                self.add_record(self._record(start, end, line, command=command))
             self._explain(start, line, verdict)
             return
-        context = self._speech.get_context() if context is None else context
+        context = self.speech.get_context() if context is None else context
         time = parse_utc(line.timestamp)
-        # Lists, because a generator costs more than the one prompt that nearly every verdict has.
-        made = [self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words)]
-        fresh = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
+        fresh = self.make_prompts(verdict.words, uuid, time, context, line.session_id or "", line.cwd or "")
         if fresh:
-            self._speech.mark_answered()
-            record = self._record(start, end, line, prompts=fresh, command=command, time=time)
-            self.buffer.add_record(record)
+            self.add_record(self._record(start, end, line, prompts=fresh, command=command, time=time))
         else:
             verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
         self._explain(start, line, verdict, fresh)
-
-    def _prompt(
-        self,
-        words: PersonWords,
-        n: int,
-        line: TranscriptLine,
-        uuid: str,
-        time: float | None,
-        context: SpokenContext,
-    ) -> Prompt:
-        cwd = line.cwd or self.cwd
-        is_spoken = words.context is None
-        return Prompt(
-            kind=words.kind,
-            text=words.text,
-            session=line.session_id or self.session,
-            uuid=f"{uuid}#{n}" if uuid and n else uuid,
-            time=time,
-            cwd=cwd,
-            context=context.text if words.context is None else words.context[:CONTEXT_LIMIT],
-            pasted=words.pasted,
-            context_cwd=context.cwd if is_spoken and context.cwd != cwd else "",
-            context_time=parse_utc(context.stamp) if is_spoken else None,
-        )
 
     def _judge_only(self, start: int, line: TranscriptLine) -> None:
         is_queued = line.attachment is not None and line.attachment.type == "queued_command"
@@ -376,26 +341,11 @@ class RecordAssembler:
     def _explain(
         self, start: int, line: TranscriptLine, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()
     ) -> None:
-        if self.judged is None:
-            return
-        session, cwd, time = line.session_id or self.session, line.cwd or self.cwd, parse_utc(line.timestamp)
-        self.judged.append(
-            JudgedLine(start, line.type or "", line.uuid or "", session, time, cwd, verdict, prompts)
-        )
-
-    # --- keeping ---------------------------------------------------------------------------------------
+        kind, uuid, time = line.type or "", line.uuid or "", parse_utc(line.timestamp)
+        self.explain(start, kind, uuid, time, verdict, prompts, line.session_id or "", line.cwd or "")
 
     def _record(
-        self,
-        start: int,
-        end: int,
-        line: TranscriptLine,
-        prompts: tuple[Prompt, ...] = (),
-        summary: str = "",
-        command: str = "",
-        plan: str = "",
-        time: float | None = None,
-        answers: tuple[ToolAnswer, ...] = (),
+        self, start: int, end: int, line: TranscriptLine, time: float | None = None, **what: Any
     ) -> Record:
         return Record(
             start=start,
@@ -405,12 +355,8 @@ class RecordAssembler:
             session=line.session_id or self.session,
             time=parse_utc(line.timestamp or self.stamp) if time is None else time,
             cwd=line.cwd or self.cwd,
-            prompts=prompts,
-            summary=summary,
-            command=command,
-            plan=plan,
             branch=line.git_branch or "",
-            answers=answers,
+            **what,
         )
 
 
