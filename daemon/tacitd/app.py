@@ -24,11 +24,8 @@ from tacitd.control.server import Server
 from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
-from tacitd.files.busy_files import BusyFiles
-from tacitd.files.follow_up import FollowUp
-from tacitd.files.late_writes import LateWrites
+from tacitd.files.editors import Editors
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
-from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
@@ -113,11 +110,8 @@ class App:
             if make_model is not None
             else make_daemon_model(config, self.budget, clock, environ, work, self.stopping, own_sessions)
         )
-        unfinished = threading.Event()
-        self.late_writes = LateWrites(clock, on_kept=unfinished.set)
-        self.guards = EditGuards(self.late_writes, BusyFiles(clock))
-        self.follow_up = FollowUp(self.late_writes, unfinished)
-        self.files = SharedFiles(store, clock, guards=self.guards)
+        self.editors = Editors(clock)
+        self.files = SharedFiles(store, clock, editors=self.editors)
         self.write_modes = WriteModes(paths.state_dir, clock, mode, store)
         self.projects = ProjectFinder(
             paths.home,
@@ -181,7 +175,7 @@ class App:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
         places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
-        self.late_writes.find_copies(sorted(places))
+        self.editors.find_copies(sorted(places))
         self._logged = find_newest(self.store.rows)
         with self.store.write() as tx:
             replace_settings(tx, list_settings(self.config))
@@ -230,7 +224,6 @@ class App:
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
         `max_sleep` seconds at most."""
-        self.follow_up.start()
 
         def end_pass() -> None:
             self._log_activities()
@@ -261,7 +254,7 @@ class App:
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [self.follow_up.stop, self.late_writes.close, partial(save_budget, self)]
+        steps += [self.editors.close, partial(save_budget, self)]
         steps += [self._note_last_state] if self._is_open else []
         steps += [self.store.close]
         steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]

@@ -8,8 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loguru import logger
-
 from tacitd import __version__
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Done, Later, Outcome, Task, Tx
@@ -27,11 +25,8 @@ if TYPE_CHECKING:
 
 
 def keep_house(app: App) -> None:
-    """Finish files that wait, check a refused configuration, look for the model's program, store ends of calls, check the store."""
-    try:
-        app.follow_up.run_once()
-    except (OSError, TacitdError) as error:
-        logger.warning("files that wait cannot be finished now: {}", error)
+    """Save what was written into files that were swapped out, check a refused configuration, look for the model's program, store ends of calls, check the store."""
+    app.editors.check_old_files()
     check_refused(app)
     app.outdated = check_installed_version()
     save_budget(app)
