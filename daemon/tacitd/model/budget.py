@@ -34,7 +34,7 @@ from tacitd.model.call_caps import (
     find_refusal,
 )
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings
