@@ -262,6 +262,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
             "scope": "project",
             "name": str(scene.root),
             "held": True,
+            "known": True,
             "changed": True,
             "passed": 0,
             "paused": [{"scope": "project", "name": str(scene.root)}],
