@@ -28,7 +28,7 @@ from tacitd.events import NoProject, Project, Record
 from tacitd.sources.base import Recognition
 from tacitd.sources.position import Position
 from tacitd.sources.source import Source
-from tacitd.sources.transcript import Tail, read_records
+from tacitd.sources.transcript import WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
@@ -279,7 +279,7 @@ class Reader:
         start = 0 if step.shrunk else start
         if not step.more and (wanted.to_end or wanted.ended):
             tail.take_unterminated()
-        if not step.more and wanted.ended:
+        if (wanted.ended and not step.more) or tail.kept_bytes > WAITING:
             tail.release_queued()
         if tail.counts:
             self.odd_lines[path] = dict(tail.counts)
