@@ -65,7 +65,7 @@ def time_json(appends: list[tuple[str, bytes]]) -> float:
 
 def measure_reading(place: Path, count: int, files: int, typed_every: int) -> AskedRow:
     """Read the same into the store in this process, with a plugin that observes nothing."""
-    bench = WorkBench(place)
+    bench = WorkBench(place, threads=True)
     folder = bench.client_home / "projects" / "-app"
     folder.mkdir()
     grown = dict[str, list[bytes]]()

@@ -100,6 +100,13 @@ class Assembler:
 
     # --- what a client defines
 
+    skipped: tuple[bytes, ...] = ()
+    """What lines begin with that may be of no use."""
+
+    def never_matters(self, raw: bytes) -> bool:
+        """Whether a line that begins so need not be decoded."""
+        return False
+
     def decode_line(self, raw: bytes) -> Any:
         """Return the line's record; None if it is JSON but none. Raises ValueError, RecursionError if it is not complete JSON."""
         raise NotImplementedError
@@ -156,6 +163,8 @@ class Assembler:
 
     def read_line(self, start: int, end: int, raw: bytes) -> None:
         """Read one line, or one record of it."""
+        if raw.startswith(self.skipped) and self.never_matters(raw):
+            return
         try:
             line = self.decode_line(raw)
         except (ValueError, RecursionError):

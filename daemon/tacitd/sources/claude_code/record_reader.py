@@ -69,15 +69,10 @@ class ClaudeAssembler(Assembler):
         self._is_known_turn = False
         self._refusal = (0, "")
 
-    def decode_line(self, raw: bytes) -> TranscriptLine | None:
-        return decode_line(raw)
-
-    def is_record(self, span: bytes) -> bool:
-        return is_record(span)
-
-    def read_line(self, start: int, end: int, raw: bytes) -> None:
-        if not (raw.startswith(SKIPPED) and never_matters(raw)):
-            super().read_line(start, end, raw)
+    skipped = SKIPPED
+    never_matters = staticmethod(never_matters)
+    decode_line = staticmethod(decode_line)
+    is_record = staticmethod(is_record)
 
     def may_have_words(self, head: bytes) -> bool:
         return not (head.startswith(SKIPPED) or NOBODYS.search(head))
@@ -341,6 +336,8 @@ class ClaudeAssembler(Assembler):
     def _explain(
         self, start: int, line: TranscriptLine, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()
     ) -> None:
+        if self.judged is None:
+            return
         kind, uuid, time = line.type or "", line.uuid or "", parse_utc(line.timestamp)
         self.explain(start, kind, uuid, time, verdict, prompts, line.session_id or "", line.cwd or "")
 
