@@ -251,21 +251,10 @@ class Assembler:
             self.speech.answered = True
         return new
 
-    def explain(
-        self,
-        start: int,
-        type: str,
-        uuid: str,
-        time: float | None,
-        verdict: PromptVerdict,
-        prompts: tuple[Prompt, ...] = (),
-        session: str = "",
-        cwd: str = "",
-    ) -> None:
+    def explain(self, start: int, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()) -> None:
         """Note a verdict, if verdicts are wanted."""
         if self.judged is not None:
-            session, cwd = session or self.session, cwd or self.cwd
-            self.judged.append(JudgedLine(start, type, uuid, session, time, cwd, verdict, prompts))
+            self.judged.append(JudgedLine(start, verdict, prompts))
 
     def add_record(self, record: Record) -> None:
         """Keep a record, at its place. Two records of one damaged line at the same offset become one."""

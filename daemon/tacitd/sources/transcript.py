@@ -106,7 +106,7 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
     if left:
         reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
         verdict = PromptVerdict(UNFINISHED, (), reason)
-        yield JudgedLine(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
+        yield JudgedLine(tail.read_end, verdict)
 
 
 class Tail:

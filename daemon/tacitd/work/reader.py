@@ -350,7 +350,7 @@ class Reader:
         parts = split_passed(tx, run.records, choices, run.place, one.session, after)
         (self._paused_turns.add if parts[-1].ends_paused else self._paused_turns.discard)(one.path)
         stored = [self._insert_prompts(tx, one, run, part, number, choices, now) for part in parts]
-        self._note_session(tx, one, run, number, sum(map(len, stored)), now)
+        self._note_session(tx, one, run, number, now)
         for part, new in zip(parts, stored, strict=True):
             batch = replace(
                 self._make_batch(one.path, one.session, run, number, part, now), prompts=tuple(new)
@@ -394,21 +394,18 @@ class Reader:
                 finish_prompts(tx, "", [stored.number], now)  # its text is cut
         return new
 
-    def _note_session(
-        self, tx: Tx, one: _Slice, run: _Run, project: int | None, prompts: int, now: float
-    ) -> None:
+    def _note_session(self, tx: Tx, one: _Slice, run: _Run, project: int | None, now: float) -> None:
         """Note what a session did. It goes on again if it had ended. It starts in each project that it works in, and again when it
         goes on after its end."""
         newest = max([record.time for record in run.records if record.time is not None], default=now)
-        answers = len([1 for record in run.records if record.text])
         before = tx.rows("SELECT project, ended FROM session WHERE id = ?", one.session)
         tx.execute(
-            "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last, answers) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
+            "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
             "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
-            "answers = CASE WHEN ? THEN 0 ELSE answers + excluded.answers END, ended = NULL, ended_by = NULL",
+            "ended = NULL, ended_by = NULL",
             *(one.session, self._source.name_of(one.path), str(one.path), project, run.cwd),
-            *(int(one.tail.assembler.is_headless), newest, newest, answers, int(prompts > 0)),
+            *(int(one.tail.assembler.is_headless), newest, newest),
         )
         begins = not before or before[0] != (project, None)
         if begins and project is not None and isinstance(run.place, Project):
