@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real_client")]
 
 from support_daemon import Daemon  # noqa: E402
-from tacitd.cli.statusline_command import make_statusline_command  # noqa: E402
+from tacitd.cli.client_commands import make_statusline_command  # noqa: E402
 from tacitd.sources.claude_code.transcripts import ClaudeCode  # noqa: E402
 from tacitd.state.hook_files import write_hook_script  # noqa: E402
 

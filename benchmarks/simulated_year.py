@@ -24,7 +24,7 @@ from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
-from tacitd.session_context.shown_texts import ShownTexts
+from tacitd.session_context.session_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock

@@ -29,7 +29,6 @@ from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
@@ -180,8 +179,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
-    shown = ShownTexts(app.store, app.clock)
-    return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
+    return SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ)
 
 
 def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -201,8 +201,11 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
         )
     ]
     counts = {"root": note.root, "transcripts": note.transcripts, "lines": dict(note.lines)}
+    sources: dict[str, int] = dict(
+        rows("SELECT source, count(*) FROM transcript GROUP BY source ORDER BY source")
+    )
     ((excluded,),) = rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
-    return counts | {"projects": projects, "excluded": excluded + patterns}
+    return counts | {"sources": sources, "projects": projects, "excluded": excluded + patterns}
 
 
 def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:

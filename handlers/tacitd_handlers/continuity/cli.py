@@ -37,7 +37,11 @@ SESSION = click.option(
 )
 
 
-@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
+@click.group(
+    cls=OrderedGroup,
+    alone="list",
+    epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume",
+)
 def sessions() -> None:
     """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
 

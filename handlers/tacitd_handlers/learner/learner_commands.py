@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message
+from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
-@click.group(epilog="\b\nExample: tacitd learner review")
+@click.group(cls=OrderedGroup, alone="review", epilog="\b\nExample: tacitd learner review")
 def learner() -> None:
     """What you practised, what went wrong, and when to repeat it: the two files of the leetcode-teacher skill."""
 

@@ -82,7 +82,7 @@ def _list_place(
             _show(line.text),
             name_place(line, place.root),
             place.root,
-            words=tuple(words for words, _ in list_words(said.get(line.number, ()))),
+            words=tuple(one.beginning for one in list_words(said.get(line.number, ()))),
             earlier=tuple(dict.fromkeys(text for text in texts if text and text != line.text)),
         )
         yield _in_state(item, line, theirs if own is not None else None, now)

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
@@ -55,7 +56,7 @@ HOUR = 3600.0
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
-@click.group(epilog="\b\nExample: tacitd tutor start objects")
+@click.group(cls=OrderedGroup, alone="map", epilog="\b\nExample: tacitd tutor start objects")
 def tutor() -> None:
     """Learn a topic: a session on one node of a graph, with a test at its end."""
 
