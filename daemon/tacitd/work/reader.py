@@ -78,9 +78,6 @@ class Grown(Struct, frozen=True):
     session: str
     path: Path
     cwd: str
-    time: float | None
-    """Of its newest record: seconds since 1970, UTC."""
-    headless: bool
     read: int
     """Bytes of new lines."""
     recognition: Recognition | None = None
@@ -461,10 +458,7 @@ class Reader:
 
 
 def _describe_growth(one: _Slice) -> Grown:
-    state = one.tail.assembler
-    return Grown(
-        one.session, one.path, state.cwd, state.newest_time, state.is_headless, one.read, state.recognition
-    )
+    return Grown(one.session, one.path, one.tail.cwd, one.read, one.tail.assembler.recognition)
 
 
 def _give(tx: Tx, observer: Observer, batch: Batch) -> bool:
