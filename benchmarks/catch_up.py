@@ -29,7 +29,7 @@ from support_work import WorkBench  # noqa: E402
 LIMIT = 600.0
 """Seconds for everything to be handled."""
 RATIO = 6.0
-READING = 1.0
+READING = 2.0
 SECONDS = 5.0
 """RELIABILITY row 5, for 200,000 appends over 2,000 files."""
 LONGEST = 2000
