@@ -18,7 +18,7 @@ from tacitd.clock import utc_millis
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.files.formats import Bullets, bullet
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
@@ -49,7 +49,7 @@ LINES = 150
 WORDS = "use tabs and not spaces in generated files, and keep the header that the build script writes there "
 
 
-class UnsyncedDisk(RealDisk):
+class UnsyncedDisk(Disk):
     """A disk that does not wait: nothing that is written here has to survive a power cut."""
 
     def sync(self, fd: int) -> None:

@@ -21,9 +21,9 @@ __all__ = [
     "ToolUse",
 ]
 
-from msgspec import Struct
+from hashlib import blake2b
 
-from tacitd.text.hashes import blake2b
+from msgspec import Struct
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""

@@ -19,10 +19,10 @@ from tacitd import __version__
 from tacitd.app import App
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.disk import RealDisk
+from tacitd.files.atomic import list_kept_copies
+from tacitd.files.disk import DISK
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
-from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
@@ -309,7 +309,7 @@ def _list_kept_files(app: App) -> list[Path]:
             inside = (each for each in sorted(path.rglob("*")) if each.is_file()) if path.is_dir() else [path]
             found |= dict.fromkeys(inside)
         for place in made.places:
-            found |= dict.fromkeys(list_kept_copies(place, RealDisk()))
+            found |= dict.fromkeys(list_kept_copies(place, DISK))
     return list(found)
 
 
@@ -327,14 +327,17 @@ def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, 
         app.engine.call(app.engine.read_all, 2.0)
     done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
     app.engine.call_soon(lambda: None)
-    return {"scope": scope, "name": name, "held": held, **done}
+    known = scope != "session" or bool(app.store.rows("SELECT 1 FROM session WHERE id = ?", name))
+    return {"scope": scope, "name": name, "held": held, "known": known, **done}
 
 
 def _read_scope(app: App, params: Mapping[str, Any]) -> tuple[Scope, str]:
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
-    if params.get("session"):
-        return "session", str(params["session"])
+    if name := str(params.get("session") or ""):
+        if not name.isprintable() or any(map(str.isspace, name)) or len(name) > 200:
+            raise UsageError("this is no session's id", "`tacitd sessions list` has them")
+        return "session", name
     if params.get("project"):
         return "project", str(_project(app, params["project"]).root)
     return "all", ""

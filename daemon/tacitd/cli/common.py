@@ -175,7 +175,7 @@ def format_moment(at: str, now: float | None = None) -> str:
     `now`: seconds since 1970, UTC; None: the machine's clock.
     """
     from tacitd.clock import SystemClock, local_minutes, parse_utc
-    from tacitd.text.plurals import format_age
+    from tacitd.text.wording import format_age
 
     found = parse_utc(at)
     if found is None or len(at) == len("2026-11-22"):

@@ -19,7 +19,7 @@ from tacitd.cli.common import (
 from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 from tacitd.work.waiting_lines import describe_waiting
 
 LATE = 10.0
@@ -132,6 +132,8 @@ def pause(project: str | None, session: str | None) -> None:
     said = _ask_pause("pause", project, session)
     what = "paused" if said["changed"] else "already paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    if not said.get("known", True):
+        echo_message("no session with this id was read so far; `tacitd sessions list` has those that were")
     echo_message(
         "what you type meanwhile is passed over and never sent to the model, also not after `tacitd resume`"
     )

@@ -25,7 +25,7 @@ from tacitd.cli.item_lookup import FoundItem, collect_items, decide_item, find_i
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.mcp.agent_caller import is_agent, require_person
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 NAMED = 5
 """How many files are named in which a word is left."""

@@ -27,7 +27,7 @@ from tacitd.cli.common import (
 )
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""

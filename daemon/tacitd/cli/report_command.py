@@ -115,8 +115,8 @@ def describe_scope(scope: ReportScope) -> str:
 def _write_page(page: bytes, output: str | None) -> Path:
     """Write the page to the named file, or to the cache directory; return where. Raises OSError, FileRefusedError, and UsageError for a
     file that is no earlier report."""
+    from tacitd.files.atomic import replace_file
     from tacitd.files.locks import make_private_dir
-    from tacitd.files.replaced import replace_file
     from tacitd.report.page import GENERATOR
     from tacitd.state.paths import report_file
 

@@ -7,8 +7,7 @@ import click
 from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output, json_option
 from tacitd.cli.control_commands import echo_sync
 from tacitd.errors import PARKED, UsageError
-from tacitd.text.plurals import count_noun
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import count_noun, format_table
 
 
 @click.group(

@@ -10,7 +10,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd.config.settings import Config

@@ -17,8 +17,7 @@ from tacitd.cli.common import (
     json_option,
     parse_since,
 )
-from tacitd.text.dollars import format_dollars
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_dollars, format_table
 
 if TYPE_CHECKING:
     from tacitd.model.spend_report import GroupBy

@@ -27,7 +27,7 @@ from tacitd.cli.common import (
 )
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.session_context.plugin_view import explain_text
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 
 @click.command(

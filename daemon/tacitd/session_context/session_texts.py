@@ -27,7 +27,7 @@ from tacitd.session_context.plugin_view import give_advice, list_items
 from tacitd.sources.base import HookQuestion
 from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""

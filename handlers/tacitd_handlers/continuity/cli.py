@@ -20,7 +20,7 @@ from tacitd.clock import SystemClock, local_minutes, parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import UsageError
 from tacitd.session_context.plugin_view import open_rows
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.last_session import resume_project, select_sessions
 from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, new_id, open_tasks

@@ -256,7 +256,7 @@ def _format_lines(
 
 def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
-    from tacitd.text.plurals import count_noun
+    from tacitd.text.wording import count_noun
     from tacitd_handlers.learning.line_queries import list_own_lines, list_places, name_file
     from tacitd_handlers.learning.waiting_facts import describe_first_lines, describe_waiting_facts
 
@@ -315,7 +315,7 @@ def _is_of_kind(item: StoredItem, kind: str) -> bool:
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts."""
-    from tacitd.text.text_table import format_table
+    from tacitd.text.wording import format_table
 
     table = (
         (

@@ -169,7 +169,7 @@ def _make_fact_item(
 
 def list_fact_words(rows: Rows, group: Collection[FactRow]) -> list[str]:
     """The beginnings of the prompts that facts were heard in, each once, otherwise the sentences that they rest on."""
-    from tacitd.text.shorten import shorten_line
+    from tacitd.text.wording import shorten_line
     from tacitd_handlers.learning.line_queries import WORDS
 
     found = dict[str, None]()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id
 

@@ -39,7 +39,7 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 

@@ -25,7 +25,7 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS

@@ -21,7 +21,7 @@ from tacitd.clock import local_minutes
 from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, lead_conversation
 from tacitd_handlers.tutor.graph_files import GraphFile, find_graph_root, find_node, list_graphs, read_graph

@@ -11,26 +11,26 @@ from threading import Thread
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.append_text import append_text, hold_file
-from tacitd.files.disk import RealDisk
+from tacitd.files.append_file import append_text, hold_file
+from tacitd.files.disk import Disk
 from tacitd.testing import Crash, FaultyDisk
 
 
-def test_begins_once_and_appends(tmp_path: Path) -> None:
+def test_appends(tmp_path: Path) -> None:
     """L-04: the old bytes are a prefix of the new ones; a file that tacitd creates is 0600."""
     path = tmp_path / "a" / "ledger.md"
-    append_text(path, b"one\n", begin=b"# Title\n")
-    append_text(path, b"two\n", begin=b"# Title\n")
-    assert path.read_bytes() == b"# Title\none\ntwo\n"
+    append_text(path, b"one\n")
+    append_text(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"
     assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_torn_line_is_completed_never_rewritten(tmp_path: Path) -> None:
-    """L-54: a newline before the append, in the file's own style."""
+    """L-54: a newline before the append."""
     path = tmp_path / "ledger.md"
     path.write_bytes(b"one\r\ntw")
-    append_text(path, b"three\r\n", newline=b"\r\n")
-    assert path.read_bytes() == b"one\r\ntw\r\nthree\r\n"
+    append_text(path, b"three\r\n")
+    assert path.read_bytes() == b"one\r\ntw\nthree\r\n"
 
 
 def test_links_modes_and_odd_files(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_links_modes_and_odd_files(tmp_path: Path) -> None:
 def test_one_write_one_sync(tmp_path: Path) -> None:
     """L-37: written, flushed, fsynced."""
     disk = FaultyDisk()
-    append_text(tmp_path / "l.md", b"x\n", begin=b"b\n", disk=disk)
+    append_text(tmp_path / "l.md", b"x\n", disk=disk)
     assert disk.trail == ["open_append", "write", "sync", "sync_dir"]
 
 
@@ -74,7 +74,7 @@ def test_a_file_that_was_replaced_before_the_lock_is_opened_again(tmp_path: Path
     path = tmp_path / "ledger.md"
     path.write_bytes(b"old\n")
 
-    class SavingDisk(RealDisk):
+    class SavingDisk(Disk):
         """At the first lock, somebody puts a new file in the place of the old one."""
 
         def lock(self, fd: int, *, wait: bool) -> bool:

@@ -9,8 +9,8 @@ import pytest
 from support_editor_marks import open_in_editor
 from support_engine import Scene
 from tacitd.errors import FileBusyError
-from tacitd.files.late_writes import LAST
-from tacitd.files.replaced import edit_file
+from tacitd.files.atomic import edit_file
+from tacitd.files.editors import WATCHED
 from tacitd.handler import Degradation
 
 LEARNED = "# Learned Preferences\n\n## Coding\n- one\n"
@@ -29,7 +29,7 @@ def put(scene: Scene, path: Path) -> None:
         tx.execute(
             "INSERT OR IGNORE INTO shared_file(path, plugin, format) VALUES(?, 'a', 'bullets')", str(path)
         )
-    edit_file(path, lambda data: (data or b"") + b"- ours\n", guards=scene.app.guards)
+    edit_file(path, lambda data: (data or b"") + b"- ours\n", editors=scene.app.editors)
 
 
 def recovered(scene: Scene) -> list[Degradation]:
@@ -44,8 +44,8 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
     with path.open("r+") as writer:
         put(scene, path)
         writer.write("# Mine")
-    scene.settle(LAST)
-    scene.settle(LAST)
+    scene.settle(WATCHED)
+    scene.settle(WATCHED)
     copy = scene.root / "LEARNED.md.tacitd-saved"
     (said,) = recovered(scene)
     assert str(copy) in said.what and str(path) in said.what and "remove the copy" in said.hint
@@ -67,7 +67,7 @@ def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
         writer.write("- late\n")
     scene.app.close()
     assert (scene.root / "LEARNED.md.tacitd-saved").read_text() == LEARNED + "- late\n"
-    assert path.read_text() == LEARNED + "- ours\n" and scene.app.late_writes.next_in() is None
+    assert path.read_text() == LEARNED + "- ours\n"
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_pa
     assert (
         said.id == "files.busy" and f"{path} is open in an editor" in said.what and "ten minutes" in said.hint
     )
-    scene.settle(LAST)
+    scene.settle(WATCHED)
     assert path.read_text() == LEARNED
     mark.unlink()
     assert not [one for one in scene.app.list_degradations() if one.id.startswith("files.")]

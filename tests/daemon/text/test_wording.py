@@ -1,12 +1,31 @@
-"""A list with a head in aligned columns."""
+"""Words for a person: amounts, counts, tables."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.text_table import format_table, measure_width
+from tacitd.text.wording import count_noun, format_dollars, format_table, measure_width
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [(0.0, "$0.00"), (0.004, "<$0.01"), (0.005, "$0.01"), (0.0149, "$0.01"), (1234.5, "$1234.50")],
+)
+def test_what_cost_something_is_not_nothing(usd: float, text: str) -> None:
+    """Less than a cent is said as such."""
+    assert format_dollars(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
+)
+def test_one_has_no_s(number: int, text: str) -> None:
+    """And thousands are grouped."""
+    assert count_noun(number, "call") == text
+
 
 CELLS = st.text(st.characters(blacklist_categories=("Cc", "Cs", "Zl", "Zp", "Zs")), max_size=12)
 
