@@ -17,7 +17,7 @@ from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.status_command import format_status
 from tacitd.cli.status_lines import parked_lines
 from tacitd.errors import PARKED
-from tacitd.work.waiting_lines import describe_waiting, local_time
+from tacitd.work.work_status import describe_waiting, local_time
 
 SAID: dict[str, Any] = {
     "done": True,

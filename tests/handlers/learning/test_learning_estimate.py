@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
-from tacitd.work.tries import choose_prompts
+from tacitd.work.task_rows import choose_prompts
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
