@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
@@ -54,7 +54,7 @@ _SENTENCE_END = compile_lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _PLAIN_WORD = compile_lazily(r"[a-z]+")
 """In code it is compared like any word."""
 _NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
-_CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y) ")
+_CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y|sondern|aber|sino|mais|ma|maar|mas|ale|но|а) ")
 _WORD = compile_lazily(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _YEAR = compile_lazily(r"\b(?:19|20)\d\d\b(?![-.:])")
 _DATE = compile_lazily(r"\b\d{4}-\d\d-\d\d\b")
@@ -81,22 +81,45 @@ _CAREFUL = compile_lazily(
     r"\W*(?:always )?(?:ask|confirm|check with me)\b[^.;:]*\bbefore \w+ing\b[\w\s]*\W*$", re.IGNORECASE
 )
 """An order that only makes an agent more careful."""
+_INSTEAD = (
+    r"instead of|rather than|moved from|over|(?:an)?statt|au lieu d[e']|plutôt qu[e']|en (?:lugar|vez) de|invece d[i']|in plaats van|em vez de|"
+    r"zamiast|вместо"
+)
 _NOT = compile_lazily(
-    r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
-    r"kein\w*|nicht|nie|niemals|ohne|statt|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|zamiast|не|никогда|без)\b|n't\b"
-    r"|ない|ません|ずに|不|别|勿|没",
+    r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|don'?t|doesn'?t|didn'?t|mustn'?t|shouldn'?t|"
+    r"kein\w*|nicht|nie|niemals|ohne|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|не|никогда|без|"
+    rf"(?P<instead>{_INSTEAD}))(?!\w)|n't\b|ない|ません|ずに|不|别|勿|没",
     re.IGNORECASE,
 )
+_CONTRAST = compile_lazily(
+    rf"(?:\b(?:{_INSTEAD})(?!\w)|[,;(–—-] ?(?:and |und |et |а )?(?:not|nicht|non|no(?= (?:en|con|de|a|para)\b)|pas|não|niet|nie|не)\b(?! (?:even|only|yet|sogar|nur|mal|même|seulement)\b))"
+    r"[^.;:!?]*?(?=[.;:!?)]|, | use |$)",
+    re.IGNORECASE,
+)
+"""What a text sets something against: ", not after the merge". A wording may leave it out."""
 _EXCEPT = compile_lazily(
     r"\b(?:unless|except\w*|apart from|other than|only|ausser\w*|es sei denn|nur|sauf|excepté|à moins|seulement|salvo|excepto|a menos|"
     r"sólo|solo|tranne|кроме|если не|только|behalve|tenzij)\b|以外|だけ|除|只",
     re.IGNORECASE,
 )
 """What limits a statement."""
-_NOTHING_NEGATED = compile_lazily(
-    r"^\W*(?:no|nope|nein|ne|nee|non|нет)\b\s*[,.!:;–—-]|\b(?:don'?t|do not|never) forget\b", re.IGNORECASE
+_NO = r"no+|nope|nah|nein|nö|ne|nee|nej|nie|non|não|нет|wrong|falsch|stop|not (?:like )?(?:that|this|so|again|here|there)|nicht so|so nicht|pas comme ça|así no|いや|いいえ|不是|不对|不"
+_OPENER = compile_lazily(
+    rf"(?:^|(?<=[.!?;] ))\W*(?:(?:oh|ugh|hm+|wait|actually|well|sorry|ok|hey)\W+)*(?:(?:{_NO})(?:\s*[,.!:;、–—]+\s*| -+ | (?=(?:{_NO})(?:[ ,.!:]))"
+    r"|(?<=no) (?=(?:use(?! (?:of|for|in|cases?)\b)|the|it|it's|we|i|you|that|this|don'?t|never|always|please|keep|they)\b(?!-))))+",
+    re.IGNORECASE,
 )
-"""A "no" that answers the assistant, and "don't forget", which negate nothing that follows."""
+"""How a person turns down what the assistant did: "no, …". It negates nothing that follows."""
+_NOTHING_NEGATED = compile_lazily(
+    r"\b(?:(?:don'?t|do not|never) forget|vergiss nicht|nicht vergessen|n'oublie pas|no olvides|not only|nicht nur|pas seulement|no s[oó]lo|non solo|"
+    r"no matter|no problem|no worries)\b",
+    re.IGNORECASE,
+)
+_OMITTED = compile_lazily(
+    r"(?:^|(?<=[.!?;] ))\W*(?:why (?:did|have)(?:n'?t| you not)(?: you)?|(?:you|u) (?:still |again )?(?:did|have)(?:n'?t| not))\b",
+    re.IGNORECASE,
+)
+"""How a person complains that something was not done."""
 _NUMBERS: Mapping[str, str] = {
     "two": "2", "twice": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "eleven": "11", "twelve": "12", "dozen": "12", "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
@@ -109,6 +132,8 @@ _STOP = (
     "like likes does doesn isn now too let make sure need needs leave out is in to it of on as at by be do we if or so up an no my me us i a"
 )
 _STOP_WORDS = frozenset(_STOP.split())
+_ARTICLE = "a an the der die das dem den ein eine le la les un une el los las una il lo i gli o os de het een"
+_ARTICLES = frozenset(_ARTICLE.split())
 _TAG = re.compile(
     r"(?:or (?:what|not|am|do|is)|right|correct|no|yes|ok|can you|could you|do you|what do you|is(?:n't| it)|does(?:n't| it))\b"
 )
@@ -209,8 +234,9 @@ def word_fact(
     added = _find_addition(fact, sentence, context, at) or _find_contrary(fact, sentence, is_strict=True)
     if not added:
         return Worded(fact, sentence, "model")
-    if len(sentence) <= FACT_LIMIT and stands_alone(sentence):
-        return Worded(sentence, sentence, "person")
+    own = strip_answer(sentence)
+    if len(own) <= FACT_LIMIT and stands_alone(own):
+        return Worded(own, sentence, "person")
     return Refused(added, waits=True)
 
 
@@ -313,8 +339,8 @@ def judge_text(text: str) -> Refused | None:
 
 
 def strip_answer(sentence: str) -> str:
-    """A sentence without the "no" that answers the assistant, and negates nothing that follows."""
-    found = _NOTHING_NEGATED.match(sentence)
+    """A sentence without the "no" that answers the assistant."""
+    found = _OPENER.match(sentence)
     return sentence[found.end() :].lstrip() if found is not None else sentence
 
 
@@ -349,7 +375,8 @@ def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     if not _risks(text):
         return ""
     own, theirs = _count_negations(text), _count_negations(source)
-    if own != theirs if is_strict else bool(own) != bool(theirs):
+    apart = own[0] > theirs[1] or theirs[0] > own[1] or (own[0] > 0 and theirs[0] == 0)
+    if apart if is_strict else bool(own[1]) != bool(theirs[1]):
         return contrary
     return "it was asked, not said" if _is_question(source) else ""
 
@@ -363,15 +390,46 @@ def _is_question(source: str) -> bool:
     return not (comma and _TAG.match(asked) and not _ASKS.match(said) and len(_stems(said)) >= _ALONE)
 
 
-def _count_negations(text: str) -> int:
-    return len(_NOT.findall(_NOTHING_NEGATED.sub("", _plain(text))))
+def _count_negations(text: str) -> tuple[int, int]:
+    """How many negations a text has: without those that only set its statement against something, and with them."""
+    plain = _without_openers(_plain(text))
+    return len(_NOT.findall(_CONTRAST.sub(" ", plain))), len(_NOT.findall(plain))
+
+
+def _without_openers(plain: str) -> str:
+    return _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain))
 
 
 def _is_onesided(text: str, source: str) -> bool:
-    """Whether one of two texts negates a word that both have, and the other negates nothing."""
-    both = _stems(text) & _stems(source)
-    own, theirs = _negated(text), _negated(source)
-    return bool(own & both and not theirs) or bool(theirs & both and not own)
+    """Whether one of two texts negates what both have, and the other does not; nor does a source that only sets something against it."""
+    if _denies(text, source) or _denies(source, text):
+        return True
+    plain, theirs = _without_openers(_plain(text)), _without_openers(_plain(source))
+    if _NOT.search(_CONTRAST.sub(" ", theirs)):
+        return False
+    asked = _stems(_without_negated(theirs)) - _negated(source)
+    return bool(_negated(text, _CONTRAST.sub(" ", plain)) & asked)
+
+
+def _denies(text: str, other: str) -> bool:
+    """Whether a text negates what the other has, which negates nothing.
+
+    A word that the text has beside the negation too, "tests go next to the module, not into tests/", is negated if the other is not
+    nearer to the rest of the text.
+    """
+    if _negated(other):
+        return False
+    plain = _OMITTED.sub(" ", _without_openers(_plain(text)))
+    words, negated = _stems(other), _negated(text, plain)
+    if not negated & words:
+        return False
+    rest = _without_negated(plain)
+    only = {word for span in _list_negated(plain) for word in _WORD.findall(span)}
+    only -= {*_WORD.findall(rest), *_ARTICLES}
+    beside = _stems(rest)
+    if negated & words - beside or only & {*_WORD.findall(_plain(other))}:
+        return True
+    return len(negated & words) >= len(beside & words)
 
 
 def _fold(text: str) -> str:
@@ -465,16 +523,37 @@ def _is_one(word: str, other: str) -> bool:
     )
 
 
-def _negated(text: str) -> frozenset[str]:
+def _negated(text: str, plain: str = "") -> frozenset[str]:
     """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
-    plain = _CJK_RUN.sub(" ", _NOTHING_NEGATED.sub("", _plain(text)))
     found: set[str] = set()
-    for rest in _list_negated(plain):
+    for rest in _list_negated(_CJK_RUN.sub(" ", plain or _without_openers(_plain(text)))):
         words = [word for word in _WORD.findall(rest) if word not in _STOP_WORDS]
         found |= {word[:_STEM] for word in words[:_BEHIND]}
     return frozenset(found)
 
 
 def _list_negated(plain: str) -> list[str]:
-    """What stands behind each negation, to the end of its clause."""
-    return [_CLAUSE_END.split(plain[found.end() :], maxsplit=1)[0] for found in _NOT.finditer(plain)]
+    """What stands behind each negation."""
+    return [plain[begin:end] for begin, end in _find_negated(plain)]
+
+
+def _without_negated(plain: str) -> str:
+    """A text without its negations and what stands behind them."""
+    for begin, end in _find_negated(plain):
+        plain = f"{plain[:begin]}{' ' * (end - begin)}{plain[end:]}"
+    return plain
+
+
+def _find_negated(plain: str) -> Iterator[tuple[int, int]]:
+    """Where what stands behind each negation begins and ends: at the end of its clause, or where the clause begins anew, as in "don't
+    use npm use pnpm" and "instead of npm use pnpm"."""
+    for found in _NOT.finditer(plain):
+        clause = _CLAUSE_END.split(plain[found.end() :], maxsplit=1)[0]
+        first = _WORD.search(clause)
+        again = first and re.search(rf"(?<=\w )\b{re.escape(first[0])}\b", clause[first.end() :])
+        verb = re.search(r"(?<=\w )use\b", clause) if found["instead"] else None
+        if first and again:
+            clause = clause[: first.end() + again.start()]
+        elif verb:
+            clause = clause[: verb.start()]
+        yield found.end(), found.end() + len(clause)

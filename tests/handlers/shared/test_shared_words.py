@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_grounding_texts import (
+    CORRECTIONS,
     DISTORTIONS,
     HOSTILE,
     MORE_HOSTILE,
@@ -16,6 +17,7 @@ from support_grounding_texts import (
     NEUTRAL_MESSAGES,
     PARAPHRASES,
     REVERSALS,
+    TURNED_ROUND,
 )
 from support_orders import PLAIN_ORDERS
 from support_plain_rules import RULES
@@ -114,6 +116,24 @@ def test_a_hostile_text_in_plain_words_is_never_stored(fact: str) -> None:
 def test_the_contrary_of_what_was_typed_is_not_stored(typed: str, fact: str) -> None:
     """S-67: "never skip the hooks" has the words of "Skip the hooks", and does not support it."""
     assert outcome(fact, typed) in ("person", "waits")
+
+
+@pytest.mark.parametrize(("typed", "fact"), CORRECTIONS)
+def test_a_correction_does_not_wait(typed: str, fact: str) -> None:
+    """S-67: "no, …" negates nothing that follows, and a fact may leave out what the person set it against."""
+    assert outcome(fact, typed) in ("model", "person")
+
+
+def test_most_corrections_keep_the_models_wording() -> None:
+    """S-67: of those above, nine in ten."""
+    found = [outcome(fact, typed) for typed, fact in CORRECTIONS]
+    assert found.count("model") >= 0.9 * len(found)
+
+
+@pytest.mark.parametrize(("typed", "fact"), TURNED_ROUND)
+def test_a_correction_is_not_turned_round(typed: str, fact: str) -> None:
+    """S-67: what the person set aside is not what they asked for."""
+    assert outcome(fact, typed) != "model"
 
 
 def test_few_distortions_are_stored() -> None:
