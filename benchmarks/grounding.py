@@ -127,7 +127,7 @@ def check_line(line: Line) -> Outcome:
     facts = tuple(NumberedFact(text, at=line.at) for text in line.facts)
     replaces = tuple(ExistingLine(LEARNED, "Coding", text, is_ours=True) for text in line.replaces)
     files = {LEARNED: FileNow(line.replaces, (), frozenset(line.replaces))}
-    plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files, facts))
+    plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files))
     if not plan.lines:
         return "lost"
     return "model" if [one.text for one in plan.lines] == [line.text] else "person"

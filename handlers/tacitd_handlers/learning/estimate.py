@@ -19,7 +19,7 @@ from tacitd_handlers.learning.answer_sizes import (
     FACTS_BYTES,
     HEARD_OVERHEAD,
 )
-from tacitd_handlers.shared.tidy import FACT_LIMIT
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0

@@ -23,9 +23,8 @@ from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd.work.messages import send_message
 from tacitd_handlers.learning.folders import list_folders
-from tacitd_handlers.learning.heard import Heard, parse_heard
+from tacitd_handlers.learning.heard import Heard, HeardAnswer, parse_heard
 from tacitd_handlers.learning.known import Known, load_known
-from tacitd_handlers.learning.learned_notices import NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
@@ -38,26 +37,32 @@ from tacitd_handlers.learning.learned_rows import (
     queue_message,
     read_lines,
 )
-from tacitd_handlers.learning.prompt_templates import PromptMessage, extraction_prompt, number_known
+from tacitd_handlers.learning.prompt_templates import (
+    PromptMessage,
+    extraction_prompt,
+    load_template,
+    number_known,
+)
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.sources import Place, why_not_writable
-from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.equality import index_texts, make_key
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
+from tacitd_handlers.shared.model_answers import Unusable
 from tacitd_handlers.shared.prompt_extensions import (
     PromptExtension,
     extend_prompt,
     ground_findings,
-    list_additions,
     split_answer,
 )
 from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
-from tacitd_handlers.shared.tidy import FACT_LIMIT
 from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, reverses, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `PluginSpec.prompt_parts`."""
 ANSWERS = "learning.answers"
 """Id of the degradation while answers cannot be used."""
+NO_LINE = "no line"
+"""`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""
 SILENT = "learning.silent"
 SILENCE_LIMIT = 50
 """Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
@@ -83,22 +88,25 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
     if why := why_not_writable(place):
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     settings: ExtractionSettings = tools.settings["extraction"]
+    known_there = load_known(project, tools)
     batch = Batch(
         place,
         task.session,
         prompts,
         [_build_message(one, settings.max_bytes) for one in prompts],
         list_folders(tools.rows, [task.session], project.root),
-        load_known(project, tools),
+        known_there,
+        index_texts(known_there.statements),
         read_lines(tools.rows, place.number),
     )
     extensions = tools.list_prompt_parts(EXTRACTION_PROMPT)
     answer, known = _ask(batch, extensions, tools)
     if isinstance(answer, NoAnswer):
         return _handle_no_answer(answer, prompts)
-    split = split_answer(answer.text, extensions)
-    additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
-    heard = parse_heard(split.answer, "\n".join(message.text for message in batch.messages), additions)
+    part, text = split_answer(answer.text, extensions)
+    heard = parse_heard(text)
+    if isinstance(heard, HeardAnswer) and heard.lines and all(map(batch.is_example, heard.lines)):
+        heard = Unusable("the answer repeats the prompt")
     if isinstance(heard, Unusable):
         why = f"the model's answer cannot be used: {heard.reason}"
         hint = "the model is asked again with fewer prompts at a time; `tacitd rescue` lists prompts that are given up"
@@ -113,9 +121,9 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         tuple(message.text if message.beside_tool else message.context for message in batch.messages),
         prompts[0].typed,
     )
-    findings, ungrounded = ground_findings(split.found, extensions, sources)
+    findings, ungrounded = ground_findings(part, extensions, sources)
     _report_silence(tools, len(prompts), found)
-    notices = list(_describe(found, len(ungrounded), batch, answer))
+    notices = list(_describe(found, ungrounded, batch, answer))
     return Done(lambda tx: _store(tx, task, batch, found, findings, tools.clock.now()), notices=notices)
 
 
@@ -128,6 +136,8 @@ class Batch(Struct, frozen=True):
     messages: Sequence[PromptMessage]
     folders: Sequence[str]
     known: Known
+    documented: Mapping[str, str]
+    """What documents say, by `make_key`."""
     lines: Sequence[LineRow]
     """The lines of tacitd in the project."""
 
@@ -136,6 +146,10 @@ class Batch(Struct, frozen=True):
         named = heard.message - 1
         order = sorted(range(len(self.messages)), key=lambda at: at != named)
         return next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
+
+    def is_example(self, heard: Heard) -> bool:
+        """Whether it is one of the prompt's own examples, whose words nobody typed (SPEC S-35)."""
+        return heard.words in load_template("extraction") and self.find_words(heard) is None
 
 
 @dataclass(slots=True)
@@ -193,7 +207,7 @@ def _check(heard: Heard, known: Sequence[str], batch: Batch, found: _Checked, to
         _leave_out(found, FORGOTTEN_FACT)
         return
     at = batch.find_words(heard)
-    documented = find_equal(text, batch.known.statements)
+    documented = batch.documented.get(make_key(text))
     if documented is not None:
         _repeat(documented, heard, at, batch, found)
         return

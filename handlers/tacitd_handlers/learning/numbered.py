@@ -15,10 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
-from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
 from tacitd_handlers.learning.learned_rows import FactRow
 from tacitd_handlers.learning.line_queries import describe_count
+
+_LINE_OVERHEAD = 12
+"""Bytes that a line has in the prompt besides its text and heading."""
 
 
 class NumberedFact(Struct, frozen=True):
@@ -74,8 +76,8 @@ class Numbered(Struct, frozen=True):
     """The files that may be chosen, relative to the project."""
 
     def show_facts(self) -> list[str]:
-        """The facts as the prompt has them, each on one line."""
-        return [f"{number}. {_flatten(fact.describe())}" for number, fact in self.facts.items()]
+        """The facts as the prompt has them."""
+        return [f"{number}. {fact.describe()}" for number, fact in self.facts.items()]
 
     def show_lines(self) -> list[str]:
         """The existing lines as the prompt has them, below their files and headings."""
@@ -84,11 +86,11 @@ class Numbered(Struct, frozen=True):
         for number, line in self.lines.items():
             if line.path != path:
                 path, heading = line.path, ""
-                shown.append(f"{_flatten(path)}:")
+                shown.append(f"{path}:")
             if line.heading != heading:
                 heading = line.heading
-                shown.append(f"## {_flatten(heading)}")
-            shown.append(_show_line(number, line))
+                shown.append(f"## {heading}")
+            shown.append(f"{number}. {' '.join(line.text.split())}")
         return shown
 
 
@@ -140,7 +142,7 @@ def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, Existin
     paths = {line.path: at for at, line in reversed(list(enumerate(given)))}
     taken: list[ExistingLine] = []
     for line in sorted(given, key=lambda line: not line.is_ours):
-        limit -= len(_show_line("L0000", line).encode(errors="replace")) + len(line.heading) + 4
+        limit -= len(f"{line.heading}{line.text}".encode(errors="replace")) + _LINE_OVERHEAD
         if limit < 0:
             break
         taken.append(line)
@@ -149,15 +151,6 @@ def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, Existin
     ours = iter(range(1, len(taken) + 1))
     theirs = iter(range(1, len(taken) + 1))
     return {f"L{next(ours)}" if line.is_ours else f"P{next(theirs)}": line for line in taken}
-
-
-def _show_line(number: str, line: ExistingLine) -> str:
-    return f"{number}. {_flatten(line.text)}"
-
-
-def _flatten(text: str) -> str:
-    """On one line, with secrets blanked."""
-    return redact_secrets(" ".join(text.split()))[0]
 
 
 def _merge(before: NumberedFact, other: NumberedFact) -> NumberedFact:

@@ -26,9 +26,9 @@ from typing import Literal
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.answer_screening import strip_marks
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
+from tacitd_handlers.shared.model_answers import strip_marks
 from tacitd_handlers.shared.quoted_text import drop_quotes
-from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 _CLOSE = 88
 """The similarity of a quote and the words of a message, 0 to 100: a model may mend a typing error in its copy."""

@@ -16,7 +16,7 @@ from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.shared.tidy import FACT_LIMIT
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
 

@@ -11,6 +11,7 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -55,6 +56,16 @@ def test_what_was_not_said_is_not_stored_as_a_fact(
     bench.learn(typed, RawAnswer(json.dumps(line)))
     assert bench.facts("state") == [(state,)] and bench.facts("reason <> ''") == [(1,)]
     assert bench.text == "" and bench.raw == []
+
+
+def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
+    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
+    examples = [line for line in load_template("extraction").splitlines() if line.startswith("{")]
+    bench.say("no, pnpm. npm breaks the build", RawAnswer("\n".join(examples)))
+    assert bench.facts("text") == []
+    bench.heard = f"[1] {PNPM}"
+    bench.bench.settle(QUIET)
+    assert bench.facts("text") == [(PNPM,)]
 
 
 def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> None:
