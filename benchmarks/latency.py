@@ -33,7 +33,6 @@ from tacitd.control.server import Server
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.follow import Follower
 from tacitd.sources.registry import make_source
 from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
@@ -132,9 +131,7 @@ def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float)
     """Milliseconds from each append of a prompt to the handler, and the percent of a core that idling takes."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state", folder / "none.toml", folder / "s")
-    app = build_app(
-        places, {}, found=FoundPlugins((view_plugin(PluginSpec("arrivals", observe=f"{__name__}:observe")),))
-    )
+    app = build_app(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
     with app:
         loop = threading.Thread(target=app.run)
         loop.start()
@@ -151,9 +148,7 @@ def while_misused(folder: Path, paths: list[Path], count: int) -> list[float]:
     """Milliseconds from each append of a prompt to the handler, from the first thousand misused connections on."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state-misused", folder / "none.toml", folder / "misused")
-    app = build_app(
-        places, {}, found=FoundPlugins((view_plugin(PluginSpec("arrivals", observe=f"{__name__}:observe")),))
-    )
+    app = build_app(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
     with app:
         app.listen(Server(places.socket, build_methods(app)))
         loop = threading.Thread(target=app.run)

@@ -15,15 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.clock import utc_millis
-from tacitd.config.model_settings import BudgetSettings
-from tacitd.contract import Tx
+from tacitd.config.settings import BudgetSettings
+from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet
-from tacitd.handler import Plugin
 from tacitd.model.budget import Budget, mark_used
-from tacitd.model.call_caps import make_call
 from tacitd.model.port import ModelRequest, Tier
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
@@ -81,7 +80,7 @@ class SimulatedUse:
     clock: FakeClock = field(default_factory=lambda: FakeClock(wall=time.time()))
     disk: UnsyncedDisk = field(default_factory=UnsyncedDisk)
     projects: list[SimulatedProject] = field(default_factory=list)
-    plugins: dict[str, Plugin] = field(default_factory=dict)
+    plugins: dict[str, PluginSpec] = field(default_factory=dict)
 
     def write(self) -> None:
         """Write everything. The clock ends now."""
@@ -90,7 +89,7 @@ class SimulatedUse:
         self.projects = [SimulatedProject(self._make_project(n)) for n in range(PROJECTS)]
         for plugin in find_plugins().plugins:
             self.plugins[plugin.name] = plugin
-        schemas = {one.name: one.spec.schema for one in self.plugins.values()}
+        schemas = {one.name: one.schema for one in self.plugins.values()}
         stores = Stores(
             store := Store.open(self.state, self.clock, schemas),
             Budget(store, _CAPS, self.clock),
@@ -125,18 +124,14 @@ class SimulatedUse:
             place = store_project(tx, Project(project.root, git=True), now)
             numbers = self._store_prompts(tx, path, prompts, end, place, kept=kept)
             for name, plugin in self.plugins.items():
-                if not plugin.reads_records:
+                if not (plugin.observe or plugin.gather):
                     continue
                 finish_prompts(tx, name, numbers, now)
-                if plugin.spec is None:
-                    tx.execute(
-                        "INSERT INTO adapter_position VALUES(?, ?, ?, ?, ?)", name, str(path), *[end] * 3
-                    )
             if number % 50 == 0:
                 why = "the answer cannot be used"
                 finish_prompts(tx, "learning", numbers[:1], now, state="rejected", reason=why)
             _learn(tx, number, project, place, session, numbers[0], now)
-        _note_calls(number, session, prompts, project.root, stores)
+        _note_calls(session, prompts, project.root, stores)
         stores.shown.note_sections(session, {"learning": f"{number}", "profile": "p", "lessons": "l"})
 
     def _store_prompts(
@@ -151,7 +146,7 @@ class SimulatedUse:
             prompts[0].session,
             prompts[0].cwd,
         )
-        reading = [name for name, plugin in self.plugins.items() if plugin.reads_records]
+        reading = [name for name, plugin in self.plugins.items() if plugin.observe or plugin.gather]
         numbers = list[int]()
         for prompt in prompts:
             stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", str(path), project), self.clock.now())
@@ -260,13 +255,19 @@ def _write_files(project: SimulatedProject) -> None:
     (project.root / "LEARNED.md").write_bytes(data)
 
 
-def _note_calls(number: int, session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
+def _note_calls(session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
     """The two calls of the model for a session."""
     calls: list[tuple[Tier, str, list[str]]] = [("fast", "extraction", [p.id for p in prompts])]
     calls.append(("smart", "synthesis", []))
     for tier, key, parts in calls:
-        ask = ModelRequest("?", tier, f"{key}:{number}", parts=tuple(parts), purpose=key, project=str(root))
-        call = stores.budget.begin_call(make_call(ask))
+        ask = ModelRequest(
+            "?",
+            tier,
+            purpose=key,
+            about=tuple(Part("prompt", at, one, "") for at, one in enumerate(parts)),
+            project=str(root),
+        )
+        call = stores.budget.begin_call(ask)
         assert isinstance(call, int), call
         stores.budget.end_call(
             call, "answered", usd=0.003, tokens_in=4000, tokens_out=100, model="m", session=f"{session}-{key}"

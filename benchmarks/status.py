@@ -21,9 +21,9 @@ from loguru import logger
 from tacitd.app import App, build_app
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
-from tacitd.handler import Plugin
 from tacitd.methods import build_methods
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -52,7 +52,7 @@ def make_files(home: Path, count: int) -> None:
         path.write_bytes(line)
 
 
-def measure(home: Path, calls: int, plugins: tuple[Plugin, ...]) -> tuple[float, float, float]:
+def measure(home: Path, calls: int, plugins: tuple[PluginSpec, ...]) -> tuple[float, float, float]:
     """Median milliseconds of the engine's thread and of a caller, and the caller's slowest call but the first."""
     places = Paths(home, home, home / "state", home / "none.toml", home / "s" / "s")
     app = build_app(

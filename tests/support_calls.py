@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.config.model_settings import BudgetSettings
+from tacitd.config.settings import BudgetSettings
 from tacitd.model.budget import Budget
-from tacitd.model.call_caps import make_call
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.store import Store, open_readonly
 
@@ -29,18 +28,17 @@ def open_budget(state: Path, clock: Clock) -> Iterator[Budget]:
 
 def spend(
     budget: Budget,
-    key: str,
+    purpose: str,
     usd: float | None,
     *,
     project: str = "",
     why: str = "",
     model: str = "",
-    parts: tuple[str, ...] = (),
     tier: Tier = "fast",
 ) -> None:
-    """One call from begin to end; its purpose is the key up to the first colon."""
-    ask = ModelRequest("?", tier, key, parts=parts, purpose=key.partition(":")[0], project=project)
-    call = budget.begin_call(make_call(ask))
+    """One call from begin to end."""
+    ask = ModelRequest("?", tier, purpose=purpose, project=project)
+    call = budget.begin_call(ask)
     assert isinstance(call, int)
     budget.end_call(
         call,

@@ -30,7 +30,6 @@ from tacitd.model.budget import Budget
 from tacitd.model.port import Model, ModelRequest, NoAnswer
 from tacitd.plugin import GatherRule, PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.person_choices import Scope
@@ -91,7 +90,7 @@ class Paying(Scripted):
 
     def run(self, task: Task, tools: Tools) -> Outcome:
         if task.prompts:
-            said = tools.ask(ModelRequest("words", "fast", f"key {task.prompts[0].id}"))
+            said = tools.ask(ModelRequest("words", "fast"))
             if isinstance(said, NoAnswer):
                 return Later(said.reason, said.hint, said.retry_at)
         return super().run(task, tools)
@@ -192,7 +191,7 @@ class Scene:
             places,
             self.environ,
             clock=self.clock,
-            found=FoundPlugins(tuple(map(view_plugin, (*specs, *self.beside)))),
+            found=FoundPlugins((*specs, *self.beside)),
             model=self.model,
             watcher_for=SilentWatcher,
             pool=self.given_pool or self.pool,

@@ -15,8 +15,9 @@ import pytest
 
 from tacitd.contract import Task
 from tacitd.events import NoProject, Project
-from tacitd.handler import StoredItem, load_hook
+from tacitd.handler import StoredItem
 from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.plugin_view import make_section
 from tacitd.testing import HandlerBench
 from tacitd.work.messages import send_message
 from tacitd.work.project_rows import store_project
@@ -95,8 +96,7 @@ class Lessons:
     def start(self, cwd: Path, budget: int = 9000, loaded: frozenset[str] = frozenset()) -> str:
         """What a session gets at its start."""
         request = ContextRequest(cwd, budget, loaded=loaded)
-        text: str = load_hook(self.bench.plugin.context)(request)
-        return text
+        return make_section(self.bench.plugin, request)
 
     def items(self) -> dict[str, StoredItem]:
         """The items that a person can decide about, by id."""

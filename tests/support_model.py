@@ -12,7 +12,7 @@ from typing import Any
 from support_calls import list_calls
 from support_claude import StandIn
 from tacitd.clock import Clock, SystemClock
-from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
+from tacitd.config.settings import BudgetSettings, ClaudeSettings
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, NoAnswer, Why

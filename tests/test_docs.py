@@ -55,15 +55,13 @@ def hooks() -> Iterator[str]:
     """The hooks of our plugins that the daemon calls. Prompts and sections of `context` name settings, not degradations."""
     for one in generate.slices().plugins:
         named = (
-            one.spec.run,
-            one.spec.status,
+            one.run,
+            one.status,
             one.footprint,
-            one.findings,
-            one.banner_lines,
-            one.person_rules,
+            *(one.prompt_parts.get(part) for part in ("doctor", "banner", "person-rules")),
             *one.settings.values(),
         )
-        yield from (where for where in named if isinstance(where, str))
+        yield from filter(None, named)
 
 
 def page(name: str) -> str:

@@ -34,10 +34,9 @@ from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
-from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
-from tacitd.model.port import Model, NoAnswer
+from tacitd.model.port import SENTINEL, Model, NoAnswer
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
@@ -244,7 +243,7 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
-        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.specs})
+        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
         try:
             return _join_parts(parts, config, lock, store, model)
         except BaseException:
@@ -324,7 +323,7 @@ def _join_parts(
         refuse_model,
         found.collect_prompt_extensions(),
     )
-    plugins = RunningPlugins(found.specs, config, parts, budget, environ, activities, degraded)
+    plugins = RunningPlugins(found.plugins, config, parts, budget, environ, activities, degraded)
     runnables = {name: one.runnable for name, one in plugins.by_name.items()}
     lookup = ProjectLookup(projects.find_project, clock, threads=threads)
     mode = config.projects.write

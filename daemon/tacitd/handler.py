@@ -1,18 +1,13 @@
-"""What plugins and the engine tell each other of items, decisions, notices, problems and files, and a plugin as commands see it."""
+"""What plugins and the engine tell each other of items, decisions, notices, problems and files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from tacitd.plugin import PluginSpec
 
 __all__ = [
     "Decided",
@@ -20,7 +15,6 @@ __all__ = [
     "Degradation",
     "Footprint",
     "Notice",
-    "Plugin",
     "StoredItem",
     "load_hook",
 ]
@@ -123,76 +117,10 @@ class Footprint(Struct, frozen=True):
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
 
 
-Hook = str | Callable[..., Any]
-"""`"module:name"`, or what it would name."""
-
-
-class Plugin(Struct, frozen=True):
-    """A plugin as commands, session texts and the status see it. `tacitd.session_context.plugin_view` makes it of a `PluginSpec`: its
-    hooks open the store by themselves."""
-
-    name: str
-    spec: PluginSpec
-    settings: Mapping[str, type[BaseModel] | str] = field(default_factory=dict)
-    uses_model: bool = False
-    """Whether it asks the model about prompts: `scan` and `rescue retry` are for these plugins."""
-    reads_records: bool = False
-    footprint: Callable[[Mapping[str, str]], Footprint] | str | None = None
-    """Given the environment, the plugin's files outside the state directory. None: there are none."""
-    order: int = 50
-    commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
-    context: Hook = ""
-    """Hook: `(request: ContextRequest) -> str`, the section of `tacitd context`, at most `request.budget` characters; "" if
-    there is nothing to show."""
-    context_budget: int = 1_000
-    """Characters that the section may have, if there is room for them."""
-    context_files: Hook = ""
-    """Hook: `(request: ContextRequest) -> Iterable[ContextFile]`, the files with text for sessions that the plugin knows of, and
-    whether the client loads them by itself in the directory of the request."""
-    failure_advice: Hook = ""
-    """Hook: `(call: FailedCall) -> Iterable[tuple[str, str]]`, what the plugin knows about a failed call of a tool: keys and
-    lines, the best first. Of these, the session gets the first ones whose keys it did not get before."""
-    explain: Hook = ""
-    """Hook: `(text: str, cwd: Path) -> list[dict]`, the matches for `tacitd why`: `what`, `where`, `at`, `sessions`, `words`
-    of each stored line that contains the text."""
-    report: Hook = ""
-    """Hook: `(scope: ReportScope) -> Iterable[ReportSection]`, the plugin's sections of `tacitd report`."""
-    prompt_extensions: Mapping[str, str] = field(default_factory=dict)
-    """Parts that the plugin adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.extension"}`.
-    The hook names a module or an object. What it has is up to the plugin whose prompt it is
-    (`tacitd_handlers.shared.prompt_extensions.PromptExtension`)."""
-    findings: Hook = ""
-    """Hook: `(environ: Mapping) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in the plugin's files. It changes
-    nothing and does not call the model. docs/troubleshooting.md has a section for each id that is not ok."""
-    person_rules: str = ""
-    """Hook: `(environ: Mapping, clock: Clock) -> PersonRules` of `tacitd.session_context.person_rules`, what the plugin knows of the person. These lines are loaded
-    into every session."""
-    items: Hook = ""
-    """Hook: `(environ: Mapping, root: Path | None) -> Iterable[StoredItem]`: what a person can decide about, in a project and
-    of the person, or everywhere (None). Raises OSError, TacitdError."""
-    changes: Hook = ""
-    """Hook: `(environ: Mapping) -> Iterable[Mapping]`: the changes of the person's files that no row of `change` says, oldest first,
-    in the form of `tacitd.files.row_history.list_row_changes`. `undo` says which command takes one back. It only reads files."""
-    banner_lines: Hook = ""
-    """Hook: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what the plugin writes that a person would
-    not expect."""
-    mcp: Hook = ""
-    """Hook: a `tacitd.mcp.agent_tools.AgentInterface`, the tools and resources that `tacitd mcp` offers to agents."""
-
-    def load_settings(self) -> dict[str, type[BaseModel]]:
-        """Import the models of `settings`. Raises what their modules raise."""
-        return {k: load_hook(one) if isinstance(one, str) else one for k, one in self.settings.items()}
-
-    def find_footprint(self, environ: Mapping[str, str]) -> Footprint:
-        """Return the plugin's files outside the state directory. Raises what its hook raises."""
-        find = load_hook(self.footprint) if isinstance(self.footprint, str) else self.footprint
-        return find(environ) if find is not None else Footprint()
-
-
-def load_hook(where: Hook) -> Any:
+def load_hook(where: str | Callable[..., Any]) -> Any:
     """Import what a hook names: `"module:name"`, or `"module"` for the module itself.
 
-    Raises ValueError if the text is not of this form, and what the import raises.
+    Raises ValueError if the text is not of this form, and what the import raises. An object, as a test may give it, is returned.
     """
     if not isinstance(where, str):
         return where

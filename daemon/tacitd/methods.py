@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,11 @@ from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
-from tacitd.handler import Decision, Degradation, StoredItem, load_hook
+from tacitd.handler import Decision, Degradation, StoredItem
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
+from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.paths import report_file
@@ -234,8 +235,8 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         # Its words would be blanked in a change that is still to be written into a file.
         for (path,) in app.store.rows("SELECT path FROM plan LIMIT 1"):
             raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
-    items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
-    done = _asked(app).decide(app.plugins.by_name[name], decision, list(items))
+    items = list_items(plugin, app.environ, decision.root)
+    done = _asked(app).decide(app.plugins.by_name[name], decision, items)
     if choice in ("drop", "restore"):
         app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
@@ -317,9 +318,8 @@ def _list_kept_files(app: App) -> list[Path]:
 def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:
     """All stored items but one. Raises OSError."""
     for plugin in app.found.plugins:
-        if plugin.items:
-            items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, None)
-            yield from (one for one in items if one.state == "stored" and one.id != id)
+        items = list_items(plugin, app.environ, None)
+        yield from (one for one in items if one.state == "stored" and one.id != id)
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from tacitd.config.settings import Config
 from tacitd.errors import TacitdError
 from tacitd.files.locks import make_private_dir
 from tacitd.model.budget import Budget
-from tacitd.model.children import reap_leftovers
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
+from tacitd.model.process import reap_leftovers
 from tacitd.state.paths import Paths
 from tacitd.store import Store
 

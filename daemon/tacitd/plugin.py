@@ -17,6 +17,8 @@ __all__ = ["GatherRule", "PluginSpec", "SharedFileKind", "TimedJob"]
 
 Hook = str
 """`"module:name"`."""
+ENGINE_PARTS = ("person-rules", "context-files", "doctor", "banner", "history")
+"""The names of `PluginSpec.prompt_parts` that are no prompts."""
 
 
 class GatherRule(Struct, frozen=True):
@@ -104,9 +106,17 @@ class PluginSpec(Struct, frozen=True):
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
-    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`; and what it adds to parts
-    of the engine, with hooks of the same signatures as in `tacitd.handler.Plugin`: `person-rules`, `context-files`, `doctor`
-    (`findings`), `banner` (`banner_lines`, which gets `Tools`), `history` (`changes`)."""
+    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`. What such a hook names
+    is up to the plugin whose prompt it is. And what it adds to parts of the engine (`ENGINE_PARTS`):
+
+    `person-rules`: `(environ, clock) -> PersonRules`, lines about the person that every session loads.
+    `context-files`: `(request: ContextRequest) -> Iterable[ContextFile]`, files with text for sessions, and whether the client loads
+    them by itself in the directory of the request.
+    `doctor`: `(environ) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in its files. It changes nothing and does not call
+    the model. docs/troubleshooting.md has a section for each id that is not ok.
+    `banner`: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what it writes that a person would not expect.
+    `history`: `(environ) -> Iterable[Mapping]`, changes of the person's files that no row of `change` says, oldest first, in the form
+    of `tacitd.files.row_history.list_row_changes`. `undo` says which command takes one back. It only reads files."""
     mcp: Hook = ""
     """An `AgentInterface`: tools and resources for agents."""
     footprint: Hook = ""

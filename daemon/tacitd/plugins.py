@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from tacitd.handler import Degradation, Footprint, Plugin, load_hook
+from tacitd.handler import Degradation, Footprint, load_hook
 from tacitd.logging_setup import logger
-from tacitd.plugin import PluginSpec
-from tacitd.session_context.plugin_view import view_plugin
+from tacitd.plugin import ENGINE_PARTS, PluginSpec
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,36 +32,32 @@ class EntryPoint(NamedTuple):
 class FoundPlugins(Struct, frozen=True):
     """The plugins that could be loaded, and a degradation for each of the others."""
 
-    plugins: tuple[Plugin, ...]
+    plugins: tuple[PluginSpec, ...]
     failed: tuple[Degradation, ...] = ()
-
-    @property
-    def specs(self) -> tuple[PluginSpec, ...]:
-        """Their declarations."""
-        return tuple(one.spec for one in self.plugins)
 
     def collect_sections(self) -> Mapping[str, type[BaseModel]]:
         """The configuration's sections of all plugins. Raises what a module of settings raises."""
-        return {name: model for one in self.plugins for name, model in one.load_settings().items()}
+        return {name: model for one in self.plugins for name, model in load_settings(one).items()}
 
     def collect_prompt_extensions(self) -> dict[str, list[str]]:
         """The hooks of prompt extensions by the prompt's name, in the order of the plugins."""
         found: dict[str, list[str]] = {}
         for one in self.plugins:
-            for prompt, where in one.prompt_extensions.items():
-                found.setdefault(prompt, []).append(where)
+            for prompt, where in one.prompt_parts.items():
+                if prompt not in ENGINE_PARTS:
+                    found.setdefault(prompt, []).append(where)
         rules = list(self.collect_person_rules().values())
         return found | ({"person-rules": rules} if rules else {})
 
     def collect_person_rules(self) -> dict[str, str]:
-        """The hooks of person rules by plugin name, in the order of `Plugin.order`."""
-        named = [one for one in self.plugins if one.person_rules]
-        return {one.name: one.person_rules for one in sorted(named, key=lambda one: (one.order, one.name))}
+        """The hooks of person rules by plugin name, in the order of the plugins."""
+        ordered = sorted(self.plugins, key=lambda one: (one.order, one.name))
+        return {one.name: hook for one in ordered if (hook := one.prompt_parts.get("person-rules"))}
 
 
 def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
     """Load every plugin that is installed, in the order of their names."""
-    return _load_plugins(points, lambda one: one.load_settings())
+    return _load_plugins(points, load_settings)
 
 
 def find_declarations(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
@@ -107,15 +102,14 @@ def _read_group(file: str) -> Iterator[EntryPoint]:
             yield EntryPoint(name.strip(), value.partition("[")[0].strip())  # `[extra]` may follow
 
 
-def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin], object]) -> FoundPlugins:
-    plugins: list[Plugin] = []
+def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[PluginSpec], object]) -> FoundPlugins:
+    plugins: list[PluginSpec] = []
     failed: list[Degradation] = []
     for point in list_entry_points() if points is None else sorted(points):
         try:
-            made = load_hook(point.where)()
-            if not isinstance(made, PluginSpec):
-                raise TypeError(f"it returned {type(made).__name__}, not PluginSpec")
-            one = view_plugin(made)
+            one = load_hook(point.where)()
+            if not isinstance(one, PluginSpec):
+                raise TypeError(f"it returned {type(one).__name__}, not PluginSpec")
             _check_declaration(one)
             if any(one.name == other.name for other in plugins):
                 raise ValueError(f"there is another handler {one.name!r}")
@@ -129,7 +123,7 @@ def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin],
     return FoundPlugins(tuple(plugins), tuple(failed))
 
 
-def _check_declaration(one: Plugin) -> None:
+def _check_declaration(one: PluginSpec) -> None:
     """Raises TypeError if a field by which commands are listed or sections are sorted has another type, and ValueError for a name that
     belongs to the engine."""
     if one.name in ("", "engine"):
@@ -137,21 +131,26 @@ def _check_declaration(one: Plugin) -> None:
     for name, row in one.commands.items():
         if len(row) != 3 or not all(isinstance(text, str) for text in row):
             raise TypeError(f"the command {name} has not three texts")
-    if not all(isinstance(number, int) for number in (one.order, one.context_budget)):
+    if not all(isinstance(number, int) for number in (one.order, one.session_budget)):
         raise TypeError("order and session_budget are not both whole numbers")
 
 
-def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
+def find_job_owners(plugins: Iterable[PluginSpec], job: str) -> list[str]:
     """The names of the plugins that have this job."""
-    return [one.name for one in plugins if any(each.name == job for each in one.spec.jobs)]
+    return [one.name for one in plugins if any(each.name == job for each in one.jobs)]
 
 
-def collect_footprints(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
+def load_settings(one: PluginSpec) -> dict[str, type[BaseModel]]:
+    """Import the models of a plugin's settings. Raises what their modules raise."""
+    return {name: load_hook(hook) for name, hook in one.settings.items()}
+
+
+def collect_footprints(plugins: Iterable[PluginSpec], environ: Mapping[str, str]) -> dict[str, Footprint]:
     """By plugin name, the files outside the state directory. A plugin whose `footprint` raises gets an empty one."""
     found: dict[str, Footprint] = {}
     for one in plugins:
         try:
-            found[one.name] = one.find_footprint(environ)
+            found[one.name] = load_hook(one.footprint)(environ) if one.footprint else Footprint()
         except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             logger.warning("the files of {} are unknown: {}", one.name, error)
             found[one.name] = Footprint()

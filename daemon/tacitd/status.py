@@ -36,14 +36,14 @@ from tacitd.work.waiting_rows import list_endings, list_sessions, list_waits
 
 if TYPE_CHECKING:
     from tacitd.app import App
-    from tacitd.handler import Plugin
+    from tacitd.plugin import PluginSpec
 
 SCHEMA = 1
 
 
 def read_status(
     rows: Rows,
-    plugins: Iterable[Plugin],
+    plugins: Iterable[PluginSpec],
     now: float,
     *,
     pid: int | None = None,
@@ -98,7 +98,7 @@ def read_status(
 
 def read_stored_status(
     state_dir: Path,
-    plugins: Iterable[Plugin],
+    plugins: Iterable[PluginSpec],
     now: float,
     pid: int | None = None,
     problem: Degradation | None = None,
@@ -164,11 +164,11 @@ class _Reading:
 
 
 def _read_parts(
-    rows: Rows, plugins: Iterable[Plugin], note: DaemonNote, now: float
+    rows: Rows, plugins: Iterable[PluginSpec], note: DaemonNote, now: float
 ) -> tuple[dict[str, Any], list[Degradation]]:
     """Each plugin's own part, and a problem for each that fails."""
     found, silent = dict[str, Any](), list[Degradation]()
-    specs = {one.name: one.spec for one in plugins}
+    specs = {one.name: one for one in plugins}
     for name in note.plugins:
         spec = specs.get(name)
         if spec is not None and spec.status:
@@ -290,8 +290,8 @@ def make_note(app: App) -> DaemonNote:
         str(model.get("program") or ""),
         engine.first_start.at,
         [one.name for one in running],
-        [one.name for one in running if one.reads_records],
-        [one.name for one in running if one.uses_model],
+        [one.name for one in running if one.observe or one.gather],
+        [one.name for one in running if one.gather],
         {one.session: round(one.at, -1) for one in engine.sessions.list_endings() if one.is_early},
     )
 

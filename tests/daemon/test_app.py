@@ -25,7 +25,6 @@ from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
 from tacitd.status import read_stored_status
@@ -70,7 +69,7 @@ def _built(scene: Scene, *specs: PluginSpec) -> App:
         scene.app.paths,
         {},
         clock=scene.clock,
-        found=FoundPlugins(tuple(map(view_plugin, specs or (PluginSpec("a"),)))),
+        found=FoundPlugins(specs or (PluginSpec("a"),)),
         model=lambda config, budget: ScriptedModel(),
         watcher_for=SilentWatcher,
     )

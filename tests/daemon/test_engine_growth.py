@@ -26,7 +26,7 @@ class Asking(Scripted):
         self.tasks.append(task)
         if task.kind not in ("session-ended", "job"):
             return Done()
-        said = tools.ask(ModelRequest("words", "fast", f"key {len(self.tasks)}"))
+        said = tools.ask(ModelRequest("words", "fast"))
         return Later(said.reason, said.hint, said.retry_at) if isinstance(said, NoAnswer) else Done()
 
 

@@ -29,7 +29,7 @@ def ask(tmp_path: Path) -> str:
     environ = {"HOME": str(tmp_path), "PATH": claude.path()}
     paths = Paths.from_env(environ)
     with open_model(paths, environ, load_config(paths.config_file, environ, {})) as model:
-        answer = model.ask(ModelRequest("a", "fast", "", purpose="doctor"))
+        answer = model.ask(ModelRequest("a", "fast", purpose="doctor"))
     assert isinstance(answer, Answer)
     return answer.text
 

@@ -15,7 +15,9 @@ from tacitd.errors import FileBusyError, UsageError
 from tacitd.handler import load_hook
 from tacitd.model.port import NoAnswer, Why
 from tacitd.plugin import PluginSpec
+from tacitd.plugins import load_settings
 from tacitd.session_context.context_request import FailedCall
+from tacitd.session_context.plugin_view import give_advice
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel, World
 
 MINUTE = 60.0
@@ -198,12 +200,12 @@ def test_what_commands_read(tmp_path: Path) -> None:
         assert section.parts[0].rows == (("Buy milk", "open"),)  # type: ignore[union-attr]
         view = bench.plugin
         call = FailedCall(bench.project, "s", "Bash", "no such reminder")
-        ((key, line),) = load_hook(view.failure_advice)(call)
+        ((key, line),) = give_advice(view, call)
         assert line == "You have 1 reminders" and len(key) == 12
-        assert list(load_hook(view.failure_advice)(replace(call, error="other"))) == []
+        assert give_advice(view, replace(call, error="other")) == []
         assert load_hook(view.mcp).tools[0].name == "add_reminder"
-        assert view.find_footprint({"HOME": "/h"}).own == [Path("/h/.reminders")]
-        assert list(view.load_settings()) == ["reminders"]
+        assert load_hook(view.footprint)({"HOME": "/h"}).own == [Path("/h/.reminders")]
+        assert list(load_settings(view)) == ["reminders"]
 
 
 def test_problems_are_rows(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_entry_points_are_read_as_python_does(tmp_path: Path) -> None:
 
 
 def test_person_rules_are_collected_in_the_plugins_order(points: Points) -> None:
-    """`Plugin.person_rules`: the order of the lines' sections does not depend on names of packages."""
+    """The hook `person-rules`: the order of the lines' sections does not depend on names of packages."""
     found = find_plugins(
         points(
             a=PluginSpec("a", prompt_parts={"person-rules": "a:rules"}, order=60),

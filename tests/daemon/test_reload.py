@@ -12,13 +12,12 @@ from tacitd.clock import Clock
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.methods import build_methods
-from tacitd.model.call_caps import NewCall
+from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
 from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel
@@ -58,7 +57,7 @@ class Box:
         self.levels: list[str] = []
         places = Paths(root, root / "claude", root / "state", self.file, root / "s")
         clock: Clock = FakeClock()
-        odd = view_plugin(PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"}))
+        odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
         self.app: App = build_app(
             places,
             environ,
@@ -105,8 +104,8 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     assert app.plugins.by_name["odd"].make_tools(NO_TASK).settings["odd"].words == 9
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for _ in range(7):
-        assert isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
-    assert not isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
+        assert isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
+    assert not isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     app.close()
 
 

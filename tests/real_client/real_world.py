@@ -20,7 +20,7 @@ from real_tui import RealClient, client_environment, onboarded
 
 from support_daemon import Daemon
 from support_waiting import PATIENCE
-from tacitd.model.answer_checks import SENTINEL
+from tacitd.model.port import SENTINEL
 
 HOOKS = (
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification", "Stop", "SubagentStop",

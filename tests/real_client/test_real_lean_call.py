@@ -18,12 +18,11 @@ from real_tui import VERSION
 from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine
 
 from tacitd.clock import SystemClock
-from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
+from tacitd.config.settings import BudgetSettings, ClaudeSettings
 from tacitd.files.locks import make_private_dir
-from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why, frame_prompt
 from tacitd.store import Store
 
 VERSIONS = os.environ.get("TACITD_REAL_CLIENT_VERSIONS", VERSION).replace(" ", "").split(",")
@@ -70,7 +69,7 @@ def test_a_lean_call_is_private_and_small(machine: Machine) -> None:
     old = aged_transcript(machine)
     before = files(machine.home / ".claude")
     asked = model(machine)
-    answer = asked.ask(ModelRequest(f"{TRAPS}\nplease answer", "fast", "k"))
+    answer = asked.ask(ModelRequest(f"{TRAPS}\nplease answer", "fast"))
     assert isinstance(answer, Answer), answer
     assert (answer.text, answer.tokens_in, answer.tokens_out) == ("An answer.", 1000, 100)
     assert answer.usd > 0 and "haiku" in answer.model and len(asked.own_sessions) == 1
@@ -116,7 +115,7 @@ def test_what_went_wrong_is_told_apart(machine: Machine, fault: str) -> None:
     """CLAUDE_CODE 3.4: each error by its name, in the words of this version; a limit with its reset."""
     login: dict[str, Any] = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
     asked = model(machine, **(login if fault == "usage-limit" else {}))
-    outcome = asked.ask(ModelRequest(f"x [[fault:{fault}]]", "fast", "k"))
+    outcome = asked.ask(ModelRequest(f"x [[fault:{fault}]]", "fast"))
     assert isinstance(outcome, NoAnswer) and outcome.why is FAULTS[fault], outcome
     if fault == "usage-limit":
         assert outcome.retry_at is not None and 0 < outcome.retry_at - time.time() < 7200
@@ -124,6 +123,6 @@ def test_what_went_wrong_is_told_apart(machine: Machine, fault: str) -> None:
 
 def test_not_logged_in(machine: Machine) -> None:
     """CLAUDE_CODE 3.4: no credentials, no request."""
-    outcome = model(machine, ANTHROPIC_API_KEY="").ask(ModelRequest("x", "fast", "k"))
+    outcome = model(machine, ANTHROPIC_API_KEY="").ask(ModelRequest("x", "fast"))
     assert isinstance(outcome, NoAnswer) and outcome.why is Why.LOGGED_OUT
     assert [one for one in machine.api.requests() if one.prompt is not None] == []

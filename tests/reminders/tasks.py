@@ -39,7 +39,7 @@ def _take_prompts(task: Task, tools: Tools) -> Outcome:
     parts = [Part("prompt", n, prompt.id, prompt.text) for n, prompt in enumerate(task.prompts, 1)]
     tone = " ".join(tools.list_prompt_parts("reminders:ask"))
     answer = tools.ask(
-        ModelRequest(f"{tone} What is to be remembered?\n{words}", "fast", "", purpose="reminders"), parts
+        ModelRequest(f"{tone} What is to be remembered?\n{words}", "fast", purpose="reminders"), parts
     )
     if not isinstance(answer, Answer):
         return Later(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tacitd.handler import Plugin
+    from tacitd.plugin import PluginSpec
     from tacitd.plugins import FoundPlugins
 
 
@@ -92,7 +92,7 @@ COMMANDS: dict[str, CommandRow] = {
 class PluginTable(NamedTuple):
     """What the plugins offer to the command line."""
 
-    plugins: tuple[Plugin, ...]
+    plugins: tuple[PluginSpec, ...]
     """In the order in which commands use them."""
     commands: Mapping[str, CommandRow]
     broken: tuple[str, ...]

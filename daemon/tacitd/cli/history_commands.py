@@ -145,10 +145,9 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
     found = _list_rows(root)
     theirs: list[dict[str, Any]] = []
     for one in load_plugin_table().plugins:
-        if not one.changes:
-            continue
+        hook = one.prompt_parts.get("history")
         try:
-            theirs += [dict(each) for each in load_hook(one.changes)(os.environ)]
+            theirs += [dict(each) for each in load_hook(hook)(os.environ)] if hook else []
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
     theirs = [each for each in theirs if root is None or each["root"] in ("", str(root))]

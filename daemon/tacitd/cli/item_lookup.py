@@ -6,7 +6,7 @@ Each plugin lists its items with its `items` hook; commands decide about one thr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,13 @@ from msgspec import Struct
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
 from tacitd.errors import UsageError, describe_plugin_error
-from tacitd.handler import StoredItem, load_hook
+from tacitd.handler import StoredItem
+from tacitd.session_context.plugin_view import list_items
 
 SHORTEST_ID = 4
 """Characters of an id's beginning that are looked for; a shorter one is a part of a text."""
 NAMED = 5
 """How many of several matches an error names."""
-
-ListItems = Callable[[Mapping[str, str], Path | None], Iterable[StoredItem]]
 
 
 class FoundItem(Struct, frozen=True):
@@ -65,8 +64,7 @@ def collect_items(
     listed = [one for one in table.plugins if one.items and one.name != without]
     for number, one in enumerate(listed, 1):
         try:
-            list_items: ListItems = load_hook(one.items)
-            found += [FoundItem(one.name, item) for item in list_items(os.environ, root)]
+            found += [FoundItem(one.name, item) for item in list_items(one, os.environ, root)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
         advance(number, len(listed))

@@ -34,7 +34,7 @@ from tacitd.sources.registry import make_source
 @click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
 def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
-    from tacitd.model.answer_checks import SENTINEL
+    from tacitd.model.port import SENTINEL
 
     seen, places = SeenPrompts(), get_paths()
     own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)

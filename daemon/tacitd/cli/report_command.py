@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
-from tacitd.handler import Hook, load_hook
+from tacitd.session_context.plugin_view import make_report
 
 if TYPE_CHECKING:
     from tacitd.cli.command_table import PluginTable
@@ -86,8 +87,8 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
 
     found: list[ReportSection] = []
     problems = list(table.broken)
-    hooks = [(one.name, one.report) for one in table.plugins if one.report]
-    builders = [(name, _load_builder(where)) for name, where in hooks]
+    builders: list[tuple[str, Callable[[ReportScope], list[ReportSection]]]]
+    builders = [(one.name, partial(make_report, one)) for one in table.plugins if one.report]
     builders += [
         ("cost", lambda scope: [build_spending(scope)]),
         ("history", lambda scope: [build_changes(scope)]),
@@ -95,21 +96,11 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
     with show_progress("report") as advance:
         for number, (name, build) in enumerate(builders, 1):
             try:
-                found += list(build(scope))
+                found += build(scope)
             except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
                 problems.append(f"the section of {name}: {describe_plugin_error(error)}")
             advance(number, len(builders))
     return found, problems
-
-
-def _load_builder(where: Hook) -> Callable[[ReportScope], Iterable[ReportSection]]:
-    """A builder that imports the hook when it is called, so that a broken one costs only its own sections."""
-
-    def build(scope: ReportScope) -> Iterable[ReportSection]:
-        made: Iterable[ReportSection] = load_hook(where)(scope)
-        return made
-
-    return build
 
 
 def _make_scope(project: str | None, since: str, *, everywhere: bool) -> ReportScope:

@@ -54,7 +54,7 @@ def _run_once(quiet: bool) -> int:
     with open_app(get_paths()) as app:
         table, mark = build_methods(app), app.activities.get_mark()
         table["sync"]({})
-        jobs = [j.name for spec in app.found.specs for j in spec.jobs if math.isfinite(j.every)]
+        jobs = [j.name for spec in app.found.plugins for j in spec.jobs if math.isfinite(j.every)]
         for job in dict.fromkeys(jobs):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})

@@ -1,11 +1,11 @@
 """`tacitd why`: the words that a stored line came from.
 
-Each plugin looks up its own lines with its `explain` hook; this module only prints them.
+Each plugin looks up its own lines with its hook `why`; this module only prints them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,8 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
-from tacitd.handler import load_hook
+from tacitd.session_context.plugin_view import explain_text
 from tacitd.text.dollars import format_dollars
-
-Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
 @click.command(
@@ -69,14 +67,11 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
     found: list[dict[str, Any]] = []
     failed: list[tuple[str, Exception]] = []
     for one in table.plugins:
-        if not one.explain:
-            continue
         try:
-            explain: Explain = load_hook(one.explain)
-            found += [_check_reason(each) for each in explain(asked, cwd)]
+            found += [_check_reason(each) for each in explain_text(one, asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             failed.append((one.name, error))
-    explained = {one.name for one in table.plugins if one.explain}
+    explained = {one.name for one in table.plugins if one.why}
     found += _list_row_reasons(asked, cwd, explained)
     first = failed[0] if failed and not found else None
     for name, wrong in failed[1:] if first else failed:

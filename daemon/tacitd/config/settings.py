@@ -11,23 +11,120 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    create_model,
+    field_validator,
+)
 
-from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
-from tacitd.config.types import Duration, Names
+from tacitd.config.durations import format_duration, parse_duration
 from tacitd.errors import ConfigError
+
+__all__ = ["Duration", "Names"]  # for plugins; the rest is the daemon's
 
 PREFIX = "TACITD_"
 ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG", "PAGER"})
 """Variables with the prefix that are not settings: for paths, the pager, the model's child process, and tests."""
 
 
+def _names(value: Any) -> Any:
+    """`"A,B"` (as in an environment variable) and a JSON list in a text become `("A", "B")`; a list stays unchanged."""
+    if isinstance(value, str):
+        if value.startswith("["):
+            return json.loads(value)  # ValueError: pydantic reports it
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+    return value
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str, when_used="json"),
+]
+"""Seconds as a float, written `20s`, `30m`, `6h`, `2d`, `500ms`, or as a number; in JSON as `30m` again."""
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Several strings: a list in config.toml, `A,B` in a variable."""
+
+_SOURCES = ("user", "project", "local")
+
+
+def _sources(value: Any) -> Any:
+    """`["user", "project"]` is accepted as well as `"user,project"`."""
+    return (
+        ",".join(value)
+        if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+        else value
+    )
+
+
+def _known_sources(value: str) -> str:
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    if any(word not in _SOURCES for word in words):
+        raise ValueError('it must be "" (none) or a list of user, project, local, joined by commas')
+    return ",".join(words)
+
+
+def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not name.isascii() or not name.isidentifier():
+            raise ValueError(
+                f"{name!r} is not the name of an environment variable (names only, never NAME=value)"
+            )
+    return names
+
+
+SettingSources = Annotated[str, BeforeValidator(_sources), AfterValidator(_known_sources)]
+Variables = Annotated[Names, AfterValidator(_names_of_variables)]
+Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
+"""Not empty and not an option: it is one argument on the command line."""
+
+
 class Section(BaseModel):
     """A part of the configuration. Unknown keys are refused, because they are probably misspelt."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClaudeSettings(Section):
+    """How Claude Code's command line is called."""
+
+    command: Word = Field(default="claude", description="The program: a name that is looked up, or a path.")
+    fast: Word = Field(default="haiku", description="The model for short questions that are often asked.")
+    smart: Word = Field(
+        default="sonnet", description="The model for what is asked rarely and must be weighed."
+    )
+    accurate: Word = Field(default="opus", description="The model for what must be judged exactly.")
+    pass_env: Variables = Field(
+        default=(),
+        description="Further environment variables that the client gets, by name: ANTHROPIC_API_KEY or "
+        "ANTHROPIC_BASE_URL, for example. An API key is never passed on otherwise.",
+    )
+    setting_sources: SettingSources = Field(
+        default="",
+        description='Which of your Claude Code settings the client reads. "user" where an apiKeyHelper or the '
+        "settings' own env is how you log in; hooks and MCP servers stay off all the same.",
+    )
+    timeout: Duration = Field(default=120.0, gt=0, description="A call that takes longer is killed.")
+
+
+class BudgetSettings(Section):
+    """What the model may cost. Checked before each call; above a cap work waits, and nothing is lost."""
+
+    calls_per_minute: int = Field(default=12, ge=0, description="Calls within sixty seconds.")
+    calls_per_day: int = Field(default=200, ge=0, description="Calls a day, local time; failed ones count.")
+    usd_per_day: float = Field(
+        default=1.00, ge=0, allow_inf_nan=False, description="Dollars a day, as the client reports."
+    )
+    usd_per_month: float = Field(default=10.00, ge=0, allow_inf_nan=False, description="Dollars a month.")
 
 
 class SessionSettings(Section):

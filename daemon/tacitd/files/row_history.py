@@ -41,7 +41,7 @@ def list_row_changes(rows: Rows, root: Path | None = None, since: float = 0.0) -
     The keys are `id`, `at` (UTC, `2025-12-17T01:50:00Z`), `root`, `state` (`done`, or `intent` while it is not finished), `by` and
     `what` (which plugin, and the cause), `undoes` and `undone_by` (ids or ""), `sessions` and `prompts` (ids), and `lines`
     (`{"file", "heading", "added", "removed"}`, the texts "" if there is none). A file below the root is relative to it. `facts` and
-    `files` are of changes that a plugin lists by itself (`Plugin.changes`).
+    `files` are of changes that a plugin lists by itself (the hook `history`).
     """
     found = [_describe(rows, row) for row in rows(f"{_CHANGES} WHERE c.at >= ? ORDER BY c.number", since)]
     return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]

@@ -66,7 +66,7 @@ class AgentResource(Struct, frozen=True):
 
 
 class AgentInterface(Struct, frozen=True):
-    """What a plugin offers to agents; the hook `Plugin.mcp` names one."""
+    """What a plugin offers to agents; the hook `PluginSpec.mcp` names one."""
 
     tools: Sequence[AgentTool] = ()
     resources: Sequence[AgentResource] = ()

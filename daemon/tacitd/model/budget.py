@@ -30,15 +30,14 @@ from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.model.call_caps import (
     CallRows,
     MinuteFull,
-    NewCall,
     assume_cost,
     digest_part,
     find_refusal,
 )
-from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 
 if TYPE_CHECKING:
-    from tacitd.config.model_settings import BudgetSettings
+    from tacitd.config.settings import BudgetSettings
     from tacitd.contract import Part, Row, Tx, Value
     from tacitd.store import Store
 
@@ -102,7 +101,7 @@ class Budget:
         self._caps = caps
         self._clock = clock
         self._on_ended = on_ended
-        self._running: dict[int, NewCall] = {}
+        self._running: dict[int, ModelRequest] = {}
         self._unsaved: dict[int, tuple[Value, ...]] = {}
         """Ends that could not be stored yet, by number: the values of `_END`."""
 
@@ -110,7 +109,7 @@ class Budget:
         """Set other caps for the following calls."""
         self._caps = caps
 
-    def begin_call(self, call: NewCall) -> int | MinuteFull | NoAnswer:
+    def begin_call(self, call: ModelRequest) -> int | MinuteFull | NoAnswer:
         """Check the caps and store the call; return its number. The caller must then make the call, and none without it.
 
         `MinuteFull`: the minute is the only obstacle. `NoAnswer`: it is refused, or the store cannot be written. Raises
@@ -297,7 +296,7 @@ def _add_project(tx: Tx, root: str, now: float) -> None:
         tx.execute(sql, root, common, now)
 
 
-def _insert(tx: Tx, call: NewCall, now: float) -> int:
+def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
     if call.project:
         _add_project(tx, call.project, now)
     number = tx.execute(
@@ -308,6 +307,6 @@ def _insert(tx: Tx, call: NewCall, now: float) -> int:
     ).row  # fmt: skip
     tx.executemany(
         "INSERT INTO call_part(call, kind, number, row, digest) VALUES(?, ?, ?, ?, ?)",
-        [(number, part.kind, part.number, part.row, digest_part(part.text)) for part in call.parts],
+        [(number, part.kind, part.number, part.row, digest_part(part.text)) for part in call.about],
     )
     return number

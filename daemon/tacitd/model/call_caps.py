@@ -7,20 +7,18 @@ or a later day counts for today.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from tacitd.clock import local_date
-from tacitd.contract import Part
-from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Tier, Why
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
-    from tacitd.config.model_settings import BudgetSettings
-    from tacitd.contract import Priority, Row, Value
+    from tacitd.config.settings import BudgetSettings
+    from tacitd.contract import Part, Row, Value
     from tacitd.state.settings_in_force import CapsInForce
 
 HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
@@ -49,29 +47,8 @@ class MinuteFull(Struct, frozen=True):
     """Seconds until there is room again."""
 
 
-class NewCall(Struct, frozen=True):
-    """A call to be made."""
-
-    plugin: str
-    purpose: str
-    """One word: `extraction`, `synthesis`. A limit holds for all calls of one purpose."""
-    tier: Tier
-    parts: Sequence[Part] = ()
-    project: str = ""
-    """The project's root; "" for none."""
-    priority: Priority = "live"
-    limit: PurposeLimit | None = None
-
-
-def make_call(ask: ModelRequest) -> NewCall:
-    """The call that a request needs. Parts that are only ids, and a key, are stored without a text."""
-    parts = ask.about or tuple(Part("prompt", number, row, "") for number, row in enumerate(ask.parts))
-    parts += (Part("work", 0, ask.key, ""),) if ask.key else ()
-    return NewCall(ask.plugin, ask.purpose, ask.tier, parts, ask.project, ask.priority, ask.limit)
-
-
 def find_refusal(
-    tx: CallRows, call: NewCall, caps: BudgetSettings, now: float
+    tx: CallRows, call: ModelRequest, caps: BudgetSettings, now: float
 ) -> MinuteFull | NoAnswer | None:
     """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
     obstacle."""
@@ -79,7 +56,7 @@ def find_refusal(
     return (
         _check_repeated(tx, call)
         or check_caps(tx, caps, now, share)
-        or _check_purpose(tx, call, caps, share, now)
+        or _check_purpose(tx, call, share, now)
         or _check_minute(tx, caps, share, now)
     )
 
@@ -93,20 +70,18 @@ def assume_cost(tx: CallRows, tier: str) -> float:
     return float(mean) if mean is not None else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
 
-def _check_repeated(tx: CallRows, call: NewCall) -> NoAnswer | None:
-    # The key of a call that has other parts only names it.
-    counted = [part for part in call.parts if part.kind != "work"] or call.parts
-    repeated = tuple(part.row for part in counted if _was_paid_twice(tx, call, part))
+def _check_repeated(tx: CallRows, call: ModelRequest) -> NoAnswer | None:
+    repeated = tuple(part.row for part in call.about if _was_paid_twice(tx, call, part))
     if not repeated:
         return None
     what = "a call about this was begun twice and its answer was lost; it is not made a third time"
     return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
 
-def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
+def _was_paid_twice(tx: CallRows, call: ModelRequest, part: Part) -> bool:
     """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost.
 
-    An answer whose task was not committed is lost if the part is asked for again; a key may be asked again as often as wanted.
+    An answer whose task was not committed is lost if the part is asked for again.
     """
     lost = returned = 0
     for used, outcome, usd in tx.rows(
@@ -116,9 +91,8 @@ def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
     ):  # fmt: skip
         if used == 1:
             break
-        waits = outcome == "answered" and used is None
-        lost += outcome in (None, "lost") or (waits and part.kind != "work")
-        returned += (outcome == "failed" and usd > 0) or used == 0 or (waits and part.kind == "work")
+        lost += outcome in (None, "lost") or (outcome == "answered" and used is None)
+        returned += (outcome == "failed" and usd > 0) or used == 0
     return lost >= 1 and lost + returned >= 2
 
 
@@ -143,12 +117,10 @@ def check_caps(
     return None
 
 
-def _check_purpose(
-    tx: CallRows, call: NewCall, caps: BudgetSettings, share: float, now: float
-) -> NoAnswer | None:
-    if call.limit is None:
+def _check_purpose(tx: CallRows, call: ModelRequest, share: float, now: float) -> NoAnswer | None:
+    if call.usd_per_day is None:
         return None
-    cap = share * (caps.usd_per_day * call.limit.share if call.limit.usd is None else call.limit.usd)
+    cap = share * call.usd_per_day
     ((usd,),) = tx.rows(
         "SELECT total(usd) FROM call WHERE day>=? AND purpose=?", local_date(now), call.purpose
     )

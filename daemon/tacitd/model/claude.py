@@ -17,23 +17,23 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tacitd.clock import Clock
-from tacitd.config.model_settings import ClaudeSettings
+from tacitd.config.settings import ClaudeSettings
 from tacitd.errors import FileRefusedError, StoreLostError
-from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import Budget
 from tacitd.model.call_caps import HINT as BUDGET_HINT
-from tacitd.model.call_caps import MinuteFull, make_call
-from tacitd.model.call_slots import CallSlots
+from tacitd.model.call_caps import MinuteFull
 from tacitd.model.client_args import client_arguments, private_directory
 from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.environment import account_environment, child_environment, with_directory
 from tacitd.model.locate import OptionsProbe, describe_missing, find_command
 from tacitd.model.outcome import HINTS, classify_outcome
-from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why, frame_prompt
 from tacitd.model.process import FinishedProcess, run_process
 
 AT_ONCE = 2
 """Children at a time (S-64)."""
+TICK = 0.1
+"""Seconds between two looks at whether the daemon stops, while a call waits for a slot."""
 PAUSES = (2.0, 8.0)
 """Seconds before the second and the third try if the API was overloaded or could not be reached."""
 WAITS = 20
@@ -94,18 +94,15 @@ class ClaudeModel:
         self._pause = pause or self._stop.wait
         self._stop_grace = stop_grace
         self._runner = runner
-        self._slots = CallSlots(AT_ONCE)
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self.running_count = 0
+        """Calls that hold a slot, for `status`."""
         self._program: Path | None = None
         self._probe = OptionsProbe()
 
     def reconfigure(self, settings: ClaudeSettings) -> None:
         """Use new settings for calls that begin from now on."""
         self.settings, self._program = settings, None
-
-    @property
-    def running_count(self) -> int:
-        """The number of running calls, for `status`."""
-        return self._slots.taken
 
     def find_program(self) -> Path | None:
         """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
@@ -131,18 +128,18 @@ class ClaudeModel:
         return outcome
 
     def _try_with_slot(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
-        """One try with one of the slots. If the minute is full, this waits, so that a burst of calls is not parked.
-
-        The slot is free meanwhile, so that a call that a person waits for is the first to use the next room.
-        """
+        """One try with one of the slots. If the minute is full, this waits, so that a burst of calls is not parked."""
         refused = STOPPING
         for _ in range(WAITS):
-            if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=self._stop.is_set):
-                return STOPPING
+            while not self._slots.acquire(timeout=TICK):
+                if self._stop.is_set():
+                    return STOPPING
+            self.running_count += 1
             try:
                 outcome = self._try_once(ask, prompt)
             finally:
-                self._slots.release_slot()
+                self.running_count -= 1
+                self._slots.release()
             if not isinstance(outcome, MinuteFull):
                 return outcome
             if self._pause(outcome.seconds):
@@ -169,7 +166,7 @@ class ClaudeModel:
         if self._stop.is_set():
             return STOPPING
         try:
-            call = self.budget.begin_call(make_call(ask))
+            call = self.budget.begin_call(ask)
         except StoreLostError as error:
             return NoAnswer(Why.BUDGET, f"the call cannot be stored: {error.what}", error.hint)
         return self._finish_call(call, program, ask, prompt) if isinstance(call, int) else call

@@ -1,15 +1,17 @@
 """The outcome of a call: given a finished child, an `Answer` or the reason why there is none. Pure.
 
 The rules are the table of CLAUDE_CODE 3.4 and the wordings of older versions. `is_error`, `api_error_status` and the text
-decide, never the exit code alone (0 after SIGINT) and never `subtype` (`success` on API errors).
+decide, never the exit code alone (0 after SIGINT) and never `subtype` (`success` on API errors). When a usage limit ends is
+parsed from the message, `resets 5:33am (UTC)` (1.0.128 to 2.1.328); a `rate_limit_event` is more exact and takes precedence.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 from tacitd.model.client_output import ClientReport, parse_output
-from tacitd.model.limit_reset import clamp_reset_time, reset_time
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
 from tacitd.text.lazy_pattern import compile_lazily
@@ -17,6 +19,20 @@ from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten_line
 
+UNKNOWN = 1800.0
+"""Seconds to wait if the message of a limit has no time."""
+LONGEST = 8 * 86400.0
+"""Seconds. The longest window is a week, so a later time is not believed."""
+
+_AT = compile_lazily(
+    r"resets\s+(?:at\s+)?"
+    r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?P<day>\d{1,2})\b,?\s*(?:at\s+)?)?"
+    r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]m)?"
+    r"(?:\s*\((?P<zone>[A-Za-z0-9_+\-/]{1,40})\))?",
+    re.IGNORECASE,
+)
+_EPOCH = compile_lazily(r"limit reached\|(\d{9,13})")
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 HINTS: dict[Why, str] = {
     Why.TOO_OLD: "tacitd needs Claude Code 2.0.76 or newer: `claude update`",
     Why.LOGGED_OUT: "run `claude` and log in with /login; for a service, run `claude setup-token` and put "
@@ -181,3 +197,42 @@ def _first_line(text: str) -> str:
 
 def _no_answer(why: Why, detail: str, retry_at: float | None = None) -> NoAnswer:
     return NoAnswer(why, detail or str(why), HINTS.get(why, ""), retry_at)
+
+
+def reset_time(text: str, now: float) -> float:
+    """Given the client's message, return the next such time after `now`; both in seconds since 1970, UTC.
+
+    A time without a zone is local time. Without a readable time the result is thirty minutes from `now`.
+    """
+    epoch = _EPOCH.search(text)
+    if epoch:
+        return clamp_reset_time(float(epoch[1][:10]), now)
+    said = _AT.search(text)
+    try:
+        return clamp_reset_time(_next(said, now), now) if said else now + UNKNOWN
+    except (ValueError, OverflowError, OSError, KeyError):  # 25:70, or an unknown zone
+        return now + UNKNOWN
+
+
+def clamp_reset_time(at: float, now: float) -> float:
+    """The reset time (seconds since 1970, UTC), limited to between a minute and eight days from `now`."""
+    return min(max(at, now + 60.0), now + LONGEST)
+
+
+def _next(said: re.Match[str], now: float) -> float:
+    zone: tzinfo | None = ZoneInfo(said["zone"]) if said["zone"] else None
+    here = datetime.fromtimestamp(now, zone)
+    when = here.replace(hour=_hour(said), minute=int(said["minute"] or 0), second=0, microsecond=0)
+    if said["month"]:
+        when = when.replace(month=_MONTHS.index(said["month"].lower()[:3]) + 1, day=int(said["day"]))
+        return (when if when >= here else when.replace(year=when.year + 1)).timestamp()
+    return (when if when > here else when + timedelta(days=1)).timestamp()
+
+
+def _hour(said: re.Match[str]) -> int:
+    hour, half = int(said["hour"]), (said["half"] or "").lower()
+    if not half:
+        return hour
+    if not 1 <= hour <= 12:
+        raise ValueError(f"{hour}{half} is not a time")
+    return hour % 12 + (12 if half == "pm" else 0)

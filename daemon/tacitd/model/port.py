@@ -14,18 +14,13 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from tacitd.contract import Part, Priority
 
-__all__ = ["Answer", "Model", "ModelRequest", "NoAnswer", "PurposeLimit", "Tier", "Why"]
+SENTINEL = "tacitd background request, not a person's words."
+"""The first line of every prompt that tacitd sends. The reader recognises it and skips such sessions. It also keeps a prompt
+from starting with `/`, which the client would treat as a command (CLAUDE_CODE 3.3, RELIABILITY 19).
+"""
+__all__ = ["SENTINEL", "Answer", "Model", "ModelRequest", "NoAnswer", "Tier", "Why", "frame_prompt"]
 
 Tier = Literal["fast", "smart", "accurate"]
-
-
-class PurposeLimit(Struct, frozen=True):
-    """What the calls of one purpose may cost in one local day. The caps of the budget hold beside it."""
-
-    share: float = 1.0
-    """The part of the day's cap in dollars, 0 to 1."""
-    usd: float | None = None
-    """US dollars instead of a part of the day's cap."""
 
 
 class ModelRequest(Struct, frozen=True):
@@ -34,30 +29,19 @@ class ModelRequest(Struct, frozen=True):
     prompt: str
     """The whole prompt, at most 400 KB. The child gets it on standard input."""
     tier: Tier
-    key: str
-    """Names the call. Without parts: if a call with this key was begun twice and an answer was lost, it is refused. "": it has no
-    name."""
     system: str = "Answer only in the form asked for."
     """The system prompt. Short, because every call pays for it; the task is in the prompt."""
-    parts: tuple[str, ...] = ()
-    """Ids of what this call combines (prompts), if that can differ from one try to the next.
-
-    With parts, each part is checked instead of the key, and the refusal names the parts that were begun twice. An answer
-    counts as lost if the same part is asked for again, unless the handler discarded it (`Later` with blame
-    "work").
-    """
     purpose: str = ""
     """One word: `extraction`, `synthesis`, `summary`."""
-    limit: PurposeLimit | None = None
-    """A limit for all calls with the same purpose; None: only the budget's own caps hold."""
-    is_waited_for: bool = False
-    """A person waits for the answer: the call goes before those that wait for nobody."""
+    usd_per_day: float | None = None
+    """A cap in US dollars for all calls with the same purpose; None: only the budget's own caps hold."""
     project: str = ""
     """The root of the project that the call is for; "" if it is for none."""
     plugin: str = ""
     """The plugin that asks. The engine sets it, and the next two."""
     about: tuple[Part, ...] = ()
-    """What each number in the answer stands for. With it the answer is stored until the task that asked is committed."""
+    """What each number in the answer stands for. A part that was paid for twice without a use of the answer is refused. With
+    parts the answer is stored until the task that asked is committed."""
     priority: Priority = "live"
 
 
@@ -94,7 +78,7 @@ class Why(StrEnum):
     BUDGET = "budget"
     """The cap of the month, the day or the minute is reached."""
     REPEATED = "begun twice"
-    """A call with this key was begun twice and its result was lost. It is not paid for a third time."""
+    """Calls about a part of the request were begun twice and an answer was lost. It is not paid for a third time."""
     MANY_SESSIONS = "more new sessions an hour than a person starts"
     """The growth breaker is closed."""
     STOPPING = "stopping"
@@ -135,3 +119,8 @@ class Model(Protocol):
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Send one request and wait for the answer, or for the reason why there is none."""
         ...
+
+
+def frame_prompt(prompt: str) -> str:
+    """The prompt as it is sent: the sentinel on a line of its own, then the text."""
+    return f"{SENTINEL}\n\n{prompt}"

@@ -3,7 +3,7 @@
 A child in a session of its own leads a process group with its pid, and `killpg` reaches what it started. While the leader is
 not reaped, its pid is not reused, so the group is killed first. Input and output are unlinked files, not pipes: nothing can
 block on a full buffer, and a grandchild that keeps them open delays nothing. `preexec_fn` is not safe in a program with
-threads, so PR_SET_PDEATHSIG is not used; children that outlive a killed daemon are found at the next start (children.py).
+threads, so PR_SET_PDEATHSIG is not used: children that outlive a killed daemon are ended at the next start (`reap_leftovers`).
 
 What the program is, and what its output means, does not belong here.
 """
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -25,6 +25,8 @@ from typing import IO
 from msgspec import Struct
 
 from tacitd.clock import SystemClock
+from tacitd.model.budget import is_alive
+from tacitd.model.environment import MARK
 
 OUTPUT_CAP = 4_000_000
 """Bytes of both outputs together; a child that prints more is killed."""
@@ -34,6 +36,11 @@ GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 TICK = 0.02
 """Seconds between two checks of the deadline, the stop, the output and the child."""
+
+
+_LSOF = ("lsof", "-a", "-d", "cwd", "-FpRn", "-u")
+"""Prints `p` and the id, `R` and the parent's, `n` and the directory, each on a line of its own, for the processes of a user."""
+_LSOF_SECONDS = 10.0
 
 
 class FinishedProcess(Struct, frozen=True):
@@ -146,3 +153,66 @@ def _signal_group(group: int, number: signal.Signals) -> None:
     """Signal a whole group. A group that is gone, or has only ended processes (macOS reports EPERM then), is not an error."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def reap_leftovers(work: Path) -> int:
+    """Kill what a killed daemon left running in the directory of the children; return how many processes were killed. The
+    caller makes no call meanwhile.
+
+    No other program works in that directory. A process there is a leftover if nobody waits for its answer any more: on Linux,
+    if the process that its environment names (`MARK`) has ended or is this one; on macOS, where no environment can be read, if
+    its parent has ended or is this one. So the call of a command goes on, and a pid alone, which the system reuses, proves
+    nothing (ANCHORS P3).
+    """
+    found = _list_linux(work.resolve()) if sys.platform == "linux" else _list_by_lsof(work.resolve())
+    return sum(_kill(pid) for pid in list(found))
+
+
+def _list_linux(work: Path) -> Iterator[int]:
+    for path in Path("/proc").iterdir():
+        if not path.name.isdigit() or path.name == str(os.getpid()):
+            continue
+        with suppress(OSError):  # it has ended meanwhile, or belongs to another user
+            if _was_left(_read_environ(path)) and _lies_in(work, str((path / "cwd").readlink())):
+                yield int(path.name)
+
+
+def _list_by_lsof(work: Path) -> Iterator[int]:
+    try:
+        done = subprocess.run(
+            [*_LSOF, str(os.getuid())], capture_output=True, timeout=_LSOF_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    pid = parent = 0
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        match line[:1]:
+            case "p":
+                pid = int(line[1:])
+            case "R":
+                parent = int(line[1:])
+            case "n" if parent in (1, os.getpid()) and _lies_in(work, line[1:]):
+                yield pid
+
+
+def _was_left(environ: bytes) -> bool:
+    """Whether these variables have the mark of this process, or of one that has ended."""
+    start = f"{MARK}=".encode()
+    owner = next((one.removeprefix(start) for one in environ.split(b"\0") if one.startswith(start)), b"")
+    return owner.isdigit() and (int(owner) == os.getpid() or not is_alive(int(owner)))
+
+
+def _lies_in(work: Path, cwd: str) -> bool:
+    return Path(cwd.removesuffix(" (deleted)")).is_relative_to(work)
+
+
+def _read_environ(process: Path) -> bytes:
+    return (process / "environ").read_bytes()
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
@@ -75,27 +75,3 @@ def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
         total.tokens_in += row.tokens_in
         total.tokens_out += row.tokens_out
     return total
-
-
-def find_calls(store: CallRows, keys: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """The calls with these keys that have ended, oldest first, each after its own key: `purpose`, `model`, `at` (seconds since
-    1970, UTC), `usd` and whether that is `assumed`, tokens `in` and `out`. A call of several parts has the key with `:1` and so on.
-    """
-    found = dict[int, tuple[str, dict[str, Any]]]()
-    for key in keys:
-        for number, name, *fields in store.rows(
-            "SELECT c.number, k.row, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in,"
-            " c.tokens_out FROM call_part k JOIN call c ON c.number = k.call WHERE k.kind = 'work'"
-            " AND (k.row = ? OR k.row GLOB ? || ':*') AND c.ended IS NOT NULL",
-            key,
-            key,
-        ):
-            purpose, model, at, usd, assumed, tokens_in, tokens_out = fields
-            call = {"purpose": purpose, "model": model, "at": at, "usd": usd, "assumed": bool(assumed)}
-            found[number] = name, call | {"in": tokens_in, "out": tokens_out}
-    return [found[number] for number in sorted(found)]
-
-
-def is_call_of(key: str, keys: Container[str]) -> bool:
-    """Whether the key of a call is one of these, also as a part of several."""
-    return key in keys or key.rpartition(":")[0] in keys

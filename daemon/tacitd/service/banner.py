@@ -48,10 +48,11 @@ def banner_lines(app: App) -> Iterator[str]:
 def _list_plugin_lines(app: App) -> Iterator[str]:
     """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
     for plugin in app.found.plugins:
-        if not plugin.banner_lines or plugin.name not in app.plugins.by_name:
+        hook = plugin.prompt_parts.get("banner")
+        if not hook or plugin.name not in app.plugins.by_name:
             continue
         try:
             tools = app.plugins.by_name[plugin.name].make_tools(NO_TASK)
-            yield from list(load_hook(plugin.banner_lines)(tools))
+            yield from list(load_hook(hook)(tools))
         except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
             logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)

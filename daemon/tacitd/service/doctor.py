@@ -92,10 +92,9 @@ def examine_machine(
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
     for plugin in find_plugins().plugins:
-        if not plugin.findings:
-            continue
+        hook = plugin.prompt_parts.get("doctor")
         try:
-            yield from load_hook(plugin.findings)(environ)
+            yield from load_hook(hook)(environ) if hook else ()
         except Exception as error:  # noqa: BLE001  a third-party check may raise anything
             what = f"the check of {plugin.name} failed: {type(error).__name__}: {error}"
             yield _warn("doctor.failed", what, "`tacitd status` reports what else is wrong")
@@ -319,7 +318,7 @@ def _describe_logged_out(
 def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
     """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
     question = "Answer with the one word: yes"
-    ask = ModelRequest(question, "fast", key="", system="You answer questions.", purpose="doctor")
+    ask = ModelRequest(question, "fast", system="You answer questions.", purpose="doctor")
     with open_model(paths, environ, config) as model:
         answer = model.ask(ask)
     if isinstance(answer, Answer):

@@ -1,20 +1,20 @@
 """The sections of all plugins for a session's context, within a budget, and the fence around them.
 
-The text itself is made by the plugins' `context` hooks; this module orders the sections and divides the budget. The order is
+The text itself is made by the plugins' hooks `session_text`; this module orders the sections and divides the budget. The order is
 fixed, so that a prompt cache stays valid. Nothing heavy is imported, because a session's start waits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import describe_plugin_error
-from tacitd.handler import Hook, load_hook
+from tacitd.handler import load_hook
+from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import (
     ContextFile,
     ContextRequest,
@@ -22,6 +22,7 @@ from tacitd.session_context.context_request import (
     find_loaded_lines,
     measure_text,
 )
+from tacitd.session_context.plugin_view import make_section
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import escape_hidden, sanitize_text
 
@@ -34,24 +35,6 @@ ABOUT = (
 )
 _TAGS = compile_lazily(rf"<(?=\s*/?\s*(?:{TAG}|system-reminder)\b)", re.I)
 
-MakeSection = Callable[[ContextRequest], str]
-ListFiles = Callable[[ContextRequest], Iterable[ContextFile]]
-
-
-class SectionHooks(Protocol):
-    """A plugin's hooks for a session's context. `tacitd.handler.Plugin` describes each."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def context(self) -> Hook: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def context_budget(self) -> int: ...
-    @property
-    def context_files(self) -> Hook: ...
-
 
 class Sections(Struct, frozen=True):
     """The sections by plugin name, in their order, what they were asked for, and what went wrong, for a person."""
@@ -61,7 +44,7 @@ class Sections(Struct, frozen=True):
     troubles: tuple[str, ...] = ()
 
 
-def collect_sections(plugins: Sequence[SectionHooks], request: ContextRequest) -> Sections:
+def collect_sections(plugins: Sequence[PluginSpec], request: ContextRequest) -> Sections:
     """Ask each plugin for its section. Empty sections are left out.
 
     With the fence that `fence_sections` adds, they have at most `request.budget` characters. A plugin that fails is named
@@ -71,12 +54,11 @@ def collect_sections(plugins: Sequence[SectionHooks], request: ContextRequest) -
     texts: dict[str, str] = {}
     left = request.budget - measure_text(fence_sections({"": ""}, request))
     for one in sorted(plugins, key=lambda each: (each.order, each.name)):
-        if not one.context or left <= 0:
+        if left <= 0:
             continue
-        room = min(left, one.context_budget)
+        room = min(left, one.session_budget)
         try:
-            make: MakeSection = load_hook(one.context)
-            text = make(replace(request, budget=room))
+            text: object = make_section(one, replace(request, budget=room))
             if not isinstance(text, str):
                 raise TypeError(f"its section is {type(text).__name__}, not text")
         except Exception as error:  # noqa: BLE001
@@ -99,15 +81,13 @@ def fence_sections(texts: dict[str, str], request: ContextRequest) -> str:
     return "\n".join([head, ABOUT, "", "\n\n".join(texts.values()), f"</{TAG}>"]) + "\n"
 
 
-def _add_files(plugins: Iterable[SectionHooks], request: ContextRequest) -> tuple[ContextRequest, list[str]]:
+def _add_files(plugins: Iterable[PluginSpec], request: ContextRequest) -> tuple[ContextRequest, list[str]]:
     """The request with the files that the client loads, and what went wrong."""
     files, troubles = list[ContextFile](), list[str]()
     for one in plugins:
-        if not one.context_files:
-            continue
+        hook = one.prompt_parts.get("context-files")
         try:
-            list_files: ListFiles = load_hook(one.context_files)
-            files += list_files(request)
+            files += load_hook(hook)(request) if hook else ()
         except Exception as error:  # noqa: BLE001  as for a section; without the files, lines may be there twice
             troubles.append(f"{one.name}: {describe_plugin_error(error)}")
     withheld = frozenset(one.path for one in files if one.meant)

@@ -27,7 +27,7 @@ class PersonRule(Struct, frozen=True):
 
 
 class PersonRules(Protocol):
-    """What one plugin knows of the person. Made by the hook `Plugin.person_rules`."""
+    """What one plugin knows of the person. Made by the hook `person-rules` of `PluginSpec.prompt_parts`."""
 
     @property
     def title(self) -> str:

@@ -1,64 +1,26 @@
-"""A `PluginSpec` as commands, session texts and the status see it.
-
-A plugin's hook gets rows. Where none are at hand, the store is opened for reading while the hook runs.
-"""
+"""Hooks of plugins that get rows, called where none are at hand: the store is opened for reading while the hook runs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from tacitd.errors import UnavailableError
-from tacitd.handler import Plugin, StoredItem, load_hook
+from tacitd.handler import StoredItem, load_hook
 from tacitd.plugin import PluginSpec
+
+__all__ = ["explain_text", "give_advice", "list_items", "make_report", "make_section", "open_rows"]
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection
     from tacitd.session_context.context_request import ContextRequest, FailedCall
     from tacitd.store import ReadOnlyStore
-
-__all__ = ["open_rows"]
-
-PARTS = ("context-files", "doctor", "person-rules", "banner", "history")
-"""What a plugin adds to parts of the engine."""
-
-
-def view_plugin(spec: PluginSpec) -> Plugin:
-    """The plugin with hooks that need no rows."""
-
-    def bind(hook: str, call: Callable[..., Any]) -> Callable[..., Any] | str:
-        return partial(call, spec) if hook else ""
-
-    return Plugin(
-        spec.name,
-        spec,
-        settings=spec.settings,
-        uses_model=bool(spec.gather),
-        reads_records=bool(spec.observe or spec.gather),
-        footprint=spec.footprint or None,
-        order=spec.order,
-        commands=spec.commands,
-        context=bind(spec.session_text, _make_session_text),
-        context_budget=spec.session_budget,
-        failure_advice=bind(spec.session_text, _give_advice),
-        explain=bind(spec.why, _explain),
-        report=bind(spec.report, _report),
-        items=bind(spec.items, _list_items),
-        context_files=spec.prompt_parts.get("context-files", ""),
-        findings=spec.prompt_parts.get("doctor", ""),
-        person_rules=spec.prompt_parts.get("person-rules", ""),
-        banner_lines=spec.prompt_parts.get("banner", ""),
-        changes=spec.prompt_parts.get("history", ""),
-        prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
-        mcp=spec.mcp,
-    )
 
 
 @contextmanager
@@ -95,33 +57,45 @@ def _state_dir(environ: Mapping[str, str]) -> Path:
     return state_dir(environ)
 
 
-def _make_session_text(spec: PluginSpec, request: ContextRequest) -> str:
+def make_section(spec: PluginSpec, request: ContextRequest) -> str:
+    """The plugin's text for a session, or about a failed call; "" without a hook."""
+    if not spec.session_text:
+        return ""
     make: Callable[[ContextRequest], str] = load_hook(spec.session_text)
     with open_rows(spec, _state_dir(os.environ), request.store) as rows:
         return make(replace(request, rows=rows))
 
 
-def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+def give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+    """What the plugin knows about a failed call of a tool: keys and lines, the best first."""
     from tacitd.session_context.context_request import ContextRequest
     from tacitd.text.hashes import sha256
 
     request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
-    lines = [line for line in _make_session_text(spec, request).splitlines() if line.strip()]
+    lines = [line for line in make_section(spec, request).splitlines() if line.strip()]
     return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 
 
-def _explain(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:
+def explain_text(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:
+    """The plugin's matches for `tacitd why`; [] without a hook."""
     from tacitd.files.git import find_project_root
 
+    if not spec.why:
+        return []
     with open_rows(spec, _state_dir(os.environ)) as rows:
         return list(load_hook(spec.why)(rows, text, find_project_root(cwd)))
 
 
-def _report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
+def make_report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
+    """The plugin's sections of `tacitd report`."""
     with open_rows(spec, scope.state_dir) as rows:
         return list(load_hook(spec.report)(rows, scope))
 
 
-def _list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
+def list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
+    """What a person can decide about, in a project and of the person, or everywhere (None); [] without a hook. Raises OSError,
+    TacitdError."""
+    if not spec.items:
+        return []
     with open_rows(spec, _state_dir(environ)) as rows:
         return list(load_hook(spec.items).list_items(rows, environ, root))

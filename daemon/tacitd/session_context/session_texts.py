@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from loguru import logger
@@ -17,9 +17,10 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.errors import TacitdError, describe_plugin_error
 from tacitd.files.git import find_project_root
-from tacitd.handler import Plugin, load_hook
+from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
+from tacitd.session_context.plugin_view import give_advice, list_items
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.base import HookQuestion, Source
 
@@ -33,8 +34,6 @@ LONGEST_LOOK = 64 << 20
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
 
-GiveAdvice = Callable[[FailedCall], Iterable[tuple[str, str]]]
-
 
 class SessionTexts:
     """Thread-safe."""
@@ -42,7 +41,7 @@ class SessionTexts:
     def __init__(
         self,
         source: Source,
-        plugins: Sequence[Plugin],
+        plugins: Sequence[PluginSpec],
         shown: ShownTexts,
         clock: Clock,
         environ: Mapping[str, str],
@@ -103,8 +102,7 @@ class SessionTexts:
         count = 0
         for one in self._plugins:
             try:
-                items = load_hook(one.items)(self._environ, root) if one.items else ()
-                count += sum(bool(item.review) for item in items)
+                count += sum(bool(item.review) for item in list_items(one, self._environ, root))
             except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' items count
                 logger.warning("{}: {}", one.name, describe_plugin_error(error))
         if count == 0:
@@ -118,11 +116,8 @@ class SessionTexts:
         call = FailedCall(Path(question.cwd), question.session, question.tool, question.error, shown)
         found: dict[str, str] = {}
         for one in self._plugins:
-            if not one.failure_advice:
-                continue
             try:
-                give: GiveAdvice = load_hook(one.failure_advice)
-                found |= {f"{one.name}:{key}": line for key, line in give(call)}
+                found |= {f"{one.name}:{key}": line for key, line in give_advice(one, call)}
             except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' advice is given
                 logger.warning("{}: {}", one.name, describe_plugin_error(error))
         new = {key: line for key, line in found.items() if key not in shown}

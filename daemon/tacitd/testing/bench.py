@@ -10,13 +10,13 @@ from typing import Any, Literal, Self
 from tacitd.app import App, build_app
 from tacitd.contract import Done, Row
 from tacitd.events import Project
-from tacitd.handler import Decided, Decision, StoredItem, load_hook
+from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.model.port import Model
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.report.sections import ReportScope, ReportSection
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.plugin_view import view_plugin
+from tacitd.session_context.plugin_view import explain_text, list_items, make_report, make_section
 from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -59,7 +59,7 @@ class HandlerBench:
 
         Raises ConfigError for a wrong setting, and RuntimeError if the plugin cannot run.
         """
-        self.plugin = view_plugin(plugin)
+        self.plugin = plugin
         self.clock = clock or FakeClock()
         self.model: Model = model or ScriptedModel()
         self.home = tmp.resolve() / "home"
@@ -152,7 +152,7 @@ class HandlerBench:
 
     def run_job(self, job: str) -> None:
         """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
-        if job not in [one.name for one in self.plugin.spec.jobs]:
+        if job not in [one.name for one in self.plugin.jobs]:
             raise ValueError(f"{self.plugin.name} has no job {job!r}")
         with self._app.store.write() as tx:
             self._running.queue_job(tx, job)
@@ -205,7 +205,7 @@ class HandlerBench:
 
     def list_items(self, root: Path | None = None) -> list[StoredItem]:
         """The items that a person can decide about."""
-        return list(load_hook(self.plugin.items)(self.environ, root))
+        return list_items(self.plugin, self.environ, root)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -225,17 +225,15 @@ class HandlerBench:
 
     def context(self, budget: int = 9000, cwd: Path | None = None) -> str:
         """The plugin's section of `tacitd context`; its hook reads this process's environment, see the class."""
-        text: str = load_hook(self.plugin.context)(ContextRequest(cwd or self.project, budget))
-        return text
+        return make_section(self.plugin, ContextRequest(cwd or self.project, budget))
 
     def explain(self, text: str, cwd: Path | None = None) -> Sequence[Mapping[str, Any]]:
         """The plugin's matches for `tacitd why TEXT`; the same holds for its hook."""
-        found: Sequence[Mapping[str, Any]] = load_hook(self.plugin.explain)(text, cwd or self.project)
-        return found
+        return explain_text(self.plugin, text, cwd or self.project)
 
     def report(self, days: float = 90.0, root: Path | None = None) -> list[ReportSection]:
         """The plugin's sections of `tacitd report` about the last `days`; `root`: of one project only."""
         now = self.clock.now()
         state_dir = Paths.from_env(self.environ).state_dir
         scope = ReportScope(state_dir, self.environ, root, now - days * 86_400.0, now)
-        return list(load_hook(self.plugin.report)(scope))
+        return make_report(self.plugin, scope)

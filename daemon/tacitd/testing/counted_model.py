@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.model.budget import Budget
-from tacitd.model.call_caps import MinuteFull, make_call
+from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 
 
@@ -16,7 +16,7 @@ class CountedModel:
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Ask, if the caps allow it."""
-        call = self._budget.begin_call(make_call(ask))
+        call = self._budget.begin_call(ask)
         if isinstance(call, MinuteFull):
             return NoAnswer(Why.BUDGET, f"{call.calls} calls a minute")
         if isinstance(call, NoAnswer):

@@ -93,8 +93,6 @@ class PluginTools:
             answer = self._services.model.ask(
                 replace(
                     request,
-                    key="",
-                    parts=(),
                     plugin=self._plugin,
                     about=tuple(parts),
                     project=request.project or root,

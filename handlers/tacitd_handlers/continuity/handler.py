@@ -191,7 +191,7 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
     if not excerpt.parts:
         return _write(task, tools, state, asked=Asked(turns, now))
     prompt = build_prompt(excerpt.lines, state.tasks)
-    said = tools.ask(ModelRequest(prompt, "fast", "", purpose="session"), excerpt.parts)
+    said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), excerpt.parts)
     if isinstance(said, Answer):
         answer = parse_answer(said.text, state.last, excerpt.times)
         if isinstance(answer, SummaryAnswer):

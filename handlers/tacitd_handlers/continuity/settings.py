@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacitd.config.types import Duration
+from tacitd.config.settings import Duration
 
 
 class ContinuitySettings(BaseModel):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tacitd.config.types import Duration, Names
+from tacitd.config.settings import Duration, Names
 from tacitd.errors import ConfigError
 from tacitd_handlers.learner.learner_paths import read_section
 from tacitd_handlers.learner.review_dates import ReviewPlan

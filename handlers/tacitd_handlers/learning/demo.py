@@ -20,7 +20,6 @@ from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
-from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.registry import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -75,7 +74,7 @@ def run_demo_engine(
         paths,
         {"HOME": str(directory), "TACITD_EXTRACTION__SETTLE": "0s"},
         clock=clock,
-        found=FoundPlugins((view_plugin(make_plugin()),)),
+        found=FoundPlugins((make_plugin(),)),
         model=model,
         watcher_for=SilentWatcher,
     )

@@ -173,7 +173,7 @@ def _ask(
     parts = [Part("prompt", at, one.id, one.text) for at, one in enumerate(batch.prompts, 1)]
     # An answer that is used again after a crash names known lines by these numbers.
     parts.append(Part("work", 0, "known", shown))
-    request = ModelRequest(prompt, "fast", "", purpose="extraction", project=root)
+    request = ModelRequest(prompt, "fast", purpose="extraction", project=root)
     return tools.ask(request, parts), known
 
 

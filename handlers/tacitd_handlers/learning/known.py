@@ -187,7 +187,7 @@ def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> d
             continue
         text = redact_secrets(one.text)[0]
         request = ModelRequest(
-            summary_prompt({one.path.name: text}), "smart", "", purpose="summary", project=str(project.root)
+            summary_prompt({one.path.name: text}), "smart", purpose="summary", project=str(project.root)
         )
         answer = tools.ask(request, [Part("file", 1, str(one.path), one.text)])
         if not isinstance(answer, Answer):

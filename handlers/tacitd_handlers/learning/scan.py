@@ -106,7 +106,7 @@ def _find_sessions(
     floor: float, project: str | None, excludes: Sequence[str]
 ) -> Iterator[tuple[Path, list[SessionVolume]]]:
     """Yield each transcript with prompts since `floor` (seconds since 1970, UTC), with the volume for each project."""
-    from tacitd.model.answer_checks import SENTINEL
+    from tacitd.model.port import SENTINEL
 
     paths = get_paths()
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacitd.config.types import Duration
+from tacitd.config.settings import Duration
 from tacitd.plugin import GatherRule
 
 

@@ -169,7 +169,7 @@ def _ask(
     parts = [Part("fact", number, str(fact.rows[0]), fact.text) for number, fact in new.items()]
     # An answer that is used again after a crash names lines by these numbers.
     parts.append(Part("work", 0, "lines", "\n".join((*numbered.show_facts(), *numbered.show_lines()))))
-    answer = tools.ask(ModelRequest(prompt, "smart", "", purpose="synthesis", project=root), parts)
+    answer = tools.ask(ModelRequest(prompt, "smart", purpose="synthesis", project=root), parts)
     if isinstance(answer, NoAnswer):
         if answer.why is Why.REPEATED:
             return _NoUse(answer.reason, tuple(new.values()), frozenset(map(int, answer.repeated)))

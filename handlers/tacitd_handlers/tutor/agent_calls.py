@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from tacitd.config.settings import load_config
-from tacitd.model.port import Answer, ModelRequest, NoAnswer, PurposeLimit
+from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
@@ -47,7 +47,6 @@ class ModelAccess:
         self._config = load_config(self._paths.config_file, environ, sections, broken=broken)
         self.settings: TutorSettings = self._config.get_section("tutor")
         given = self.settings.usd_per_day
-        self._limit = PurposeLimit(share=HALF) if given is None else PurposeLimit(usd=given)
         self.usd_per_day: float = self._config.budget.usd_per_day * HALF if given is None else given
         """What the tutor may spend in a day, in US dollars."""
 
@@ -56,11 +55,9 @@ class ModelAccess:
         asked = ModelRequest(
             request.prompt,
             request.tier,
-            "",  # a person asks again on purpose
             system=request.system,
             purpose=PURPOSE,
-            limit=self._limit,
-            is_waited_for=True,
+            usd_per_day=self.usd_per_day,
             project=self._project,
             plugin=PURPOSE,
         )

@@ -9,10 +9,9 @@ import pytest
 
 from support_cli import Cli
 from tacitd.cli.command_table import load_plugin_table, make_plugin_table
-from tacitd.handler import Degradation, Plugin
+from tacitd.handler import Degradation
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.session_context.plugin_view import view_plugin
 
 TOY = """
 from tacitd.plugin import PluginSpec
@@ -45,7 +44,7 @@ def _install(place: Path, name: str, where: str) -> None:
 
 
 def test_ours_are_in_the_order_of_the_plugins() -> None:
-    """All of them, by `Plugin.order`."""
+    """All of them, by `PluginSpec.order`."""
     table = load_plugin_table()
     assert {one.name for one in table.plugins} == {one.name for one in find_plugins().plugins}
     assert table.plugins[0].name == "profile" and "learned" in table.commands and table.broken == ()
@@ -78,9 +77,9 @@ def test_a_broken_plugin_is_reported_and_the_others_work(cli: Cli, site: Path) -
 def test_a_name_that_is_taken_is_left_out_and_reported() -> None:
     """The engine's commands come first, then the plugins in their order."""
 
-    def offer(name: str, commands: tuple[str, ...], order: int = 50) -> Plugin:
+    def offer(name: str, commands: tuple[str, ...], order: int = 50) -> PluginSpec:
         rows = dict.fromkeys(commands, (name, "X.", "More"))
-        return view_plugin(PluginSpec(name, commands=rows, order=order))
+        return PluginSpec(name, commands=rows, order=order)
 
     found = FoundPlugins(
         (offer("a", ("toy",), 60), offer("b", ("status", "toy"))),

@@ -31,7 +31,7 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     state.chmod(0o700)
     with open_budget(state, clock) as budget:
         for why in ("", "timeout"):
-            spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
+            spend(budget, "extraction", 0.012, why=why, model="haiku", project=str(project))
             clock.advance(60)
     with closing(Store.open(state, clock)) as store:
         made = Notice("learned", "Use pnpm", "shop/LEARNED.md")
@@ -212,7 +212,7 @@ def test_the_texts() -> None:
 def test_the_daemon_announces_calls_and_changes(tmp_path: Path) -> None:
     """Through the same functions as without it."""
     scene = Scene(tmp_path)
-    spend(scene.app.budget, "extraction:1", 0.02, project=str(scene.root), model="haiku")
+    spend(scene.app.budget, "extraction", 0.02, project=str(scene.root), model="haiku")
     change = {"file": "LEARNED.md", "added": "x", "removed": ""}
     scene.app.activities.follow_change({"id": "2026", "root": str(scene.root), "lines": [change]})
     lines = [json.loads(json.dumps(one.describe()))["line"] for one in scene.app.activities.list_since(0)]

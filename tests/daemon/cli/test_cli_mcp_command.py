@@ -10,7 +10,6 @@ import pytest
 import tacitd.plugins
 from support_cli import Cli
 from tacitd.cli import mcp_command
-from tacitd.handler import Plugin
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
@@ -37,8 +36,8 @@ def test_a_broken_plugin_takes_no_tools_of_others(
 ) -> None:
     """A tool without a command, a tool with the name of another, and a hook that names nothing."""
     plugins = (
-        Plugin("one", PluginSpec("one"), mcp=f"{__name__}:BROKEN"),
-        Plugin("two", PluginSpec("two"), mcp="no.such.module:TOOLS"),
+        PluginSpec("one", mcp=f"{__name__}:BROKEN"),
+        PluginSpec("two", mcp="no.such.module:TOOLS"),
     )
     monkeypatch.setattr(tacitd.plugins, "find_declarations", lambda: FoundPlugins(plugins))
     offer = mcp_command.make_offer()

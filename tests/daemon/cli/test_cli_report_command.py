@@ -12,7 +12,6 @@ from support_changes import store_change
 from support_cli import Cli
 from tacitd.cli.command_table import PluginTable
 from tacitd.cli.report_command import collect_sections
-from tacitd.handler import Plugin
 from tacitd.plugin import PluginSpec
 from tacitd.report.sections import ReportScope
 from tacitd.testing import FakeClock
@@ -75,8 +74,8 @@ def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
     """The others are there, and the page names what is left out."""
     table = PluginTable(
         (
-            Plugin("toy", PluginSpec("toy"), report="no_such_module:build"),
-            Plugin("plain", PluginSpec("plain")),
+            PluginSpec("toy", report="no_such_module:build"),
+            PluginSpec("plain"),
         ),
         {},
         ("gone",),

@@ -16,9 +16,9 @@ def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
     cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_budget(cli.state, FakeClock(wall=1_700_000_000.0)) as budget:
         for key, usd, why in (
-            ("extraction:1", 0.01, ""),
-            ("synthesis:1", 0.5, ""),
-            ("extraction:2", None, "timed out"),
+            ("extraction", 0.01, ""),
+            ("synthesis", 0.5, ""),
+            ("extraction", None, "timed out"),
         ):
             spend(budget, key, usd, why=why, project="/home/ada/\x1bapp")
     said = cli.run("spend", "--by", "purpose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacitd.model.answer_checks import SENTINEL, frame_prompt
+from tacitd.model.port import SENTINEL, frame_prompt
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import LineMessage, TranscriptLine

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from support_examples import examples
 from support_store import CrashSteps
-from tacitd.config.model_settings import BudgetSettings
+from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
 from tacitd.model.budget import Budget, EndedCall, allow_again, list_ended, mark_used
-from tacitd.model.call_caps import MinuteFull, NewCall, make_call
-from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Why
+from tacitd.model.call_caps import MinuteFull
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.store import Store
 from tacitd.testing import DAY, Crash, FakeClock
 
@@ -44,8 +44,8 @@ def _part(row: str, text: str = "use pnpm", number: int = 1) -> Part:
     return Part("prompt", number, row, text)
 
 
-CALL = NewCall("learning", "extraction", "fast", [_part("p1")])
-PLAIN = replace(CALL, parts=())
+CALL = ModelRequest("?", "fast", purpose="extraction", plugin="learning", about=(_part("p1"),))
+PLAIN = replace(CALL, about=())
 """About nothing that could be paid for twice."""
 SCAN = replace(PLAIN, priority="scan")
 
@@ -74,12 +74,12 @@ class World:
         steps.arm(step)
         return steps
 
-    def begin(self, call: NewCall = PLAIN) -> int:
+    def begin(self, call: ModelRequest = PLAIN) -> int:
         number = self.calls.begin_call(call)
         assert isinstance(number, int)
         return number
 
-    def spend(self, usd: float, call: NewCall = PLAIN, **more: Any) -> int:
+    def spend(self, usd: float, call: ModelRequest = PLAIN, **more: Any) -> int:
         number = self.begin(call)
         self.calls.end_call(number, "answered", usd=usd, answer="NONE", **more)
         self.mark(number)
@@ -89,7 +89,7 @@ class World:
         with self.store.write() as tx:
             mark_used(tx, [number], used=used)
 
-    def refuse(self, call: NewCall = PLAIN) -> NoAnswer:
+    def refuse(self, call: ModelRequest = PLAIN) -> NoAnswer:
         refused = self.calls.begin_call(call)
         assert isinstance(refused, NoAnswer)
         return refused
@@ -107,7 +107,15 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_the_row_and_its_parts_are_there_before_the_call(world: World) -> None:
     """DESIGN "The model": what a call is about is committed with its row before it begins, with an assumed cost."""
-    number = world.begin(replace(CALL, parts=[_part("p1"), _part("p2", "no", 2)]))
+    number = world.begin(
+        replace(
+            CALL,
+            about=(
+                _part("p1"),
+                _part("p2", "no", 2),
+            ),
+        )
+    )
     ((plugin, ended, usd, process),) = world.store.rows("SELECT plugin, ended, usd, process FROM call")
     assert (plugin, ended, usd, process) == ("learning", None, 0.01, os.getpid())
     assert world.store.rows("SELECT call, kind, number, row, length(digest) FROM call_part") == [
@@ -181,13 +189,12 @@ def test_a_quarter_of_each_cap_is_kept_for_live_work(world: World, caps: Limits)
 def test_a_quarter_of_the_minute_and_of_a_purpose_is_kept_too(world: World) -> None:
     """DESIGN "Work": the same holds for the cap of the minute and for the limit of one purpose."""
     world.calls.set_caps(Limits(calls_per_minute=4))
-    limit = PurposeLimit(usd=1.0)
     for _ in range(3):
-        world.spend(0.26, replace(SCAN, limit=limit))
+        world.spend(0.26, replace(SCAN, usd_per_day=1.0))
     assert isinstance(world.calls.begin_call(SCAN), MinuteFull)
-    world.begin(replace(PLAIN, limit=limit))
+    world.begin(replace(PLAIN, usd_per_day=1.0))
     world.clock.advance(61.0)
-    assert isinstance(world.calls.begin_call(replace(SCAN, limit=limit)), NoAnswer)
+    assert isinstance(world.calls.begin_call(replace(SCAN, usd_per_day=1.0)), NoAnswer)
     world.begin(SCAN)
 
 
@@ -206,12 +213,11 @@ def test_the_minute_is_waited_for(world: World) -> None:
 
 
 def test_one_purpose_has_a_limit_of_its_own(world: World) -> None:
-    """A purpose may have a part of the day's cap, or dollars of its own."""
+    """A purpose may have a cap of its own beside that of the day."""
     world.calls.set_caps(Limits(usd_per_day=1.0))
     world.spend(0.3)
-    for limit in (PurposeLimit(share=0.3), PurposeLimit(usd=0.3)):
-        limited = replace(PLAIN, limit=limit)
-        assert "`extraction`" in world.refuse(limited).detail
+    limited = replace(PLAIN, usd_per_day=0.3)
+    assert "`extraction`" in world.refuse(limited).detail
     world.begin(replace(limited, purpose="synthesis"))
 
 
@@ -231,15 +237,31 @@ def test_any_process_draws_on_one_budget(world: World) -> None:
 
 def test_a_part_is_paid_for_at_most_twice(world: World) -> None:
     """DESIGN "The model": work whose calls were lost twice is rejected, also when its batch was split; other work is not."""
-    world.begin(replace(CALL, parts=[_part("p1"), _part("p2", number=2)]))
+    world.begin(
+        replace(
+            CALL,
+            about=(
+                _part("p1"),
+                _part("p2", number=2),
+            ),
+        )
+    )
     assert world.restart() == 1
     world.begin(CALL)
     assert world.restart() == 1
-    refused = world.refuse(replace(CALL, parts=[_part("p3"), _part("p1", number=2)]))
+    refused = world.refuse(
+        replace(
+            CALL,
+            about=(
+                _part("p3"),
+                _part("p1", number=2),
+            ),
+        )
+    )
     assert refused.why is Why.REPEATED and refused.repeated == ("p1",)
-    world.begin(replace(CALL, parts=[_part("p2")]))
+    world.begin(replace(CALL, about=(_part("p2"),)))
     world.begin(replace(CALL, purpose="synthesis"))
-    world.begin(replace(CALL, parts=[_part("p1", "another text")]))
+    world.begin(replace(CALL, about=(_part("p1", "another text"),)))
 
 
 def test_a_person_can_allow_it_again(world: World) -> None:
@@ -257,7 +279,7 @@ def test_a_person_can_allow_it_again(world: World) -> None:
     world.calls.end_call(number, "answered", answer="NONE")
     with world.store.write() as tx:
         allow_again(tx, "prompt", ["p1"])
-    assert world.calls.find_answer(CALL.plugin, CALL.purpose, CALL.parts) is not None, "its task takes it"
+    assert world.calls.find_answer(CALL.plugin, CALL.purpose, CALL.about) is not None, "its task takes it"
 
 
 @pytest.mark.parametrize(
@@ -290,20 +312,17 @@ def test_what_counts_as_paid_beside_a_lost_call(
 def test_only_calls_of_ended_processes_are_lost(world: World) -> None:
     """At a start a command may be calling; a process id that was given to another one does not keep a call open for ever."""
     alive = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    numbers = [world.begin(replace(CALL, parts=())) for _ in range(3)]
+    numbers = [world.begin(replace(CALL, about=())) for _ in range(3)]
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with world.store.write() as tx:
         for number, process in zip(numbers, (alive.pid, ended.pid, alive.pid), strict=True):
             tx.execute("UPDATE call SET process=? WHERE number=?", process, number)
         tx.execute("UPDATE call SET begun=begun-7200 WHERE number=?", numbers[2])
-    mine = world.begin(replace(CALL, parts=()))
+    mine = world.begin(replace(CALL, about=()))
     assert world.calls.mark_lost() == 2
-    lost = [
-        number
-        for (number,) in world.store.rows("SELECT number FROM call WHERE outcome='lost' ORDER BY number")
-    ]
-    assert lost == numbers[1:]
+    lost = world.store.rows("SELECT number FROM call WHERE outcome='lost' ORDER BY number")
+    assert lost == [(number,) for number in numbers[1:]]
     world.calls.end_call(mine, "answered", usd=0.5, answer="NONE")
     assert world.store.rows("SELECT outcome FROM call WHERE number=?", mine) == [("answered",)]
     alive.communicate()
@@ -313,7 +332,7 @@ def test_an_answer_survives_a_crash_before_its_task(world: World) -> None:
     """DESIGN "The way of a prompt": a crash before a commit repeats the task, but not its model call. Once the task is committed the
     answer is gone, and other parts or other texts get none."""
     parts = [_part("p1"), _part("p2", "no", 2)]
-    number = world.begin(replace(CALL, parts=parts))
+    number = world.begin(replace(CALL, about=tuple(parts)))
     world.calls.end_call(
         number, "answered", usd=0.02, tokens_in=7, tokens_out=3, model="haiku", answer="NONE"
     )
@@ -369,12 +388,12 @@ def test_a_task_with_a_call_crashes_at_each_step(tmp_path: Path) -> None:
         while not world.store.rows("SELECT 1 FROM shown"):  # the task is there until its end is committed
             try:
                 world.calls.mark_lost()
-                answer = world.calls.find_answer("learning", "extraction", CALL.parts)
+                answer = world.calls.find_answer("learning", "extraction", CALL.about)
                 if answer is None:
                     number = world.begin(CALL)
                     made += 1
                     world.calls.end_call(number, "answered", usd=0.02, answer="use pnpm")
-                    answer = world.calls.find_answer("learning", "extraction", CALL.parts)
+                    answer = world.calls.find_answer("learning", "extraction", CALL.about)
                 assert answer is not None
                 with world.store.write() as tx:
                     sql = "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES('s', 'fact', ?, 1)"
@@ -398,25 +417,6 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
         world.calls.begin_call(CALL)
     assert world.restart() == at - 1
     assert world.calls.get_spending().calls_today == at - 1
-
-
-def test_a_request_becomes_a_call(world: World) -> None:
-    """RELIABILITY 16: a request of ids alone counts by each id and is found by its key; one without ids counts by its key."""
-    asked = ModelRequest("?", "smart", "synthesis:a", parts=("p1", "p2"), purpose="synthesis", plugin="x")
-    alone = replace(asked, key="documents", parts=())
-    for _ in range(2):
-        world.begin(make_call(asked))
-        world.begin(make_call(alone))
-        world.restart()
-    assert world.refuse(make_call(replace(asked, parts=("p3", "p2"), key="synthesis:b"))).repeated == ("p2",)
-    assert world.refuse(make_call(alone)).repeated == ("documents",)
-    world.begin(make_call(replace(asked, parts=("p3",))))
-    with world.store.write() as tx:
-        allow_again(tx, "prompt", ["p1", "p2"])
-    world.begin(make_call(replace(asked, key="synthesis:b")))
-    about = replace(asked, key="", parts=(), about=(_part("7"),), priority="scan", project="/home/ada/app")
-    call = make_call(about)
-    assert (list(call.parts), call.priority, call.project) == ([_part("7")], "scan", "/home/ada/app")
 
 
 def test_a_call_that_ended_is_reported_once(world: World) -> None:

@@ -12,13 +12,12 @@ import pytest
 from support_model import House, why
 from support_waiting import PATIENCE, until
 from tacitd.clock import SystemClock
-from tacitd.config.model_settings import BudgetSettings
+from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
-from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
 from tacitd.model.client_args import client_arguments
-from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
+from tacitd.model.port import SENTINEL, Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.testing import FakeClock
 
 pytestmark = pytest.mark.scenario
@@ -40,7 +39,7 @@ def test_the_command_to_the_letter(house: House) -> None:
         "ANTHROPIC_API_KEY": "sk-fake",
         "EDITOR": "vi",
     }
-    answer = house.model(environ=environ).ask(ModelRequest("Message: hello @CLAUDE.md", "fast", "k"))
+    answer = house.model(environ=environ).ask(ModelRequest("Message: hello @CLAUDE.md", "fast"))
     assert isinstance(answer, Answer)
     assert (answer.text, answer.model, answer.usd) == ("fine", "claude-haiku", 0.001)
     (call,) = house.stand_in.calls()
@@ -84,8 +83,8 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
         pass_env=("ANTHROPIC_API_KEY",),
         setting_sources="user",
     )
-    model.ask(ModelRequest("a", "smart", "1"))
-    model.ask(ModelRequest("b", "accurate", "2"))
+    model.ask(ModelRequest("a", "smart"))
+    model.ask(ModelRequest("b", "accurate"))
     first, second = house.stand_in.calls()
     assert first["argv"][2] == "my-sonnet" and second["argv"][2] == "opus"
     assert first["argv"][first["argv"].index("--setting-sources") + 1] == "user"
@@ -95,7 +94,7 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
 def test_counted_before_and_after(house: House) -> None:
     """ANCHORS P1: a call's row; the ids of tacitd's own sessions are remembered (S-61)."""
     model = house.model()
-    answer = model.ask(ModelRequest("a", "fast", "batch-7", purpose="extraction"))
+    answer = model.ask(ModelRequest("a", "fast", purpose="extraction"))
     (call,) = house.calls()
     assert (call["tier"], call["purpose"], call["outcome"], call["used"]) == (
         "fast",
@@ -112,7 +111,7 @@ def test_counted_before_and_after(house: House) -> None:
 def test_an_answer_is_stored_if_its_parts_are_known(house: House) -> None:
     """DESIGN "The model": the answer commits with the call's end, for a task that is repeated."""
     part = Part("prompt", 1, "p1", "use pnpm")
-    house.model().ask(ModelRequest("a", "fast", "", purpose="extraction", plugin="learning", about=(part,)))
+    house.model().ask(ModelRequest("a", "fast", purpose="extraction", plugin="learning", about=(part,)))
     answer = Budget(house.store, BudgetSettings(), SystemClock()).find_answer(
         "learning", "extraction", [part]
     )
@@ -121,7 +120,7 @@ def test_an_answer_is_stored_if_its_parts_are_known(house: House) -> None:
 
 def test_the_budget_refuses_before_a_process_is_started(house: House) -> None:
     """S-64: above the cap no process starts."""
-    refused = house.model(caps={"calls_per_day": 0}).ask(ModelRequest("a", "fast", "k"))
+    refused = house.model(caps={"calls_per_day": 0}).ask(ModelRequest("a", "fast"))
     assert why(refused) is Why.BUDGET and house.stand_in.calls() == [] and house.calls() == []
 
 
@@ -138,8 +137,8 @@ def test_a_full_minute_is_waited_for(house: House) -> None:
         return False
 
     model._pause = pause
-    for n in range(5):
-        assert isinstance(model.ask(ModelRequest("a", "fast", f"k{n}")), Answer)
+    for _ in range(5):
+        assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
         clock.advance(10.0)
     assert house.pauses == [40.0, 40.0] and begun == [2, 4] and len(house.stand_in.calls()) == 5
 
@@ -147,18 +146,18 @@ def test_a_full_minute_is_waited_for(house: House) -> None:
 def test_a_stop_ends_the_wait_for_the_minute(house: House) -> None:
     """RELIABILITY 14: a call that waits for room ends at once, and nothing is begun."""
     model = house.model(caps={"calls_per_minute": 1}, clock=FakeClock())
-    model.ask(ModelRequest("a", "fast", "1"))
+    model.ask(ModelRequest("a", "fast"))
     model._pause = lambda seconds: True
-    assert why(model.ask(ModelRequest("b", "fast", "2"))) is Why.STOPPING and len(house.calls()) == 1
+    assert why(model.ask(ModelRequest("b", "fast"))) is Why.STOPPING and len(house.calls()) == 1
 
 
 def test_nobody_waits_for_ever(house: House) -> None:
     """S-64: if other calls take the room each time, the call is given up, with the time for the next try."""
     clock = FakeClock()
     model = house.model(caps={"calls_per_minute": 1}, clock=clock)
-    model.ask(ModelRequest("a", "fast", "1"))
+    model.ask(ModelRequest("a", "fast"))
     # The pauses take no time here, so the minute stays full.
-    refused = model.ask(ModelRequest("b", "fast", "2"))
+    refused = model.ask(ModelRequest("b", "fast"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
     assert refused.retry_at == clock.now() + 60.0 and house.pauses == [60.0] * WAITS
 
@@ -174,7 +173,7 @@ def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
         return real(argv, **more)
 
     model._runner = runner
-    model.ask(ModelRequest("a", "fast", "k"))
+    model.ask(ModelRequest("a", "fast"))
     assert seen == [0, 1]  # the first one asks for the options
 
 
@@ -188,12 +187,12 @@ def test_the_private_directory(house: House) -> None:
     (house.root / "precious" / "file").write_text("stays")
     (work / "link").symlink_to(house.root / "precious")
     work.chmod(0o755)
-    assert isinstance(house.model().ask(ModelRequest("a", "fast", "k")), Answer)
+    assert isinstance(house.model().ask(ModelRequest("a", "fast")), Answer)
     assert list(work.iterdir()) == [] and work.stat().st_mode & 0o777 == 0o700
     assert (house.root / "precious" / "file").read_text() == "stays"
     work.rmdir()
     work.symlink_to(house.root / "precious")
-    assert why(house.model().ask(ModelRequest("a", "fast", "k2"))) is Why.UNREACHABLE
+    assert why(house.model().ask(ModelRequest("a", "fast"))) is Why.UNREACHABLE
     assert (house.root / "precious" / "file").exists() and len(house.stand_in.calls()) == 1
 
 
@@ -202,17 +201,17 @@ def test_prompts_of_every_kind(house: House) -> None:
     house.stand_in.rules([{"fault": "echo"}])
     model = house.model()
     for prompt in ("/cost", "\ud800 @~/.ssh/id_rsa", "x" * (LONGEST_PROMPT - 200)):
-        outcome = model.ask(ModelRequest(prompt, "fast", "k"))
+        outcome = model.ask(ModelRequest(prompt, "fast"))
         assert isinstance(outcome, Answer) and outcome.text.startswith(SENTINEL)
-    assert why(model.ask(ModelRequest("x" * LONGEST_PROMPT, "fast", "k"))) is Why.TOO_LONG
-    assert why(model.ask(ModelRequest("x", "fast", "k", system="y" * 200_000))) is Why.TOO_LONG
+    assert why(model.ask(ModelRequest("x" * LONGEST_PROMPT, "fast"))) is Why.TOO_LONG
+    assert why(model.ask(ModelRequest("x", "fast", system="y" * 200_000))) is Why.TOO_LONG
     assert len(house.stand_in.calls()) == 3
 
 
 def test_a_client_found_off_the_path_gets_its_directory(house: House) -> None:
     """ANCHORS P7: service managers give a bare PATH, and a client from npm starts the `node` in its own directory."""
     model = house.model(environ={"PATH": "/usr/bin:/bin"}, command=str(house.stand_in.program))
-    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
     assert house.stand_in.calls()[0]["env"]["PATH"].split(os.pathsep)[-1] == str(house.stand_in.directory)
 
 
@@ -228,9 +227,9 @@ def test_ctrl_c_ends_a_call_at_once(house: House) -> None:
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            house.model().ask(ModelRequest("first", "fast", "k"))
+            house.model().ask(ModelRequest("first", "fast"))
     finally:
         signal.signal(signal.SIGINT, old)
         thread.join(PATIENCE)
     assert (house.calls()[-1]["outcome"], house.calls()[-1]["reason"]) == ("stopped", "cancelled")
-    assert isinstance(house.model().ask(ModelRequest("second", "fast", "l")), Answer)
+    assert isinstance(house.model().ask(ModelRequest("second", "fast")), Answer)

@@ -25,15 +25,15 @@ def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     program, away = house.stand_in.program, house.root / "away"
     model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
     program.rename(away)
-    assert why(model.ask(ModelRequest("a", "fast", "k"))) is Why.ABSENT and house.calls() == []
+    assert why(model.ask(ModelRequest("a", "fast"))) is Why.ABSENT and house.calls() == []
     away.rename(program)
-    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
 
 
 def test_a_client_that_cannot_be_started(house: House) -> None:
     """A broken installation costs nothing and raises nothing."""
     house.stand_in.program.write_text("#!/nowhere/node\n")
-    assert why(house.model().ask(ModelRequest("a", "fast", "k"))) is Why.ABSENT
+    assert why(house.model().ask(ModelRequest("a", "fast"))) is Why.ABSENT
     assert house.calls()[0]["usd"] == 0.0
 
 
@@ -41,12 +41,12 @@ def test_a_client_that_is_too_old_is_refused_before_a_call(house: House) -> None
     """SPEC S-63: `--help` is probed before the first call, `doctor` gives the same reason, and an update ends it."""
     house.stand_in.rules([{"reply": "fine"}], unknown=["--tools", "--settings"])
     model = house.model()
-    refused = model.ask(ModelRequest("a", "fast", "k"))
+    refused = model.ask(ModelRequest("a", "fast"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.TOO_OLD
     assert refused.detail == describe_missing(["--tools", "--settings"]) and "2.0.76" in refused.hint
     assert house.stand_in.calls() == [] and house.calls() == [] and house.pauses == []
     house.stand_in.rules([{"reply": "fine"}])
-    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_help_that_is_not_whole_is_no_verdict(house: House, fault: dict[str, Any
         return real(argv, **options)
 
     model._runner = runner
-    assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
 
 
 def test_a_client_is_asked_for_its_options_once_for_each_of_its_versions(house: House) -> None:
@@ -79,10 +79,10 @@ def test_a_client_is_asked_for_its_options_once_for_each_of_its_versions(house: 
         return real(argv, **options)
 
     model._runner = runner
-    for number in range(3):
-        assert isinstance(model.ask(ModelRequest("a", "fast", f"k{number}")), Answer)
+    for _ in range(3):
+        assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
     house.stand_in.program.write_text(house.stand_in.program.read_text() + "# an update\n")
-    assert isinstance(model.ask(ModelRequest("a", "fast", "k3")), Answer)
+    assert isinstance(model.ask(ModelRequest("a", "fast")), Answer)
     assert asked.count(["--help"]) == 2 and asked[0] == ["--help"]
 
 
@@ -106,7 +106,7 @@ def test_a_client_is_asked_for_its_options_once_for_each_of_its_versions(house: 
 def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
     """CLAUDE_CODE 3.4: each has its reason, and is tried once only (ANCHORS P7: no retries that use up the quota)."""
     house.stand_in.rules([{"fault": fault, "resets_at": 4_000_000_000}])
-    outcome = house.model().ask(ModelRequest("a", "fast", "k"))
+    outcome = house.model().ask(ModelRequest("a", "fast"))
     assert why(outcome) is expected and len(house.stand_in.calls()) == 1 and house.pauses == []
     assert house.calls()[0]["reason"] == str(expected)
     assert (expected is Why.LIMIT) == (isinstance(outcome, NoAnswer) and outcome.retry_at is not None)
@@ -115,7 +115,7 @@ def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
 def test_an_old_client_is_said_to_be_old(house: House) -> None:
     """CLAUDE_CODE 3.2: it allows no private call."""
     house.stand_in.rules([], unknown=["--no-session-persistence"])
-    assert why(house.model().ask(ModelRequest("a", "fast", "k"))) is Why.TOO_OLD
+    assert why(house.model().ask(ModelRequest("a", "fast"))) is Why.TOO_OLD
 
 
 def test_overload_is_tried_again(house: House) -> None:
@@ -123,11 +123,11 @@ def test_overload_is_tried_again(house: House) -> None:
     house.stand_in.rules(
         [{"fault": "overloaded", "times": 1}, {"fault": "unreachable", "times": 1}, {"reply": "at last"}]
     )
-    outcome = house.model().ask(ModelRequest("a", "fast", "k"))
+    outcome = house.model().ask(ModelRequest("a", "fast"))
     assert isinstance(outcome, Answer) and outcome.text == "at last"
     assert house.pauses == [2.0, 8.0] and len(house.calls()) == 3
     house.stand_in.rules([{"fault": "overloaded"}])
-    assert why(house.model().ask(ModelRequest("a", "fast", "k"))) is Why.OVERLOADED
+    assert why(house.model().ask(ModelRequest("a", "fast"))) is Why.OVERLOADED
     assert len(house.stand_in.calls()) == 6
 
 
@@ -136,9 +136,7 @@ def test_a_stop_interrupts_the_pause(house: House) -> None:
     house.stand_in.rules([{"fault": "overloaded"}])
     model = house.model()
     model._pause = lambda seconds: True
-    assert (
-        why(model.ask(ModelRequest("a", "fast", "k"))) is Why.OVERLOADED and len(house.stand_in.calls()) == 1
-    )
+    assert why(model.ask(ModelRequest("a", "fast"))) is Why.OVERLOADED and len(house.stand_in.calls()) == 1
 
 
 def test_a_hung_client_is_ended(house: House) -> None:
@@ -146,7 +144,7 @@ def test_a_hung_client_is_ended(house: House) -> None:
     house.stand_in.rules([{"fault": "hang-family"}])
     model = house.model(timeout="100ms")
     model._runner = partial(run_process, grace=0.1, monotonic=starts_when(house.stand_in.hangs))
-    assert why(model.ask(ModelRequest("a", "fast", "k"))) is Why.TIMED_OUT
+    assert why(model.ask(ModelRequest("a", "fast"))) is Why.TIMED_OUT
     for pid in (house.stand_in.calls()[0]["pid"], house.stand_in.grandchild()):
         until(partial(is_gone, pid), f"{pid} did not go")
     (ended,) = house.calls()
@@ -159,15 +157,13 @@ def test_the_daemon_leaves_during_a_call(house: House) -> None:
     house.stand_in.rules([{"fault": "hang"}])
     model = house.model()
     done: list[Answer | NoAnswer] = []
-    thread = threading.Thread(target=lambda: done.append(model.ask(ModelRequest("a", "fast", "k"))))
+    thread = threading.Thread(target=lambda: done.append(model.ask(ModelRequest("a", "fast"))))
     thread.start()
     until(house.stand_in.hangs, "no call began")
     house.stop.set()
     thread.join(PATIENCE)
     assert [why(one) for one in done] == [Why.STOPPING] and house.calls()[0]["reason"] == "stopping"
-    assert (
-        why(model.ask(ModelRequest("b", "fast", "k2"))) is Why.STOPPING and len(house.stand_in.calls()) == 1
-    )
+    assert why(model.ask(ModelRequest("b", "fast"))) is Why.STOPPING and len(house.stand_in.calls()) == 1
 
 
 def test_at_most_two_at_a_time(house: House) -> None:
@@ -185,7 +181,7 @@ def test_at_most_two_at_a_time(house: House) -> None:
         return real(argv, **more)
 
     model._runner = runner
-    answers = in_threads(lambda n: model.ask(ModelRequest(f"p{n}", "fast", f"k{n}")), 6)
+    answers = in_threads(lambda n: model.ask(ModelRequest(f"p{n}", "fast")), 6)
     assert all(isinstance(one, Answer) for one in answers) and len(answers) == 6
     assert most == [2] * 6 and model.running_count == 0
 

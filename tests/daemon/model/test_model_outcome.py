@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.model.client_output import parse_output
-from tacitd.model.limit_reset import LONGEST, reset_time
-from tacitd.model.outcome import classify_outcome
+from tacitd.model.outcome import LONGEST, classify_outcome, reset_time
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
 

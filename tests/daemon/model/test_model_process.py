@@ -18,9 +18,9 @@ import pytest
 
 from support_claude import install_stand_in
 from support_waiting import PATIENCE, is_gone, starts_when, until
-from tacitd.model import children, process
-from tacitd.model.children import reap_leftovers
-from tacitd.model.process import FinishedProcess, run_process
+from tacitd.model import process
+from tacitd.model import process as process_module
+from tacitd.model.process import FinishedProcess, reap_leftovers, run_process
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -196,14 +196,14 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path, monkeypatch: 
         sleeper(elsewhere, marked=True),
         sleeper(work, marked=True, owner=os.getppid()),
     ]
-    real = children._read_environ
+    real = process_module._read_environ
 
     def read(process: Path) -> bytes:
         if process.name == str(foreign.pid):
             raise PermissionError(13, "Permission denied")
         return real(process)
 
-    monkeypatch.setattr(children, "_read_environ", read)
+    monkeypatch.setattr(process_module, "_read_environ", read)
     try:
         deeper.rmdir()
         assert reap_leftovers(work) == 2

@@ -7,9 +7,8 @@ from pathlib import Path
 from support_calls import WIDE, spend
 from tacitd.clock import local_date
 from tacitd.model.budget import Budget
-from tacitd.model.call_caps import make_call
 from tacitd.model.port import ModelRequest
-from tacitd.model.spend_report import NAMELESS, find_calls, is_call_of, report_spending, sum_rows
+from tacitd.model.spend_report import NAMELESS, report_spending, sum_rows
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 
@@ -21,11 +20,11 @@ def test_each_grouping_of_real_rows(tmp_path: Path) -> None:
     clock = FakeClock()
     store = Store.open(tmp_path / "state", clock)
     budget = Budget(store, WIDE, clock)
-    spend(budget, "extraction:1", 0.01, project="/home/ada/app", model="haiku")
-    spend(budget, "synthesis:1", 0.05, project="/home/ada/app", why="timed out")
+    spend(budget, "extraction", 0.01, project="/home/ada/app", model="haiku")
+    spend(budget, "synthesis", 0.05, project="/home/ada/app", why="timed out")
     clock.advance(2 * DAY)
-    spend(budget, "extraction:2", None, project="/home/ada/other", model="haiku")
-    budget.begin_call(make_call(ModelRequest("?", "accurate", "session:1", purpose="session")))
+    spend(budget, "extraction", None, project="/home/ada/other", model="haiku")
+    budget.begin_call(ModelRequest("?", "accurate", purpose="session"))
     first, second = local_date(clock.now() - 2 * DAY), local_date(clock.now())
     days = report_spending(store, "day")
     assert [(row.name, row.calls, row.unanswered) for row in days] == [(first, 2, 1), (second, 2, 1)]
@@ -52,25 +51,4 @@ def test_each_grouping_of_real_rows(tmp_path: Path) -> None:
         "tokens_in": 200,
         "tokens_out": 20,
     }
-    store.close()
-
-
-def test_the_calls_behind_a_line_are_found_by_their_keys(tmp_path: Path) -> None:
-    """Also those of several parts; a call that did not end and another key are left out."""
-    clock = FakeClock(wall=5.0)
-    store = Store.open(tmp_path / "state", clock)
-    budget = Budget(store, WIDE, clock)
-    spend(budget, "synthesis:a", None, tier="smart", parts=("p1",))
-    clock.advance(2)
-    spend(budget, "synthesis:a:1", 0.5, model="m")
-    spend(budget, "synthesis:ab", 1.0)
-    budget.begin_call(make_call(ModelRequest("?", "fast", "synthesis:a", purpose="synthesis")))
-    found = find_calls(store, {"synthesis:a"})
-    assert [key for key, _ in found] == ["synthesis:a", "synthesis:a:1"]
-    same = {"purpose": "synthesis", "in": 100, "out": 10}
-    assert [call for _, call in found] == [
-        {**same, "model": "smart", "at": 5.0, "usd": 0.05, "assumed": True},
-        {**same, "model": "m", "at": 7.0, "usd": 0.5, "assumed": False},
-    ]
-    assert is_call_of("synthesis:a:1", {"synthesis:a"}) and not is_call_of("synthesis:ab", {"synthesis:a"})
     store.close()

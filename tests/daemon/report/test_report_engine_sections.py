@@ -50,8 +50,8 @@ def test_cost_is_that_of_the_scope(tmp_path: Path) -> None:
     """By week and purpose; another project's calls are not included, and an assumed cost is marked."""
     clock = FakeClock()
     with open_budget(tmp_path, clock) as budget:
-        for key, usd, project in (("a", 0.25, "/one"), ("b", 0.5, "/two"), ("c", None, "/one")):
-            spend(budget, f"extraction:{key}", usd, project=project)
+        for usd, project in ((0.25, "/one"), (0.5, "/two"), (None, "/one")):
+            spend(budget, "extraction", usd, project=project)
     every = build_spending(make_scope(tmp_path, now=clock.now()))
     assert every.note.startswith("3 calls for $") and "~ marks" in every.note
     only = build_spending(make_scope(tmp_path, Path("/two"), now=clock.now()))

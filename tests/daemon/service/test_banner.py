@@ -62,7 +62,7 @@ def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
 
 
 def test_a_file_outside_the_projects_is_named(make: Make, tmp_path: Path) -> None:
-    """`Plugin.banner_lines`: no surprise about files. What is turned off is not named."""
+    """The hook `banner`: no surprise about files. What is turned off is not named."""
     with make() as app:
         assert str(tmp_path / "claude/rules/tacitd.md") in "\n".join(banner_lines(app))
     with make(REACH__USER_RULES="false") as app:

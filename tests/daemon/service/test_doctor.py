@@ -13,7 +13,6 @@ from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from support_git import init
 from tacitd.control.client import BusyError
-from tacitd.handler import Plugin
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.service.doctor import Service, check_owners, examine_machine
@@ -237,11 +236,11 @@ def fail_check(_: dict[str, str]) -> list[DoctorFinding]:
 
 
 def test_plugins_check_their_own_files(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`Plugin.findings`: each is listed with the engine's own, and one that fails hides no other."""
+    """The hook `doctor`: each is listed with the engine's own, and one that fails hides no other."""
     found_plugins = FoundPlugins(
         (
-            Plugin("bad", PluginSpec("bad"), findings=f"{__name__}:fail_check"),
-            Plugin("toy", PluginSpec("toy"), findings=f"{__name__}:check_toys"),
+            PluginSpec("bad", prompt_parts={"doctor": f"{__name__}:fail_check"}),
+            PluginSpec("toy", prompt_parts={"doctor": f"{__name__}:check_toys"}),
         )
     )
     monkeypatch.setattr("tacitd.service.doctor.find_plugins", lambda: found_plugins)

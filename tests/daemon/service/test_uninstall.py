@@ -10,7 +10,7 @@ import pytest
 
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
-from tacitd.handler import Footprint, Plugin
+from tacitd.handler import Footprint
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
@@ -211,15 +211,19 @@ def test_a_copy_for_the_client_is_always_removed(places: Paths, tmp_path: Path, 
     assert said.count(f"removed {copy}") == 1
 
 
+def _find_none(environ: Mapping[str, str]) -> Footprint:
+    raise RuntimeError(environ)
+
+
+def _find_one(_: Mapping[str, str]) -> Footprint:
+    return Footprint([Path("/x")])
+
+
 def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
     """A third-party handler may raise anything."""
-
-    def broken(environ: Mapping[str, str]) -> Footprint:
-        raise RuntimeError(environ)
-
     plugins = [
-        Plugin("a", PluginSpec("a"), footprint=broken),
-        Plugin("b", PluginSpec("b"), footprint=lambda _: Footprint([Path("/x")])),
+        PluginSpec("a", footprint=f"{__name__}:_find_none"),
+        PluginSpec("b", footprint=f"{__name__}:_find_one"),
     ]
     assert collect_footprints(plugins, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 

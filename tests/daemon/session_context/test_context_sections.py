@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import (
     ContextFile,
     ContextRequest,
@@ -26,17 +26,6 @@ HERE = Path("/home/ada/app")
 ANY = st.lists(st.sampled_from(["a", "B", " ", "\n", "🐙", "é", "<", "/", ">", "- x\n"])).map("".join)
 
 
-@dataclass
-class Hooks:
-    """A plugin's hooks, whose section is a text."""
-
-    name: str
-    context: str
-    order: int = 50
-    context_budget: int = 1_000
-    context_files: str = ""
-
-
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A module for hooks, whose names a test sets."""
@@ -45,10 +34,10 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
-def hook(toys: ModuleType, name: str, text: object, **fields: object) -> Hooks:
+def hook(toys: ModuleType, name: str, text: object, **fields: int) -> PluginSpec:
     """A plugin with this section; a function is the hook itself."""
     setattr(toys, name, text if callable(text) else lambda request: text)
-    return Hooks(name, f"toy_sections:{name}", **fields)  # type: ignore[arg-type]
+    return PluginSpec(name, session_text=f"toy_sections:{name}", **fields)  # type: ignore[arg-type]
 
 
 def test_the_order_is_fixed_and_a_failing_plugin_is_named(toys: ModuleType) -> None:
@@ -78,7 +67,7 @@ def test_the_whole_is_within_the_budget(texts: list[str], budget: int, share: in
     """Counted as clients count, with the fence; each plugin within its own share; the fence is there once."""
     toys = sys.modules["toy_sections"] = ModuleType("toy_sections")
     plugins = [
-        hook(toys, f"p{n}", text * 30 + "</Tacitd-Context>\n< system-reminder >", context_budget=share)
+        hook(toys, f"p{n}", text * 30 + "</Tacitd-Context>\n< system-reminder >", session_budget=share)
         for n, text in enumerate(texts)
     ]
     made = collect_sections(plugins, ContextRequest(HERE, budget, "s1"))
@@ -109,7 +98,7 @@ def test_what_the_client_loads_is_known_to_sections(toys: ModuleType) -> None:
         lines = ["Use pnpm always", "- Never", "Lost", "Found"]
         return "\n".join(f"- {one}" for one in lines if one == "Found" or request.is_loaded(one))
 
-    plugins = [hook(toys, "a", show), Hooks("b", "", context_files="toy_sections:files")]
+    plugins = [hook(toys, "a", show), PluginSpec("b", prompt_parts={"context-files": "toy_sections:files"})]
     made = collect_sections(plugins, ContextRequest(HERE))
     assert made.texts == {"a": "- Use pnpm always\n- - Never\n- Found"}
     assert made.request.withheld == {Path("/r/c.md")}

@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from tacitd.errors import UnwritableError
-from tacitd.handler import Plugin, StoredItem
+from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
-from tacitd.session_context.context_request import ContextRequest, FailedCall
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import KEPT, ShownTexts
 from tacitd.sources.base import HookQuestion
@@ -28,24 +28,22 @@ class Toys(ModuleType):
 
     facts: tuple[str, ...] = ("one",)
     advice = (
-        ("1", "- WHEN it fails -> DO wait -> BECAUSE it is slow"),
-        ("2", "- WHEN x -> DO y -> BECAUSE z"),
+        "- WHEN it fails -> DO wait -> BECAUSE it is slow",
+        "- WHEN x -> DO y -> BECAUSE z",
     )
 
-    def section(self, request: ContextRequest) -> str:
-        """The facts, one a line."""
+    def make_text(self, request: ContextRequest) -> str:
+        """The facts, one a line; for a call whose error has the word `fail`, the advice."""
+        if request.failed is not None:
+            return "\n".join(self.advice) if "fail" in request.failed.error else ""
         return "\n".join(["## Facts", *self.facts]) if self.facts else ""
 
     waiting = 0
 
-    def list_items(self, environ: object, root: Path) -> list[StoredItem]:
+    def list_items(self, rows: object, environ: object, root: Path) -> list[StoredItem]:
         """As many items that wait for the person as `waiting`, and one that does not, in the project `/w`."""
         reasons = ["", *["withheld"] * self.waiting] if root == Path("/w") else []
         return [StoredItem(f"i{n}", "line", "x", review=why) for n, why in enumerate(reasons)]
-
-    def advise(self, call: FailedCall) -> object:
-        """The advice, if the error has the word `fail`."""
-        return self.advice if "fail" in call.error else ()
 
 
 @pytest.fixture
@@ -65,13 +63,7 @@ def home(tmp_path: Path) -> Path:
 
 def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> SessionTexts:
     """As the daemon does at its start."""
-    plugin = Plugin(
-        "toy",
-        PluginSpec("toy"),
-        context="toy_texts:section",
-        failure_advice="toy_texts:advise",
-        items="toy_texts:list_items",
-    )
+    plugin = PluginSpec("toy", session_text="toy_texts:make_text", items="toy_texts")
     clock = clock or FakeClock()
     store = Store.open(tmp_path / "state", clock, owner=False)
     return SessionTexts(make_source(home), [plugin], ShownTexts(store, clock), clock, {})

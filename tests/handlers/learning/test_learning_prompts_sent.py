@@ -10,8 +10,7 @@ import pytest
 from support_golden import assert_golden
 from support_heard import list_facts, write_heard, write_proposals
 from support_learning import EXTRACTION, MORNING, QUIET, SUMMARY, SYNTHESIS, lines
-from tacitd.model.answer_checks import frame_prompt
-from tacitd.model.port import ModelRequest
+from tacitd.model.port import ModelRequest, frame_prompt
 from tacitd.testing import FakeClock, World
 
 PNPM = "Use pnpm, not npm"

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from support_lessons import Lessons
-from tacitd.handler import load_hook
 from tacitd.session_context.context_request import FailedCall
+from tacitd.session_context.plugin_view import give_advice
 from tacitd_handlers.lessons import lesson_drafts
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.session_text import LINES
@@ -121,11 +121,10 @@ def test_lessons_that_fit_a_failed_call(lessons: Lessons) -> None:
     lessons.out("add", "WHEN pytest fails with timeout -> DO raise it -> BECAUSE CI is slow")
     lessons.out("add", "-s", "my-app", "WHEN pytest fails -> DO read the log -> BECAUSE it is long")
     lessons.out("add", "-s", "other", "WHEN pytest fails -> DO nothing -> BECAUSE it is another's")
-    advise = load_hook(lessons.bench.plugin.failure_advice)
     call = FailedCall(root / "src", "s1", "Bash", "pytest failed: 3 errors")
-    (key, first), (other, second) = advise(call)
+    (key, first), (other, second) = give_advice(lessons.bench.plugin, call)
     assert first.startswith("- WHEN pytest fails -> DO read") and "DO raise it" in second and key != other
-    assert advise(replace(call, error="no such file")) == []
+    assert give_advice(lessons.bench.plugin, replace(call, error="no such file")) == []
 
 
 def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:

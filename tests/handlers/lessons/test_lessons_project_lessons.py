@@ -11,7 +11,7 @@ import pytest
 from support_lessons import Lessons
 from tacitd.handler import load_hook
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.plugin_view import view_plugin
+from tacitd.session_context.plugin_view import explain_text, list_items, make_section
 from tacitd_handlers.lessons import lesson_drafts, make_plugin
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import SCOPE_LIMIT, normalise_scope
@@ -135,11 +135,11 @@ def test_without_a_store_lessons_are_known(lessons: Lessons, monkeypatch: pytest
     root = project(lessons.home / "app")
     monkeypatch.chdir(lessons.home)
     lessons.out("add", TESTING)
-    view = view_plugin(make_plugin())
-    assert [one.id for one in load_hook(view.items)(os.environ, None)] == ["001"]
-    assert [one["id"] for one in load_hook(view.explain)("1", root)] == ["001"]
-    assert TESTING in load_hook(view.context)(ContextRequest(root))
-    assert len(list(load_hook(view.changes)(os.environ))) == 1
+    spec = make_plugin()
+    assert [one.id for one in list_items(spec, os.environ, None)] == ["001"]
+    assert [one["id"] for one in explain_text(spec, "1", root)] == ["001"]
+    assert TESTING in make_section(spec, ContextRequest(root))
+    assert len(list(load_hook(spec.prompt_parts["history"])(os.environ))) == 1
     assert {path.name for path in lessons.home.iterdir()} == {".claude", "app"}
 
 

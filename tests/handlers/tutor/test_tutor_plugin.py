@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from support_tutor import make_model_event, make_plan, make_store
-from tacitd.model.port import PurposeLimit
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.tutor import make_plugin
 from tacitd_handlers.tutor.agent_calls import ModelAccess
@@ -94,8 +93,8 @@ def test_the_start_of_a_session_names_what_is_open(bench: HandlerBench, tmp_path
 @pytest.mark.parametrize(
     ("settings", "agent", "tier", "limit"),
     [
-        ({}, "tutor", "fast", PurposeLimit(share=0.5)),
-        ({"TACITD_TUTOR__USD_PER_DAY": "0.3"}, "grader", "accurate", PurposeLimit(usd=0.3)),
+        ({}, "tutor", "fast", 0.5),
+        ({"TACITD_TUTOR__USD_PER_DAY": "0.3"}, "grader", "accurate", 0.3),
     ],
 )
 def test_what_is_asked(
@@ -104,12 +103,12 @@ def test_what_is_asked(
     settings: dict[str, str],
     agent: Agent,
     tier: str,
-    limit: PurposeLimit,
+    limit: float,
 ) -> None:
-    """A person's call goes first, and has half of the day's cap or `tutor.usd_per_day`."""
+    """A call has half of the day's cap or `tutor.usd_per_day`."""
     model = ScriptedModel()
     monkeypatch.setattr("tacitd_handlers.tutor.agent_calls.open_model", lambda *given: nullcontext(model))
     ModelAccess({"HOME": str(tmp_path), **settings}, "/p")(AgentRequest(agent, "introduce this"))
     (asked,) = model.asked
-    assert (asked.is_waited_for, asked.project, asked.plugin) == (True, "/p", "tutor")
-    assert (asked.tier, asked.purpose, asked.limit) == (tier, "tutor", limit)
+    assert (asked.project, asked.plugin) == ("/p", "tutor")
+    assert (asked.tier, asked.purpose, asked.usd_per_day) == (tier, "tutor", limit)
