@@ -34,5 +34,5 @@ def make_plugin() -> PluginSpec:
         session_text=f"{here}.last_session:make_text",
         status=f"{here}.continuity_status:report_status",
         mcp=f"{here}.mcp_tools:CONTINUITY",
-        footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
+        footprint="tacitd_handlers.shared.user_memory:sessions_footprint",
     )

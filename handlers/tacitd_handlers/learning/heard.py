@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
+from tacitd_handlers.learning.estimate import EXTRACTION_ANSWER
 from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_answers import Unusable, is_nothing, list_objects, says_none
 

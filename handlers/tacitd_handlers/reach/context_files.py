@@ -14,6 +14,7 @@ from tacitd.session_context.context_request import ContextFile, ContextRequest
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
 from tacitd_handlers.reach.rule_files import (
     AGENTS,
@@ -25,7 +26,6 @@ from tacitd_handlers.reach.rule_files import (
     read_text,
     split_matter,
 )
-from tacitd_handlers.shared import client_rules
 
 WITHOUT_RULES = frozenset({"Explore"})
 """Kinds of sub-agents that load no instruction files (2.1.197 and later)."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
+from tacitd_handlers.learning.estimate import EXTRACTION_ANSWER
 from tacitd_handlers.learning.heard import Heard, HeardAnswer, parse_heard
 from tacitd_handlers.shared.model_answers import Unusable
 
