@@ -29,7 +29,7 @@ def fact(
 
 
 def test_equal_facts_are_one_with_its_count() -> None:
-    """S-36: said by two messages in two sessions, once as a correction; one message says it once."""
+    """S-36: said by two messages in two sessions, as corrections; one message says it once."""
     (one,) = number_facts(
         [
             fact(1, "Use pnpm"),
@@ -39,7 +39,7 @@ def test_equal_facts_are_one_with_its_count() -> None:
     )
     assert (
         one.describe()
-        == "Corrected: Use pnpm (2026-11-20, said 2 times in 2 sessions, 1 of them a correction)"
+        == "Corrected: Use pnpm (2026-11-20, said 2 times in 2 sessions, 2 of them corrections)"
     )
     assert one.rows == (1, 2, 3) and one.prompts == {1, 2}
 
