@@ -138,7 +138,7 @@ RULES = frozenset(
         "shared.equality",
         "shared.prompt_filling",
         "shared.fact_text",
-        "shared.words",
+        *("shared.polarity", "shared.words"),
         "tutor.choices",
         "tutor.knowledge_graph",
         "tutor.mastery",

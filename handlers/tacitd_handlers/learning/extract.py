@@ -48,6 +48,7 @@ from tacitd_handlers.learning.sources import Place, why_not_writable
 from tacitd_handlers.shared.equality import index_texts, make_key
 from tacitd_handlers.shared.fact_text import FACT_LIMIT
 from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.shared.polarity import reverses
 from tacitd_handlers.shared.prompt_extensions import (
     PromptExtension,
     extend_prompt,
@@ -55,7 +56,7 @@ from tacitd_handlers.shared.prompt_extensions import (
     split_answer,
 )
 from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
-from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, reverses, word_fact
+from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `PluginSpec.prompt_parts`."""

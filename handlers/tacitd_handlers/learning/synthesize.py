@@ -52,13 +52,14 @@ from tacitd_handlers.learning.synthesis_input import (
     read_files,
 )
 from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.shared.polarity import strip_answer
 from tacitd_handlers.shared.prompt_extensions import (
     PromptExtension,
     extend_prompt,
     ground_findings,
     split_answer,
 )
-from tacitd_handlers.shared.words import Sources, strip_answer
+from tacitd_handlers.shared.words import Sources
 
 PROMPT_LIMIT = 60_000
 """Bytes of the prompt. Existing lines that do not fit are left out; what is proposed is compared with them nevertheless."""

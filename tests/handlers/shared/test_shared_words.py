@@ -23,13 +23,13 @@ from support_grounding_texts import (
 )
 from support_orders import PLAIN_ORDERS
 from support_plain_rules import RULES
+from tacitd_handlers.shared.polarity import forbids
 from tacitd_handlers.shared.words import (
     Refused,
     Sources,
     Worded,
     find_quote,
     find_unknown_names,
-    forbids,
     judge_text,
     stands_alone,
     word_fact,
