@@ -173,7 +173,8 @@ def _check_words(
     facts = tuple(fact.text for fact in one.facts)
     olds = tuple(line.text for line in one.replaces if line.is_ours)
     if not facts:
-        return word_line(text, Sources(olds, now.folders))
+        found = word_line(text, Sources(olds, now.folders))
+        return found or next(filter(None, (find_loss(text, old) for old in olds)), None)
     at = next((fact.at for fact in one.facts if fact.at is not None), None)
     found = word_line(text, Sources(facts, (*now.folders, *olds), at))
     if found is not None or len(facts) != 1:

@@ -98,8 +98,14 @@ def _without_openers(plain: str) -> str:
     return _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain))
 
 
-def is_onesided(text: str, source: str) -> bool:
-    """Whether one of two texts negates what both have, and the other does not; nor does a source that only sets something against it."""
+def is_onesided(text: str, source: str, *, is_strict: bool) -> bool:
+    """Whether one of two texts negates what both have, and the other does not; nor does a source that only sets something against it.
+
+    `is_strict`: the source is one statement, which may set something against what the text has of it. Of several the text may leave
+    none out.
+    """
+    if find_negated(source) & list_stems(text) and not find_negated(text) and not is_strict:
+        return True
     if _denies(text, source) or _denies(source, text):
         return True
     plain, theirs = _without_openers(plain_text(text)), _without_openers(plain_text(source))

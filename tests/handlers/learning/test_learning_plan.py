@@ -347,3 +347,24 @@ def test_planning_twice_writes_nothing_new(
     assert not plan(proposals, after, {**ours, LEARNED: ours[LEARNED] & set(after[LEARNED])}).lines
     if not mine:
         assert after[LEARNED][: len(there)] == there
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "merged"),
+    [
+        ("Indent with tabs", "Never use tabs in Makefiles", "Indent with tabs"),
+        ("Indent with tabs", "Indent SQL with 2 spaces", "Indent all code with tabs"),
+        ("Deploy on Mondays", "Deploy only after the tests", "Deploy on Mondays"),
+        ("Use npm scripts", "Use the Makefile", "Never use npm scripts or the Makefile"),
+        ("Never push to main", "Push tags to main", "Push to main and push tags to main"),
+    ],
+)
+def test_a_merge_loses_and_reverses_nothing(one: str, other: str, merged: str) -> None:
+    """S-54, S-67: a line that merges two has the numbers, exceptions and negations of both; otherwise these stay."""
+    olds = (line(one), line(other))
+    made = plan(
+        [Proposal(LEARNED, "Coding", merged, (), olds)], {LEARNED: (one, other)}, {LEARNED: {one, other}}
+    )
+    assert not made.lines and made.refused
+    made = plan([propose(merged, LEARNED, *olds, facts=[one, other])])
+    assert merged not in [text for _, text, _ in written(made)]
