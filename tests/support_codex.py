@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import utc_seconds
+from tacitd.testing import World
+
+RECORDINGS = Path(__file__).parent / "fixtures/codex"
 
 SESSION = "01a2000b-fa15-7a93-a298-f1239a3e715a"
 PARENT = "01a20001-0000-7000-a298-f1239a3e715a"
@@ -92,3 +96,30 @@ class Rollout:
         text = "".join(f"*** Update File: {name}\n@@\n-a\n+b\n" for name in names)
         patch = f"*** Begin Patch\n{text}*** End Patch"
         self.add("response_item", type="custom_tool_call", name="apply_patch", call_id="call-1", input=patch)
+
+
+def grow_recording(home: Path, cwd: Path, version: str, words: Mapping[str, str], world: World) -> None:
+    """Write a recorded rollout of the client record by record, a few at a time, with another directory, other times, and these words in
+    the place of the prompts that begin so."""
+    lines = (RECORDINGS / f"{version}.jsonl").read_text().splitlines()
+    path = home / "sessions" / "2026" / "11" / "21" / f"rollout-2026-11-21T22-39-36-{SESSION}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number, line in enumerate(lines):
+        record = _put_words(json.loads(line.replace("/home/dev/proj", str(cwd))), words)
+        record["timestamp"] = utc_seconds(world.clock.now()).removesuffix("Z") + ".250Z"
+        with path.open("a") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        if number % 3 == 0:
+            world.wait()
+    world.wait()
+
+
+def _put_words(value: Any, words: Mapping[str, str]) -> Any:
+    """The value with other words in each text that begins as one of these."""
+    if isinstance(value, dict):
+        return {key: _put_words(one, words) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_put_words(one, words) for one in value]
+    if isinstance(value, str):
+        return next((new for old, new in words.items() if value.startswith(old)), value)
+    return value

@@ -19,10 +19,17 @@ from tacitd.contract import Done
 from tacitd.errors import TacitdError
 from tacitd.testing import Crash, FakeClock, HandlerBench
 from tacitd_handlers.learner import make_plugin
+from tacitd_handlers.learner.history_text import HistoryEntry
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.learner_state import LearnerState, read_state
 from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.profile_text import ABOUT, LearnerProfile, PlacedEntry, parse_profile
+from tacitd_handlers.learner.profile_text import (
+    ABOUT,
+    PROFILE_FORMAT,
+    list_entries,
+    list_sessions,
+    parse_profile,
+)
 from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
@@ -35,10 +42,9 @@ def stamp(days: float = 0, minutes: int = 0) -> str:
     return (START + timedelta(days=days, minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
 
 
-def read_about(profile: LearnerProfile) -> str:
+def read_about(data: bytes) -> str:
     """The text of all sections About Me, headings included."""
-    spans = [span for title, span in profile.sections if title == ABOUT]
-    return "".join("".join(profile.lines[span.start : span.end]) for span in spans)
+    return "".join(block.text for block in parse_profile(data) if block.section == ABOUT)
 
 
 def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) -> LedgerRow:
@@ -142,10 +148,7 @@ class Desk:
 
     def take_out(self, label: str) -> None:
         """Remove a weakness as a person would."""
-        placed = self.placed(label)
-        assert placed is not None
-        lines = self.profile.lines
-        self.put("".join(lines[: placed.span.start] + lines[placed.span.end :]))
+        self.put(self.text.replace(self.entry(label).text + "\n", "", 1))
 
     def write_rows(self, *rows: LedgerRow) -> None:
         """Write the ledger as another program would."""
@@ -177,23 +180,29 @@ class Desk:
         return self.where.profile.read_text()
 
     @property
-    def profile(self) -> LearnerProfile:
-        return parse_profile(self.where.profile.read_bytes())
+    def weaknesses(self) -> list[WeaknessEntry]:
+        """The entries of Known Weaknesses, in the order of the file."""
+        return list_entries(PROFILE_FORMAT.read_leaves(self.where.profile.read_bytes()))
+
+    @property
+    def sessions(self) -> list[HistoryEntry]:
+        """The entries of Session History, in the order of the file."""
+        return list_sessions(PROFILE_FORMAT.read_leaves(self.where.profile.read_bytes()))
 
     @property
     def problems(self) -> list[str]:
         """The problems of Session History, as they are in the file."""
-        return [one.session.problem for one in self.profile.sessions]
+        return [one.problem for one in self.sessions]
 
     @property
     def labels(self) -> list[str]:
         """The labels of Known Weaknesses, as they are in the file."""
-        return [one.entry.label for one in self.profile.weaknesses]
+        return [one.label for one in self.weaknesses]
 
-    def placed(self, label: str) -> PlacedEntry | None:
-        return next((one for one in self.profile.weaknesses if one.entry.label == label), None)
+    def find(self, label: str) -> WeaknessEntry | None:
+        return next((one for one in self.weaknesses if one.label == label), None)
 
     def entry(self, label: str) -> WeaknessEntry:
-        found = self.placed(label)
+        found = self.find(label)
         assert found is not None, f"{label} is not in the profile"
-        return found.entry
+        return found

@@ -115,6 +115,8 @@ class Footprint(Struct, frozen=True):
     them up to date any more."""
     edited_copies: Sequence[Path] = ()
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
+    parts: Mapping[Path, Callable[[bytes], bytes]] = field(default_factory=dict)
+    """Files of a person with a part that is tacitd's, and what takes it out. It is taken out also without `--purge`."""
 
 
 def load_hook(where: str | Callable[..., Any]) -> Any:

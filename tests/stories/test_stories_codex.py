@@ -5,13 +5,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from support_codex import Rollout
-from support_world import Begin, Fact, Facts
+import pytest
+
+from support_codex import Rollout, grow_recording
+from support_world import DOCUMENTS, Begin, Fact, Facts
 from tacitd.testing import World
 
 PNPM = "Use pnpm, not npm"
 FACTS: Facts = {"pnpm": Fact(PNPM, corrected=True), "tabs": "Use tabs in Go files"}
 RULES = ".claude/rules/tacitd-learned.md"
+RECORDED = [("0.98.0", "REJECT-WORDS"), ("0.157.0", "IN-FORK"), ("0.169.0", "TYPED-ONE")]
+"""Recordings of the client, and how a prompt that was typed there begins."""
 
 
 def _make_codex(world: World) -> Path:
@@ -118,3 +122,34 @@ def test_no_codex_says_nothing(begin: Begin) -> None:
         said = world.run("status").out
         assert "Codex" not in said and ".codex" not in said
         assert not (world.home / ".codex").exists()
+
+
+@pytest.mark.parametrize(("version", "prompt"), RECORDED)
+def test_a_correction_in_a_recorded_session_reaches_both(begin: Begin, version: str, prompt: str) -> None:
+    """Issue 40, must show 2: a recording of Codex grows record by record; its correction is a line that Claude Code loads, and with
+    `reach.codex` one that Codex loads. The other way round it is the same."""
+    world = begin(FACTS, settings={"REACH__CODEX": "true"})
+    home = _make_codex(world)
+    world.write("AGENTS.md", "# App\n\nRun the tests.\n")
+    with world:
+        grow_recording(home, world.project, version, {prompt: "no, use pnpm, not npm"}, world)
+        _leave(world)
+        assert world.bullets("LEARNED.md") == world.bullets(RULES) == [PNPM]
+        assert world.bullets("AGENTS.md") == [PNPM]
+        world.type("s1", "use tabs in Go files").leave("s1")
+        assert world.bullets("AGENTS.md") == world.bullets(RULES) == [PNPM, "Use tabs in Go files"]
+        # The block is no text of the person's that a model would be asked about.
+        assert sum(DOCUMENTS in one for one in world.prompts) == 1
+        assert world.read("AGENTS.md").startswith("# App\n\nRun the tests.\n\n<!-- tacitd: ")
+
+
+def test_reach_says_that_codex_does_not_see_the_lines(begin: Begin) -> None:
+    """Issue 40, build 3: `reach` prints the one line by which Codex finds LEARNED.md, while nothing in AGENTS.md names it."""
+    world = begin(FACTS)
+    _make_codex(world)
+    with world:
+        world.type("s1", "use tabs in Go files").leave("s1")
+        line = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
+        assert line in world.run("reach").out and "reach.codex = true" in world.run("reach").out
+        world.write("AGENTS.md", f"# App\n\n{line}\n")
+        assert "Codex" not in world.run("reach").out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from support_world import Begin, Fact, Facts
 from tacitd.testing import World
 
@@ -266,3 +268,25 @@ def test_share_can_be_taken_back(begin: Begin) -> None:
         assert "/LEARNED.md" in exclude.read_text()
         world.type("s2", "keep answers short").leave("s2")
         assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_sessions_load_nothing_of_an_undone_change(begin: Begin, running: bool) -> None:
+    """S-28, X-07: `undo` of a whole change is a removal by the person: the copies follow before the command ends, with and without a
+    daemon, and nothing of it is learned again. Undone itself, all of it is there again."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short", "use tabs in Go files").leave("s1")
+        (change,) = world.run("history", "--json").json
+        if not running:
+            world.stop()
+        rule = ".claude/rules/tacitd-learned.md"
+        assert world.run("undo", change["id"]).code == 0
+        assert world.bullets("LEARNED.md") == world.bullets(rule) == []
+        assert "you removed it" in world.run("why", "pnpm").out
+        undone = world.run("history", "--json").json[0]
+        assert world.run("undo", undone["id"]).code == 0
+        assert sorted(world.bullets(rule)) == sorted(world.bullets("LEARNED.md")) == sorted([PNPM, SHORT, GO])
+        world.run("undo", world.run("history", "--json").json[0]["id"])
+        world.start() if not running else world.wait()
+        world.type("s2", "use pnpm, not npm").leave("s2")
+        assert world.bullets(rule) == world.bullets("LEARNED.md") == []

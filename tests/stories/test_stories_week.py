@@ -41,24 +41,30 @@ def test_clear_ends_the_session_without_a_hook(begin: Begin, restarted: bool) ->
         world.leave("s2")
 
 
-def test_a_bare_repository_with_two_work_trees_is_one_project(begin: Begin) -> None:
-    """S-10: what was learned in one work tree is loaded in the other, also when the first is gone."""
+@pytest.mark.parametrize("named", [True, False])
+def test_a_bare_repository_with_two_work_trees_is_one_project(begin: Begin, named: bool) -> None:
+    """S-10: what was learned in one work tree is loaded in the other, once, also when the first is gone. A rule in the directory around
+    them would be loaded in both too. `named`: whether a `.git` file there names the repository."""
     with begin(FACTS) as world:
         world.write("a.txt", "x").git("add", ".")
         world.git("commit", "-q", "-m", "one")
         around = world.home / "work" / "shop"
         around.mkdir()
-        world.git("clone", "-q", "--bare", str(world.project), str(around / ".bare"))
-        (around / ".git").write_text("gitdir: ./.bare\n")
+        bare = around / ".bare"
+        world.git("clone", "-q", "--bare", str(world.project), str(bare))
+        if named:
+            (around / ".git").write_text("gitdir: ./.bare\n")
+        asked = around if named else bare
         for name in ("first", "second"):
-            world.git("worktree", "add", "-q", "-b", name, str(around / name), cwd=around)
+            world.git("worktree", "add", "-q", "-b", name, str(around / name), cwd=asked)
         first, second = around / "first", around / "second"
         world.say("s1", "I run npm install.", cwd=first).type("s1", "no, use pnpm, not npm", cwd=first)
         world.leave("s1")
         rules = ".claude/rules/tacitd-learned.md"
         assert PNPM in world.read(first / rules) and PNPM in world.read(second / rules)
+        assert not (around / ".claude").exists() and not (bare / ".claude").exists()
         assert world.git("status", "--porcelain", cwd=first) == ""
-        world.git("worktree", "remove", str(first), cwd=around)
+        world.git("worktree", "remove", str(first), cwd=asked)
         world.type("s2", "use tabs in Go files", cwd=second).leave("s2")
         assert PNPM in world.read(second / rules) and "Use tabs" in world.read(second / rules)
         assert PNPM in world.run("learned", cwd=second).out

@@ -7,6 +7,7 @@ directory there, so an entry counts only if that directory's `.git` file names t
 from __future__ import annotations
 
 import os
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def list_linked_worktrees(root: Path) -> list[Path]:
         return []
     tops = (_top_of(entry) for entry in entries)
     return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
+
+
+def list_work_trees(root: Path) -> list[Path]:
+    """The linked work trees of a project, behind its root; without it if its repository is bare, which has no files of its own there."""
+    directory = git_dir(root) or root
+    settings = read_small_file((root if (root / "HEAD").is_file() else directory) / "config")
+    is_bare = re.search(r"^\s*bare\s*=\s*true\s*$", settings, re.I | re.M) is not None
+    return [*([] if is_bare else [root]), *list_linked_worktrees(root)]
 
 
 def _top_of(entry: Path) -> Path | None:

@@ -18,6 +18,8 @@ from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError
 from tacitd.files.disk import RealDisk
 from tacitd.files.locks import Lock, acquire_lock
+from tacitd.files.rename import remove_empty
+from tacitd.files.replaced import edit_file
 from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
 from tacitd.service.detach import wait_until_gone
@@ -64,6 +66,10 @@ def uninstall_daemon(
         by_name = footprints()
         for file in dict.fromkeys(file for one in by_name.values() for file in one.copies):
             yield from _unlink_file(file)
+        for file, without in {
+            file: take for one in by_name.values() for file, take in one.parts.items()
+        }.items():
+            yield from _take_part(file, without)
         reasons = {file: why for one in by_name.values() for file, why in one.reasons.items()}
         for file in dict.fromkeys(file for one in by_name.values() for file in one.edited_copies):
             yield from _name_kept(file, reasons.get(file, ""))
@@ -203,6 +209,16 @@ def _unlink_file(path: Path) -> Iterator[str]:
     if path.is_file() and not path.is_symlink():
         path.unlink()
         yield f"removed {path}"
+
+
+def _take_part(path: Path, without: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Take tacitd's part out of a person's file; a file that is empty then was tacitd's."""
+    try:
+        if path.is_file() and edit_file(path, lambda data: without(data or b"")):
+            yield f"removed tacitd's lines from {path}"
+            remove_empty(path, RealDisk())
+    except (OSError, TacitdError) as error:
+        yield from _name_kept(path, f"tacitd's lines in it cannot be removed ({error})")
 
 
 def _name_kept(path: Path, reason: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "append_client_record",
     "append_sample_record",
     "append_sample_turn",
+    "find_codex",
     "make_sample_transcripts",
     "make_source",
 ]
@@ -47,6 +48,14 @@ def make_source(
     first = ClaudeCode(home, calls)
     codex = find_home(environ)
     return CombinedSource(first, Codex(codex, calls)) if codex is not None else first
+
+
+def find_codex(environ: Mapping[str, str]) -> Path | None:
+    """Codex's own directory, if it was used here."""
+    from tacitd.sources.codex.rollouts import find_home
+
+    home = find_home(environ)
+    return home if home is not None and home.is_dir() else None
 
 
 def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:

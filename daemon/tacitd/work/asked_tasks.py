@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Done
@@ -12,6 +14,7 @@ from tacitd.files.row_history import find_row_change, require_undoable
 from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.store import Store
 from tacitd.work.running_plugin import RunningPlugin
+from tacitd.work.shared_edits import EDITS
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import TaskRunner
 
@@ -102,8 +105,31 @@ class AskedTasks:
             NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number}),
         )
         ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
+        with suppress(TacitdError):  # otherwise the next look finds it
+            self._report_undone(plugin, change["root"], project, made)
         left = [one.text for one in done.notices]
         return {**(find_row_change(rows, made) or change), "left": left}
+
+    def _report_undone(self, plugin: RunningPlugin, root: str, project: int | None, made: str) -> None:
+        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done."""
+        found = self._store.rows(
+            "SELECT l.path, l.leaf, l.put FROM change_line l JOIN change c ON c.number = l.change WHERE c.id = ?",
+            made,
+        )
+        for path in dict.fromkeys(path for path, *_ in found):
+            if kind := plugin.name_kind(Path(path), root):
+                undone = [leaf for other, leaf, put in found if other == path and put is None]
+                data = {"path": path, "kind": kind, "undone": undone}
+                self.run(
+                    plugin, NewTask(plugin.name, root, "file-changed", f"{EDITS}{path}", project, "", data)
+                )
+        begun = time.monotonic()
+        while time.monotonic() - begun < PATIENCE and self._has_messages(plugin.name, root):
+            time.sleep(POLL)
+
+    def _has_messages(self, plugin: str, lane: str) -> bool:
+        waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
+        return bool(self._store.rows(waits, plugin, lane, self._now()))
 
     def decide(self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem]) -> Decided:
         """Have a person's decision carried out. `items`: those that the plugin lists. Raises as `run`."""

@@ -6,6 +6,7 @@ the workers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -158,12 +159,18 @@ class RunningPlugin:
         kind = next((one for one in self.kinds if one.name == task.data["kind"]), None)
         if kind is None:
             return Done()
-        found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format)
+        undone = task.data.get("undone", ())
+        found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format, undone)
         is_due = any(found.edits) or (kind.always and found.again is None)
         done = kind.on_edits(path, found.edits, tools) if is_due else Done()
         if not isinstance(done, Done):
             raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
         return replace(done, apply=self._note(task, path, kind, found, done))
+
+    def name_kind(self, path: Path, root: str) -> str:
+        """The kind of a shared file of a project; "" if it is of none."""
+        rows, place = self._services.store.rows, Path(root) if root else None
+        return next((one.name for one in self.kinds if path in one.list_paths(rows, os.environ, place)), "")
 
     def _note(
         self, task: Task, path: Path, kind: FileKind, found: FoundEdits, done: Done

@@ -6,7 +6,7 @@ edits that were not reported before, and notes them in the transaction of what t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -92,15 +92,20 @@ def _list_paths(
         return []
 
 
-def find_new_edits(files: SharedFiles, rows: Rows, path: Path, format: Format) -> FoundEdits:
-    """Look at a file. Raises FileBusyError, FileRefusedError, OSError."""
+def find_new_edits(
+    files: SharedFiles, rows: Rows, path: Path, format: Format, undone: Collection[Leaf] = ()
+) -> FoundEdits:
+    """Look at a file. `undone`: leaves that a person took back by name, so that their removal is in no doubt. Raises FileBusyError,
+    FileRefusedError, OSError."""
     stamp = files.read_stamp(path)
     look = files.take_look(path, format)
     seen: dict[Leaf, bytes] = dict(rows("SELECT leaf, digest FROM shared_seen WHERE path = ?", str(path)))
     edits = look.view.edits
     added = {leaf: value for leaf, value in edits.added.items() if seen.get(leaf) != _digest(value)}
+    removed = edits.removed | {leaf for leaf in undone if leaf not in look.view.now}
+    edits = edits._replace(added=added, removed=removed)
     again = TWO_LOOKS if look.doubt == "removed once" else None
-    return FoundEdits(edits._replace(added=added), look, stamp, again)
+    return FoundEdits(edits, look._replace(view=look.view._replace(edits=edits)), stamp, again)
 
 
 def store_look(

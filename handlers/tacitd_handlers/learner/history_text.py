@@ -1,14 +1,13 @@
 """The format of one entry of Session History (SPEC L-32 to L-36).
 
-Lines in, fields out, and changed fields spliced back. Only a line that matches the whole header starts an entry; the
-lines below it are its observations. Lines of an observation that look like structure are escaped on write. Which
-entries exist is decided in `history_splices.py`.
+Text in, fields out, and changed fields spliced back. Only a line that matches the whole header starts an entry; the
+lines below it are its observations. Lines of an observation that look like structure are escaped on write.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,17 +15,22 @@ from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learner.ledger_file import LedgerRow
 from tacitd_handlers.learner.vocabulary import STAMP, name_of, time_of
 
-HEADER = re.compile(
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf
+
+_HEADER = re.compile(
     rf"###[ \t]+(?P<stamp>{STAMP})[ \t]*\|(?P<problem>.+)\|[ \t]*(?P<mode>[A-Za-z_-]+)[ \t]*"
-    r"\|[ \t]*(?P<verdict>[A-Za-z_-]+)[ \t]*$",
+    r"\|[ \t]*(?P<verdict>[A-Za-z_-]+)[ \t]*(?:\r?\n|$)",
     re.ASCII,
 )
+_RULED = re.compile(r"(?P<data>(?:\w[\w ]*:.*\n|[ \t]*\n)*)-{3,}[ \t]*(?:\n|$)")
+"""`Name: value` lines, and the rule below them."""
+_DATA = re.compile(r"(?P<data>(?:(?:Gaps|Review):.*(?:\n|$))*)")
 RECOVERED = "(recovered from ledger)"
 NOTHING_SAID = "(no observations were given)"
 LONGEST = 4000
 """Characters of observations that are written to the profile. """
 _STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
-
 
 HistoryKey = tuple[str, str, str]
 """Stamp, problem and mode: the fields that an entry shares with its ledger row."""
@@ -39,11 +43,13 @@ class HistoryEntry(Struct, frozen=True):
     problem: str
     mode: str
     verdict: str
-    gaps: str | None = None
-    review: str | None = None
-    ruled: bool = False
-    """Whether a `---` line separates the fields from the observations."""
-    observations: str = ""
+    gaps: str | None
+    review: str | None
+    observations: str
+    text: str
+    """Its lines, without the last newline."""
+    leaf: Leaf = ""
+    """Its name in the profile."""
 
     @property
     def key(self) -> HistoryKey:
@@ -51,58 +57,48 @@ class HistoryEntry(Struct, frozen=True):
         return self.stamp, self.problem, self.mode
 
 
-def is_header(line: str) -> bool:
-    """Whether this line starts an entry."""
-    found = HEADER.match(line)
-    return found is not None and time_of(found["stamp"]) is not None
-
-
-def parse_session(lines: Sequence[str]) -> HistoryEntry | None:
-    """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
-    found = HEADER.match(lines[0]) if lines else None
-    if found is None or time_of(found["stamp"]) is None:
+def parse_session(text: str, leaf: Leaf = "") -> HistoryEntry | None:
+    """Given an entry's lines, return its fields. None if they are not an entry."""
+    head = _HEADER.match(text)
+    if head is None or time_of(head["stamp"]) is None:
         return None
-    rule = _rule(lines)
-    data = lines[1 : rule if rule is not None else len(lines)]
-    body = lines[rule + 1 :] if rule is not None else ()
+    ruled = _RULED.match(text, head.end())
+    data = ruled["data"] if ruled else text[head.end() :]
+    gaps, review = (re.search(rf"^{name}:(.*)$", data, re.M) for name in ("Gaps", "Review"))
     return HistoryEntry(
-        found["stamp"],
-        name_of(found["problem"]),
-        found["mode"].lower(),
-        found["verdict"],
-        _field(data, "Gaps"),
-        _field(data, "Review"),
-        rule is not None,
-        "\n".join(body).strip(),
+        head["stamp"],
+        name_of(head["problem"]),
+        head["mode"].lower(),
+        head["verdict"],
+        gaps[1].strip() if gaps else None,
+        review[1].strip() if review else None,
+        text[ruled.end() :].strip() if ruled else "",
+        text,
+        leaf,
     )
 
 
-def format_session(row: LedgerRow, observations: str) -> list[str]:
+def format_session(row: LedgerRow, observations: str) -> str:
     """The lines of an entry for a ledger row (SPEC L-32, L-36)."""
-    return [
-        f"### {row.stamp} | {row.problem} | {row.mode} | {row.verdict}",
-        f"Gaps: {row.gaps}",
-        f"Review: {row.review}",
-        "---",
-        *escape_observations(observations),
-    ]
+    return (
+        f"### {row.stamp} | {row.problem} | {row.mode} | {row.verdict}\n"
+        f"Gaps: {row.gaps}\nReview: {row.review}\n---\n{escape_observations(observations)}"
+    )
 
 
-def correct_entry(lines: Sequence[str], row: LedgerRow) -> list[str]:
-    """The entry's lines with the verdict, gaps and review of its ledger row (SPEC L-38).
+def correct_entry(session: HistoryEntry, row: LedgerRow) -> str:
+    """The entry's lines with the verdict, gaps and review of its ledger row (SPEC L-38); the observations are unchanged.
 
-    The observations are unchanged.
+    A header that is right keeps its bytes, also where a person spaced it differently.
     """
-    rule = _rule(lines)
-    end = rule if rule is not None else _data_end(lines)
-    data = [line for line in lines[1:end] if not line.startswith(("Gaps:", "Review:"))]
-    head = format_session(row, "")[:4]
-    # A header that is right keeps its bytes, also where a person spaced it differently.
-    same = parse_session(lines)
-    if same is not None and same.verdict == row.verdict:
-        head[0] = lines[0]
-    rest = lines[rule + 1 :] if rule is not None else lines[end:]
-    return [*head[:3], *data, head[3], *rest]
+    head, _, rest = session.text.partition("\n")
+    found = _RULED.match(rest) or _DATA.match(rest)
+    kept = re.sub(r"^(?:Gaps|Review):.*(?:\n|$)", "", found["data"] if found else "", flags=re.M)
+    wanted = format_session(row, "").split("\n")
+    if session.verdict == row.verdict:
+        wanted[0] = head
+    body = rest[found.end() :] if found else rest
+    return "\n".join((*wanted[:3], f"{kept}---", *([body] if body else ())))
 
 
 def matches_row(session: HistoryEntry, row: LedgerRow) -> bool:
@@ -110,7 +106,7 @@ def matches_row(session: HistoryEntry, row: LedgerRow) -> bool:
     return (session.verdict, session.gaps, session.review) == (row.verdict, row.gaps, row.review)
 
 
-def escape_observations(observations: str) -> list[str]:
+def escape_observations(observations: str) -> str:
     """The observations as lines that cannot be taken for structure (SPEC L-34).
 
     They are sanitized and cut to `LONGEST`. Lines that look like a header, rule, fence or comment are escaped.
@@ -119,27 +115,4 @@ def escape_observations(observations: str) -> list[str]:
     if len(text) > LONGEST:
         text = text[:LONGEST].rsplit(" ", 1)[0] + " …"
     lines = [line.rstrip() for line in (text or NOTHING_SAID).split("\n")]
-    return ["\\" + line.lstrip() if _STRUCTURE.match(line) else line for line in lines]
-
-
-def _rule(lines: Sequence[str]) -> int | None:
-    """The index of the first `---` line, if only `Name: value` lines precede it."""
-    for at, line in enumerate(lines[1:], start=1):
-        if re.fullmatch(r"-{3,}[ \t]*", line):
-            return at
-        if line.strip() and not re.match(r"\w[\w ]*:", line):
-            return None
-    return None
-
-
-def _data_end(lines: Sequence[str]) -> int:
-    """The index after `Gaps:` and `Review:` in an entry without a rule."""
-    end = 1
-    while end < len(lines) and (lines[end].startswith(("Gaps:", "Review:"))):
-        end += 1
-    return end
-
-
-def _field(lines: Sequence[str], name: str) -> str | None:
-    found = next((line for line in lines if line.startswith(f"{name}:")), None)
-    return found.removeprefix(f"{name}:").strip() if found is not None else None
+    return "\n".join("\\" + line.lstrip() if _STRUCTURE.match(line) else line for line in lines)

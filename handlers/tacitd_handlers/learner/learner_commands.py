@@ -6,7 +6,7 @@ Options and output only; most imports are inside the commands, because a session
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_messag
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 
 if TYPE_CHECKING:
-    from tacitd_handlers.learner.ledger_file import LedgerRow
-    from tacitd_handlers.learner.profile_text import LearnerProfile
+    from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
+    from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -61,13 +61,12 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
 
     The same problem recorded twice in one session counts once.
     """
+    from tacitd_handlers.learner.ledger_file import parse_ledger
     from tacitd_handlers.learner.practice_report import parse_report
-    from tacitd_handlers.learner.settings import load_settings
 
     report = {name: value for name, value in given.items() if value not in ("", None)}
-    report["descriptions"] = _parse_descriptions(describe)
+    report["descriptions"] = dict(_parse_description(text) for text in describe)
     parse_report(report)  # refused before anything is started
-    load_settings(os.environ)
     report.setdefault("session", os.environ.get(SESSION, ""))
     moves, trouble = [], None
     with connect_or_run() as call:
@@ -76,10 +75,14 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
             moves = _call_task(call, {"do": "follow", "name": made["item"]})
         except TacitdError as error:
             trouble = error
+    (row,) = parse_ledger(made["item"].encode()).rows
     if as_json:
-        echo_json(_as_data(made, moves, trouble))
+        data = {"row": row._asdict(), "again": made["did"] == "again", "in_profile": trouble is None}
+        data["moves"] = [{"tag": one["text"], "what": one["did"]} for one in moves if one["did"] != "vague"]
+        data["vague"] = [one["text"] for one in moves if one["did"] == "vague"]
+        echo_json(data | {"trouble": trouble.what if trouble else ""})
     else:
-        _echo_recorded(made, moves, trouble)
+        _echo_recorded(made, row, moves, trouble)
     ctx.exit(PARKED if trouble else 0)
 
 
@@ -97,39 +100,18 @@ def _change(do: str, name: str = "", tag: str = "") -> list[str]:
         return [one["text"] for one in _call_task(call, {"do": do, "name": name, "tag": tag})]
 
 
-def _parse_descriptions(texts: Iterable[str]) -> dict[str, str]:
-    descriptions = {}
-    for text in texts:
-        tag, sign, what = text.partition("=")
-        if not sign:
-            raise UsageError(f"{text!r} has no TAG=", "write --describe edge:empty_input='misses …'")
-        descriptions[tag.strip()] = what.strip()
-    return descriptions
+def _parse_description(text: str) -> tuple[str, str]:
+    tag, sign, what = text.partition("=")
+    if not sign:
+        raise UsageError(f"{text!r} has no TAG=", "write --describe edge:empty_input='misses …'")
+    return tag.strip(), what.strip()
 
 
-def _as_data(
-    made: Mapping[str, Any], moves: list[dict[str, Any]], trouble: TacitdError | None
-) -> dict[str, Any]:
-    return {
-        "row": _read_row(made)._asdict(),
-        "again": made["did"] == "again",
-        "in_profile": trouble is None,
-        "moves": [{"tag": one["text"], "what": one["did"]} for one in moves if one["did"] != "vague"],
-        "vague": [one["text"] for one in moves if one["did"] == "vague"],
-        "trouble": trouble.what if trouble else "",
-    }
-
-
-def _read_row(made: Mapping[str, Any]) -> LedgerRow:
-    from tacitd_handlers.learner.ledger_file import parse_ledger
-
-    (row,) = parse_ledger(made["item"].encode()).rows
-    return row
-
-
-def _echo_recorded(made: Mapping[str, Any], moves: list[dict[str, Any]], trouble: TacitdError | None) -> None:
+def _echo_recorded(
+    made: Mapping[str, Any], row: LedgerRow, moves: list[dict[str, Any]], trouble: TacitdError | None
+) -> None:
     was = "was already recorded" if made["did"] == "again" else "recorded"
-    click.echo(f"{made['text']} {was}; review on {_read_row(made).review}")
+    click.echo(f"{made['text']} {was}; review on {row.review}")
     if trouble is not None:
         echo_message(f"the profile will be updated later: {trouble.what}")
         if trouble.hint:
@@ -156,13 +138,12 @@ def due_(on: str | None, as_json: bool) -> None:
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
-    found = find_due(_read_rows(), when)
+    found = find_due(_read_ledger().rows, when)
     if as_json:
         echo_json([asdict(one) for one in found])
         return
-    _echo_table(("DUE ON", "PROBLEM", "REASON"), ((one.review, one.problem, one.reason) for one in found))
-    if not found:
-        echo_message("nothing is due")
+    rows = [(one.review, one.problem, one.reason) for one in found]
+    _echo_table(("DUE ON", "PROBLEM", "REASON"), rows, "nothing is due")
 
 
 @learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
@@ -173,18 +154,12 @@ def retests_(as_json: bool) -> None:
 
     from tacitd_handlers.learner.notices import find_retests
 
-    profile = _read_profile()
-    found = find_retests(profile, _now()) if profile is not None else []
+    found = find_retests(_read_entries(), _now())
     if as_json:
         echo_json([asdict(one) for one in found])
         return
-    _echo_table(
-        ("WEAKNESS", "LAST TESTED", "WEEKS AGO"),
-        ((one.label, one.tested[:10], str(one.days // 7)) for one in found),
-        right=(2,),
-    )
-    if not found:
-        echo_message("no retests are due")
+    rows = [(one.label, one.tested[:10], str(one.days // 7)) for one in found]
+    _echo_table(("WEAKNESS", "LAST TESTED", "WEEKS AGO"), rows, "no retests are due", right=(2,))
 
 
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
@@ -200,7 +175,7 @@ def review_(as_json: bool) -> None:
 
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         waiting, aliases = read_waiting(rows), read_aliases(rows)
-    document = build_review(in_order(_read_rows()), _read_profile(), _now(), waiting, aliases)
+    document = build_review(in_order(_read_ledger().rows), _read_entries(), _now(), waiting, aliases)
     if as_json:
         echo_json(document)
         return
@@ -219,13 +194,11 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     if fix:
         for do in ("heal", "check"):
             _change(do)
-    found = find_problems(_read_ledger(), _read_profile())
+    found = list(find_problems(_read_ledger(is_checked=True), _read_entries()))
     if as_json:
         echo_json([{"file": file, "where": where, "what": what} for file, where, what in found])
     else:
-        _echo_table(("FILE", "WHERE", "PROBLEM"), found)
-        if not found:
-            echo_message("no problems found")
+        _echo_table(("FILE", "WHERE", "PROBLEM"), found, "no problems found")
     ctx.exit(FAILED if found else 0)
 
 
@@ -292,13 +265,13 @@ def context(session_id: str, budget: int) -> None:
     from tacitd.session_context.plugin_view import open_rows
     from tacitd_handlers.learner import make_plugin
     from tacitd_handlers.learner.learner_paths import load_paths
-    from tacitd_handlers.learner.session_start import build_text, hook_session, needs_files, note_start
+    from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
 
     session = session_id or hook_session() or os.environ.get(SESSION, "")
     places, trouble = load_paths(os.environ), ""
     is_new = not places.profile.exists()
     try:
-        if needs_files(places):
+        if is_new or read_repaired(places)[1]:
             _change("prepare")
     except (OSError, TacitdError) as error:
         trouble = str(error)
@@ -314,11 +287,16 @@ def context(session_id: str, budget: int) -> None:
         echo_message(trouble or made.left_out)
 
 
-def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = ()) -> None:
+def _echo_table(
+    head: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, right: tuple[int, ...] = ()
+) -> None:
+    """Print a table, or the message `none` if it has no rows."""
     from tacitd.text.text_table import format_table
 
     for line in format_table(head, rows, right=right):
         click.echo(line)
+    if not rows:
+        echo_message(none)
 
 
 def _now() -> str:
@@ -327,27 +305,22 @@ def _now() -> str:
     return local_minutes(SystemClock().now())
 
 
-def _read_ledger() -> bytes:
+def _read_entries() -> list[WeaknessEntry]:
+    """The weaknesses of the profile."""
     from tacitd_handlers.learner.learner_paths import load_paths, read_file
+    from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 
-    return read_file(load_paths(os.environ).ledger) or b""
-
-
-def _read_profile() -> LearnerProfile | None:
-    from tacitd_handlers.learner.learner_paths import load_paths, read_file
-    from tacitd_handlers.learner.profile_text import parse_profile
-
-    data = read_file(load_paths(os.environ).profile)
-    return parse_profile(data) if data is not None else None
+    return list_entries(PROFILE_FORMAT.read_leaves(read_file(load_paths(os.environ).profile) or b""))
 
 
-def _read_rows() -> list[LedgerRow]:
-    """The ledger's rows; a message tells of lines that are none."""
+def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
+    """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
     from tacitd.text.plurals import count_noun
+    from tacitd_handlers.learner.learner_paths import load_paths, read_file
     from tacitd_handlers.learner.ledger_file import parse_ledger
 
-    table = parse_ledger(_read_ledger())
-    if table.bad:
+    table = parse_ledger(read_file(load_paths(os.environ).ledger) or b"")
+    if table.bad and not is_checked:
         lines = count_noun(len(table.bad), "line")
         echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")
-    return table.rows
+    return table

@@ -1,4 +1,4 @@
-"""What tacitd knows besides the two files: the rows of schema.sql as values. It decides nothing.
+"""What tacitd knows besides the two files: the rows of schema.sql as values, and a session's one timestamp. It decides nothing.
 
 No counts are stored: those follow from the ledger. If the store is lost, the tags that sessions reported as tested are lost,
 and what a person removed.
@@ -7,20 +7,21 @@ and what a person removed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey, format_row, parse_line
+from tacitd_handlers.learner.vocabulary import MANUAL, name_of, names_a_session, time_of
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
 
 KEPT_SESSIONS = 200
 """Sessions that are kept, the newest; the last one of each project in which was taught is kept besides."""
-Dates = tuple[str, str, str]
-"""First observed, Last tested and Last failed."""
 
 
 class ReportRecord(Struct, frozen=True):
@@ -58,8 +59,6 @@ class LearnerState(Struct):
     """The last of them. If it is elsewhere in the ledger, the ledger was changed by hand."""
     reports: list[ReportRecord] = field(default_factory=list)
     tags: dict[str, TagRecord] = field(default_factory=dict)
-    written: dict[str, Dates] | None = None
-    """By label, the dates of each entry as of the last comparison. None: nothing is known."""
     stamps: str = ""
     """Those of both files when they were compared last and nothing was missing."""
 
@@ -108,10 +107,7 @@ def read_state(rows: Rows) -> LearnerState:
     """Read the state."""
     state = LearnerState()
     for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
-        state.last_row, state.written = _read_row(last), {}
-    entries = rows("SELECT label, first, tested, failed FROM learner_entry")
-    if state.written is not None:
-        state.written = {label: (first, tested, failed) for label, first, tested, failed in entries}
+        state.last_row = _read_row(last)
     for line, tested, observations, texts, done in rows(
         "SELECT row, tested, observations, descriptions, done FROM learner_report ORDER BY number"
     ):
@@ -140,14 +136,6 @@ def store_state(tx: Tx, state: LearnerState, before: LearnerState) -> None:
                 if one != TagRecord()
             ],
         )
-    if state.written is not None and state.written != before.written:
-        tx.execute("DELETE FROM learner_entry")
-        tx.executemany(
-            "INSERT INTO learner_entry VALUES(?, ?, ?, ?)",
-            [(label, *dates) for label, dates in state.written.items()],
-        )
-    if state.written is None:
-        return
     last = format_row(state.last_row) if state.last_row is not None else ""
     tx.execute("DELETE FROM learner_ledger")
     tx.execute("INSERT INTO learner_ledger VALUES(?, ?, ?)", state.rows, last, state.stamps)
@@ -202,5 +190,57 @@ def note_session(tx: Tx, session: str, **values: str | int) -> None:
 
 
 def _read_row(line: str) -> LedgerRow | None:
-    found = parse_line(line.encode())
+    found = parse_line(line)
     return found if isinstance(found, LedgerRow) else None
+
+
+# --- a session's id and its one timestamp (SPEC L-47 to L-49)
+
+_STATE = """\
+# LeetCode Session In Progress (saved before compaction)
+- You are in a leetcode-teacher session. Read {profile} for context.
+- Session ID: {session}
+- Session Timestamp: {stamp}
+- Write-back required at session end: Step 8B (learning) or R7B (recall).
+- Write ledger row first, then profile entry.
+"""
+
+
+class SessionStamp(Struct, frozen=True):
+    """A session id and stamp, the same in every write of the session."""
+
+    session: str
+    stamp: str
+
+
+def format_state(at: SessionStamp, profile: str) -> str:
+    """The text of the session-state file, which is written at a compaction."""
+    return _STATE.format(profile=profile, session=at.session, stamp=at.stamp)
+
+
+def read_session_state(path: Path) -> SessionStamp | None:
+    """The session in the session-state file; None if it is missing or incomplete."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = dict(re.findall(r"^- Session (ID|Timestamp): (.+?)[ \t]*$", text, re.M))
+    session, stamp = found.get("ID", ""), found.get("Timestamp", "")
+    return SessionStamp(session, stamp) if session and time_of(stamp) else None
+
+
+def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: str) -> SessionStamp:
+    """The session's id and stamp. `session` and `stamp`: as given, "" for unknown ones; `now`: the clock's local stamp.
+
+    The precedence is the seed's: what is given or was printed at the session's start, then the session-state file, then the clock. The
+    file counts only for its own session, because it can be left over from another one (SPEC L-48).
+    """
+    known: dict[str, str] = dict(
+        rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
+    )
+    left, newest = read_session_state(session_state), [*known][-1:]
+    who = name_of(session) or (left.session if left is not None and [left.session] == newest else MANUAL)
+    if not stamp and names_a_session(who):
+        stamp = known.get(who, "") or (left.stamp if left is not None and left.session == who else "")
+    began = rows("SELECT began FROM learner_session WHERE session = ? AND began <> ''", who)
+    return SessionStamp(who, stamp or (began[0][0] if began else now))

@@ -1,7 +1,7 @@
 """The ledger's format: an append-only Markdown table of eight columns (SPEC L-04, L-33, L-54). Bytes in, rows out.
 
 Reading tolerates white space, CRLF, `\\|` and rows out of order. A line that is not a row is skipped and reported,
-never changed. Rows are tuples instead of dataclasses, because a ledger can have 100,000 of them.
+never changed. Rows are tuples instead of structs, because a ledger can have 100,000 of them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ HEADER = (
     b"| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
     b"|-----------|------------|---------|---------|------|---------|------|------------|\n"
 )
-BOM = b"\xef\xbb\xbf"
 _TITLE = "# Session Ledger"
 _UNESCAPED = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"[\s|:-]+")
+_FRAME = re.compile(rf"\ufeff?(?:{_TITLE}|\|\s*Timestamp\s*\|.*|[\s|:-]*)")
+"""A blank line, or a line of the table's header."""
 
 
 class RowKey(NamedTuple):
@@ -59,21 +59,13 @@ class LedgerRow(NamedTuple):
         return tags_of(self.gaps)
 
 
-class BadLine(NamedTuple):
-    """A line that is not a row."""
-
-    offset: int
-    """Byte offset of its first byte."""
-    why: str
-    text: str
-    """Its first 120 characters."""
-
-
 class LedgerTable(NamedTuple):
     """The content of a ledger."""
 
     rows: list[LedgerRow]
-    bad: list[BadLine]
+    """In the order of the file."""
+    bad: list[tuple[int, str]]
+    """Lines that are not rows: their numbers, from 1 on, and why with the first 120 characters."""
 
 
 def format_row(row: LedgerRow) -> str:
@@ -82,44 +74,29 @@ def format_row(row: LedgerRow) -> str:
 
 
 def parse_ledger(data: bytes) -> LedgerTable:
-    """The rows in file order, and the lines that are not rows."""
-    rows: list[LedgerRow] = []
-    bad: list[BadLine] = []
-    offset = 0
-    for raw in data.split(b"\n"):
-        row = parse_line(raw)
-        if isinstance(row, LedgerRow):
-            rows.append(row)
-        elif row:
-            bad.append(BadLine(offset, row, raw[:120].decode("utf-8", "replace").strip()))
-        offset += len(raw) + 1
-    return LedgerTable(rows, bad)
+    """Parse a ledger. Nothing is refused."""
+    table = LedgerTable([], [])
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
+        found = parse_line(line)
+        if isinstance(found, LedgerRow):
+            table.rows.append(found)
+        elif found:
+            table.bad.append((number, f"{found}: {line[:120].strip()}"))
+    return table
 
 
-def parse_line(raw: bytes) -> LedgerRow | str:
+def parse_line(line: str) -> LedgerRow | str:
     """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
-    text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
-    if not text or text.startswith("#"):
-        return "" if not text or text == _TITLE else "not a row of the table"
-    return _row([name_of(cell) for cell in _cells(text)], text)
-
-
-def _cells(text: str) -> list[str]:
-    """The cells of a line; [] if it does not end with a pipe, for example because it is torn."""
-    if len(text) < 2 or text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
-        return []
-    return _UNESCAPED.split(text[1:-1])
-
-
-def _row(cells: list[str], text: str) -> LedgerRow | str:
-    if not cells:
+    text = line.strip()
+    if _FRAME.fullmatch(text):
+        return ""
+    if text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
         return "torn, or not a row of the table"
+    cells = [name_of(cell) for cell in _UNESCAPED.split(text[1:-1])]
     if len(cells) != 8:
-        return "" if _RULE.fullmatch(text) else f"{len(cells)} cells instead of 8"
+        return f"{len(cells)} cells instead of 8"
     stamp, session, problem, pattern, mode, verdict, gaps, review = cells
     if time_of(stamp) is None:
-        if (stamp, review) == ("Timestamp", "Review Due") or _RULE.fullmatch(text):
-            return ""
         return f"{stamp[:40]!r} is not a timestamp"
     if not problem:
         return "the problem is empty"
@@ -132,11 +109,6 @@ def newline_of(data: bytes) -> bytes:
     """The newline of the last complete line: CRLF or LF."""
     at = data.rfind(b"\n")
     return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
-
-
-def has_header(data: bytes) -> bool:
-    """Whether the first 4 KiB contain the table's header."""
-    return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))
 
 
 class LedgerFormat:

@@ -15,9 +15,10 @@ from tacitd.clock import local_minutes
 from tacitd.errors import FileRefusedError
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.learner.ledger_file import LedgerRow
-from tacitd_handlers.learner.profile_text import LearnerProfile, parse_profile
+from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 from tacitd_handlers.learner.vocabulary import format_command
-from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, Weakness, most_resolved, retest_due
+from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, most_resolved, retest_due
+from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -52,36 +53,25 @@ def format_synced(rows: Sequence[LedgerRow]) -> list[str]:
     return [f"[SYNC] Appended missing ledger row for {row.stamp} session (pattern=unknown)." for row in rows]
 
 
-def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
+def format_waiting(waiting: Sequence[str], entries: Sequence[WeaknessEntry]) -> list[str]:
     """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
     if not waiting:
         return []
     more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
     text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting[:NAMED])}{more}."
-    offered = list_archivable(profile) if profile is not None else []
-    if not offered:
+    active = [one.as_weakness(one.label) for one in entries if one.status is not None and not one.resolved]
+    if not active:
         return [text]
+    offered = most_resolved(active)[:SUGGESTED]
     named = ", ".join(f"{w.tag} ({w.status})" for w in offered)
     how = format_command("archive", offered[0].tag)
     return [f"{text} To archive, if the learner agrees, most resolved first: {named}. Command: `{how}`."]
 
 
-def list_archivable(profile: LearnerProfile) -> list[Weakness]:
-    """The active entries to suggest, in order."""
-    entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
-    active = [entry.as_weakness(entry.label) for entry in entries if entry.status is not None]
-    return most_resolved(active)[:SUGGESTED]
-
-
-def find_retests(profile: LearnerProfile, now: str) -> list[Retest]:
+def find_retests(entries: Sequence[WeaknessEntry], now: str) -> list[Retest]:
     """The retests that are due, in the order of the profile. `now`: the local time, as a stamp."""
-    found = []
-    for placed in profile.weaknesses:
-        label, status, tested = placed.entry.label, placed.entry.status or "", placed.entry.tested or ""
-        days = retest_due(status, tested, now)
-        if days is not None:
-            found.append(Retest(label, tested, days))
-    return found
+    found = ((one, retest_due(one.status or "", one.tested or "", now)) for one in entries)
+    return [Retest(one.label, one.tested or "", days) for one, days in found if days is not None]
 
 
 def format_retests(found: Sequence[Retest]) -> str:
@@ -97,50 +87,29 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     from tacitd_handlers.learner.learner_paths import load_paths, read_file
     from tacitd_handlers.learner.learner_state import read_waiting
 
-    refused = [
-        text
-        for (text,) in rows(
-            "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?", REFUSED
-        )
-    ][::-1]
+    newest = "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?"
+    refused = [text for (text,) in rows(newest, REFUSED)][::-1]
     ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
     try:
         data = read_file(load_paths(os.environ).profile)
-        profile = parse_profile(data) if data is not None else None
+        entries = list_entries(PROFILE_FORMAT.read_leaves(data)) if data is not None else []
     except (OSError, FileRefusedError):  # the task that compares the files reports it
-        profile = None
-    if not count and profile is None and not refused:
+        data, entries = None, []
+    if not count and data is None and not refused:
         return {}
-    entries = profile.weaknesses if profile is not None else ()
-    resolved = sum(placed.resolved for placed in entries)
-    shown = {
-        "rows": count,
-        "active": len(entries) - resolved,
-        "resolved": resolved,
-        "waiting_for_room": read_waiting(rows),
-        "retests": [one.label for one in find_retests(profile, local_minutes(now))]
-        if profile is not None
-        else [],
-        "archivable": [one.tag for one in list_archivable(profile)] if profile is not None else [],
-        "refused": refused,
-    }
-    return shown | {"lines": list(format_status_lines(shown))}
+    resolved = sum(one.resolved for one in entries)
+    retests = [one.label for one in find_retests(entries, local_minutes(now))]
+    shown = {"rows": count, "active": len(entries) - resolved, "resolved": resolved}
+    shown |= {"waiting_for_room": read_waiting(rows), "retests": retests, "refused": refused}
+    return shown | {"lines": list(_format_status(shown, format_waiting(read_waiting(rows), entries)))}
 
 
-def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
+def _format_status(shown: Mapping[str, Any], waiting: Sequence[str]) -> Iterator[str]:
     """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
-    if shown.get("rows") or shown.get("active") or shown.get("resolved"):
-        active = shown["active"]
-        counts = (
-            f"{active} active {'weakness' if active == 1 else 'weaknesses'}, {shown['resolved']} resolved"
-        )
-        yield f"{count_noun(shown['rows'], 'review')} in the ledger, {counts}"
-    if shown.get("retests"):
+    if shown["rows"] or shown["active"] or shown["resolved"]:
+        active = f"{shown['active']} active {'weakness' if shown['active'] == 1 else 'weaknesses'}"
+        yield f"{count_noun(shown['rows'], 'review')} in the ledger, {active}, {shown['resolved']} resolved"
+    if shown["retests"]:
         yield f"retests due: {', '.join(shown['retests'])}"
-    if shown.get("waiting_for_room"):
-        text = f"Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
-        first = shown.get("archivable", ())[:1]
-        how = f"; `{format_command('archive', *first)}` archives the most resolved one" if first else ""
-        yield f"! {text}{how}"
-    for text in shown.get("refused", ()):
-        yield f"! refused a report of practice: {text}"
+    yield from (f"! {text.removeprefix('[CAP] ')}" for text in waiting)
+    yield from (f"! refused a report of practice: {text}" for text in shown["refused"])

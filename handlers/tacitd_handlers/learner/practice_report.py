@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from tacitd.errors import TacitdError, UsageError
-from tacitd_handlers.learner.learner_state import ReportRecord
+from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
 from tacitd_handlers.learner.ledger_file import LedgerRow
 from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review
-from tacitd_handlers.learner.session_stamps import SessionStamp
 from tacitd_handlers.learner.vocabulary import (
     RECALL,
     UNKNOWN,

@@ -14,36 +14,34 @@ from msgspec import Struct, field
 from tacitd.handler import Notice
 from tacitd_handlers.learner.history_text import (
     RECOVERED,
+    HistoryEntry,
     HistoryKey,
     correct_entry,
     format_session,
     matches_row,
 )
 from tacitd_handlers.learner.learner_paths import PROFILE
-from tacitd_handlers.learner.learner_state import Dates, LearnerState, ReportRecord
+from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
 from tacitd_handlers.learner.ledger_replay import Replay, arrive, in_order, replay
 from tacitd_handlers.learner.profile_text import (
     HISTORY,
-    RESOLVED,
     SECTIONS,
     WEAKNESSES,
-    PlacedEntry,
-    PlacedSession,
     list_entries,
     list_sessions,
     name_session,
 )
 from tacitd_handlers.learner.vocabulary import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
 from tacitd_handlers.learner.weakness_entries import EntryBook, match_entries
-from tacitd_handlers.learner.weakness_text import describe_gap
+from tacitd_handlers.learner.weakness_text import RESOLVED, WeaknessEntry, describe_gap
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
 
 MAX_SESSIONS = 20
 """The cap of Session History (SPEC L-32)."""
-Act = Callable[[EntryBook, Replay], Sequence[str]]
+Act = Callable[[EntryBook], Sequence[str]]
 """What a person decides about the entries, after the sessions are applied. It returns the names of what was changed."""
 
 
@@ -52,6 +50,7 @@ class SyncResult(Struct):
 
     state: LearnerState
     changes: dict[Leaf, str | None] = field(default_factory=dict)
+    """An entry that somebody else wrote is among them as it is, so that its removal is recognised later."""
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
     notices: list[Notice] = field(default_factory=list)
@@ -62,55 +61,65 @@ class SyncResult(Struct):
 
 def sync_profile(
     leaves: Mapping[Leaf, str] | None,
+    base: Mapping[Leaf, str],
+    removed: Collection[Leaf],
     state: LearnerState,
     rows: Sequence[LedgerRow],
-    kept: Collection[Leaf],
+    *,
     is_settled: bool,
     makes: bool,
     act: Act | None,
 ) -> SyncResult:
     """Apply the rows that the profile does not have yet, then `act`. Modifies `state`. Raises what `act` raises.
 
-    `leaves` is None if there is no profile; `makes`: it is made also without rows. `kept`: leaves that are gone, and that no person
-    removed. `rows` are in the order of the file. If not `is_settled`, others may still be writing: only rows of reports are taken.
-    Entries of rows that were not reported are marked as recovered from the ledger.
+    `leaves` is None if there is no profile; `makes`: it is made also without rows. `base`: the entries as of the last comparison,
+    empty if nothing is known. `removed`: those of it that a person removed. `rows` are in the order of the file. If not
+    `is_settled`, others may still be writing: only rows of reports are taken. Entries of rows that were not reported are marked as
+    recovered from the ledger.
     """
     result = SyncResult(state)
     if leaves is None and not rows and not makes:
         return result
-    result.repaired = _find_missing_headings(leaves, state)
+    result.repaired = _find_missing_headings(leaves, is_known=bool(base))
     lost = {*result.repaired, *(SECTIONS if leaves is None else ())}
-    has_profile, leaves = leaves is not None, leaves or {}
-    entries, sessions = list_entries(leaves), list_sessions(leaves)
+    headings = dict.fromkeys([*result.repaired] if leaves is not None else [*SECTIONS, RESOLVED])
+    leaves = leaves or {}
+    entries, sessions, known = list_entries(leaves), list_sessions(leaves), list_entries(base)
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
-    again = _notice_edits(entries, kept, state, tags, is_lost=WEAKNESSES in lost)
-    new, later = _find_new(entries, sessions, state, rows, is_settled=is_settled)
-    written = state.written or {}
-    theirs = {one.entry.label for one in entries if one.entry.dates != written.get(one.entry.label)}
+    again = _notice_edits(entries, known, removed, state, tags, is_lost=WEAKNESSES in lost)
+    newest = max([one.stamp for one in sessions] + [max(one.dates) for one in entries], default="")
+    new, later = _find_new(state, rows, "" if base else newest, is_settled=is_settled)
+    dates = {one.label: one.dates for one in known}
+    theirs = [one for one in entries if one.dates != dates.get(one.label)]
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
-    judged = {
-        stamp
-        for one in entries
-        if one.entry.label in theirs
-        for stamp in (*one.entry.dates, one.entry.streak)
-    }
+    judged = {stamp for one in theirs for stamp in (*one.dates, one.streak)}
     book = EntryBook(entries, state, tags)
+    if RESOLVED in lost:
+        book.resolve_again()
     made = _apply_rows(book, state, rows, new, judged, again)
     if act is not None:
-        result.named = list(act(book, made))
+        result.named = list(act(book))
         book.put({}, made)
     book.finish()
-    wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or state.written is None else new
+    wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or not base else new
     ours = {report.row.key for report in state.reports}
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
-    headings: dict[Leaf, str | None] = {name: name for name in result.repaired}
-    if not has_profile:
-        headings = {name: name for name in (*SECTIONS, RESOLVED)}
-    result.changes = headings | book.list_changes()
+    result.changes |= {name: name for name in headings}
+    result.changes |= book.list_changes()
     result.changes |= change_sessions(sessions, rows, added, None if is_settled else ours)
     result.notices = book.notices
-    _note_written(leaves, result.changes, state, tags, theirs if later else set())
+    after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
+    for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
+        record = state.find_tag(tag)
+        record.label = entry.label if entry.label != tag else ""
+        record.description = entry.description or record.description
+    # What others wrote may belong to a session that is compared later: it stays theirs until then.
+    waiting = {one.leaf for one in theirs} if later else set()
+    unknown = [one for one in entries if one.leaf in after and base.get(one.leaf) != one.text]
+    for one in unknown:
+        if one.leaf not in waiting:
+            result.changes.setdefault(one.leaf, one.text)
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
@@ -118,103 +127,69 @@ def sync_profile(
     return result
 
 
-def _find_missing_headings(leaves: Mapping[Leaf, str] | None, state: LearnerState) -> list[str]:
+def _find_missing_headings(leaves: Mapping[Leaf, str] | None, *, is_known: bool) -> list[str]:
     """The headings that were lost (SPEC L-02). A Resolved that is lost with its section is not named."""
     if leaves is None:
-        return list(SECTIONS) if state.written is not None else []
+        return list(SECTIONS) if is_known else []
     missing = [name for name in SECTIONS if name not in leaves]
-    if RESOLVED not in leaves and WEAKNESSES not in missing:
-        missing.append(RESOLVED)
-    return missing
+    return missing + ([RESOLVED] if RESOLVED not in leaves and WEAKNESSES not in missing else [])
 
 
 def _notice_edits(
-    entries: Sequence[PlacedEntry],
-    kept: Collection[Leaf],
+    entries: Sequence[WeaknessEntry],
+    known: Sequence[WeaknessEntry],
+    removed: Collection[Leaf],
     state: LearnerState,
     tags: Iterable[str],
     *,
     is_lost: bool,
 ) -> list[str]:
-    """Note the entries that a person renamed, removed or wrote again. Returns the tags whose entries were lost by damage."""
+    """Note the entries that a person renamed, removed or wrote again. Returns the tags whose entries were lost by damage.
+
+    An entry that is gone and a new one with the same three dates are one that was renamed (SPEC L-11). Where several have these
+    dates, an equal description decides.
+    """
     matched = match_entries(entries, tags, state.aliases)
     for tag in matched:
         record = state.find_tag(tag)
         record.removed, record.waits = False, False
-    tag_of_label = {record.label or tag: tag for tag, record in state.tags.items()}
-    there = {placed.entry.label for placed in entries}
-    gone = {
-        tag_of_label[label]: dates
-        for label, dates in (state.written or {}).items()
-        if label not in there and label in tag_of_label and tag_of_label[label] not in matched
-    }
+    by_label = {record.label or tag: tag for tag, record in state.tags.items() if tag not in matched}
+    there = {one.label for one in entries}
+    gone = {by_label[one.label]: one for one in known if one.label in by_label and one.label not in there}
     if is_lost:
         return [*gone]
-    ours = {placed.leaf for placed in matched.values()}
-    added = [
-        placed
-        for placed in entries
-        if placed.leaf not in ours and placed.entry.label not in (state.written or {})
-    ]
-    renamed = _find_renamed(gone, added, {tag: state.find_tag(tag).description for tag in gone})
-    labels_kept = {leaf.split("\n")[1] for leaf in kept if "\n" in leaf}
-    for tag in gone:
+    before = {one.label for one in known}
+    added = [one for one in entries if one not in matched.values() and one.label not in before]
+    for tag, old in gone.items():
         record = state.find_tag(tag)
-        if tag in renamed:
-            record.label = renamed[tag].entry.label
-        elif (record.label or tag) not in labels_kept:
+        same = [one for one in added if one.dates == old.dates]
+        if len(same) > 1 or sum(one.dates == old.dates for one in gone.values()) > 1:
+            same = [one for one in same if one.description == record.description]
+        if len(same) == 1 and not record.removed:
+            record.label = same[0].label
+            added.remove(same[0])
+        elif old.leaf in removed:
             record.removed = not record.waits
     return []
 
 
-def _find_renamed(
-    gone: Mapping[str, Dates], added: Sequence[PlacedEntry], descriptions: Mapping[str, str]
-) -> dict[str, PlacedEntry]:
-    """By tag, the new entry that has the three dates of the one that is gone: it was renamed (SPEC L-11).
-
-    Where several have these dates, an equal description decides.
-    """
-    found: dict[str, PlacedEntry] = {}
-    for tag, dates in gone.items():
-        same = [placed for placed in added if placed.entry.dates == dates and placed not in found.values()]
-        if len(same) > 1 or [*gone.values()].count(dates) > 1:
-            same = [placed for placed in same if placed.entry.description == descriptions[tag]]
-        if len(same) == 1:
-            found[tag] = same[0]
-    return found
-
-
 def _find_new(
-    entries: Sequence[PlacedEntry],
-    sessions: Sequence[PlacedSession],
-    state: LearnerState,
-    rows: Sequence[LedgerRow],
-    *,
-    is_settled: bool,
+    state: LearnerState, rows: Sequence[LedgerRow], known_to: str, *, is_settled: bool
 ) -> tuple[list[LedgerRow], set[RowKey]]:
     """The rows to apply now, by stamp, and the keys of those to apply later.
 
-    Corrects the number of known rows if the ledger was changed by hand. Without a memory of the profile, rows up to its
-    newest stamp count as known: what is in the profile is the input.
+    `known_to`: without a memory of the profile, its newest stamp. Rows up to it count as known: what is in the profile is the input.
+    Corrects the number of known rows if the ledger was changed by hand.
     """
-    planned = {report.row.key for report in state.reports if not report.is_done}
-    done = {report.row.key for report in state.reports if report.is_done}
-    known_to = ""
-    if state.written is None:
-        stamps = [placed.session.stamp for placed in sessions]
-        known_to = max([*stamps, *(max(placed.entry.dates) for placed in entries)], default="")
-    elif state.rows and (state.rows > len(rows) or rows[state.rows - 1] != state.last_row):
+    if state.rows and (state.rows > len(rows) or rows[state.rows - 1] != state.last_row):
         there = [at for at, row in enumerate(rows, start=1) if row == state.last_row]
         state.rows = there[-1] if there else min(state.rows, len(rows))
-    others = [
-        row
-        for row in rows[state.rows :]
-        if row.key not in planned and row.key not in done and row.stamp > known_to
-    ]
-    ours = [row for row in rows if row.key in planned]
-    return in_order([*ours, *(others if is_settled else ())]), {
-        row.key for row in (() if is_settled else others)
-    }
+    planned = {report.row.key: report.is_done for report in state.reports}
+    others = [row for row in rows[state.rows :] if row.key not in planned and row.stamp > known_to]
+    ours = [row for row in rows if planned.get(row.key) is False]
+    if is_settled:
+        return in_order([*ours, *others]), set()
+    return in_order(ours), {row.key for row in others}
 
 
 def _apply_rows(
@@ -243,8 +218,7 @@ def _apply_rows(
         known.append(row)
         _describe(book, row, reports.get(row.key), state)
         is_judged = row.key not in reports and row.stamp in judged
-        changes = {} if is_judged else arrive(book.entries, row, before, made)
-        book.put(changes, made)
+        book.put({} if is_judged else arrive(book.entries, row, before, made), made)
     book.put({}, made)
     return made
 
@@ -259,38 +233,12 @@ def _describe(book: EntryBook, row: LedgerRow, report: ReportRecord | None, stat
             book.notices += [] if is_specific else [Notice("vague", tag, PROFILE)]
 
 
-def _note_written(
-    leaves: Mapping[Leaf, str],
-    changes: Mapping[Leaf, str | None],
-    state: LearnerState,
-    tags: Mapping[str, None],
-    pending: Collection[str],
-) -> None:
-    """Remember the entries as they are after the changes, so that a later change is recognised.
-
-    `pending`: labels of entries that others wrote, maybe for a session that is not compared yet: they stay unknown until then.
-    """
-    after = {leaf: text for leaf, text in {**leaves, **changes}.items() if text is not None}
-    entries = list_entries(after)
-    matched = match_entries(entries, tags, state.aliases)
-    for tag, placed in matched.items():
-        record = state.find_tag(tag)
-        record.label = placed.entry.label if placed.entry.label != tag else ""
-        record.description = placed.entry.description or record.description
-    before = state.written or {}
-    state.written = {
-        entry.label: before[entry.label] if entry.label in pending else entry.dates
-        for entry in (placed.entry for placed in entries)
-        if entry.label not in pending or entry.label in before
-    }
-
-
 # --- Session History. An entry's header has a stamp, a problem and a mode, but no session id. Two sessions can share all three, in
 # the hour that is repeated when summer time ends and where two run side by side: then each row has an entry (SPEC L-32, L-47).
 
 
 def change_sessions(
-    sessions: Sequence[PlacedSession],
+    sessions: Sequence[HistoryEntry],
     rows: Sequence[LedgerRow],
     wanted: Sequence[tuple[LedgerRow, str]],
     ours: Collection[RowKey] | None,
@@ -301,62 +249,53 @@ def change_sessions(
     recovered from the ledger leaves when its session got another one.
     """
     paired, doubles = _pair_sessions(sessions, rows)
-    kept = [placed for placed in sessions if placed not in doubles]
     there = {row.key for _, row in paired}
     added = [(row, text) for row, text in wanted if row.key not in there]
     # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
-    ages: list[tuple[str, int, PlacedSession | LedgerRow]]
-    ages = [(placed.session.stamp, -at, placed) for at, placed in enumerate(sessions) if placed in kept]
+    ages: list[tuple[str, int, HistoryEntry | LedgerRow]]
+    ages = [(one.stamp, -at, one) for at, one in enumerate(sessions) if one not in doubles]
     ages += [(row.stamp, number, row) for number, (row, _) in enumerate(added, start=1)]
     leaving = [one for *_, one in sorted(ages, key=lambda age: age[:2])[: max(0, len(ages) - MAX_SESSIONS)]]
     changes: dict[Leaf, str | None] = {
-        one.leaf: None for one in (*doubles, *leaving) if isinstance(one, PlacedSession)
+        one.leaf: None for one in (*doubles, *leaving) if isinstance(one, HistoryEntry)
     }
-    for placed, row in paired:
-        may_correct = placed not in leaving and (ours is None or row.key in ours)
-        if may_correct and not matches_row(placed.session, row):
-            changes[placed.leaf] = "\n".join(correct_entry(placed.lines, row))
-    taken = {placed.leaf for placed in sessions}
+    for one, row in paired:
+        may_correct = one not in leaving and (ours is None or row.key in ours)
+        if may_correct and not matches_row(one, row):
+            changes[one.leaf] = correct_entry(one, row)
+    taken = {one.leaf for one in sessions}
     for row, text in added:
         if row not in leaving:
-            lines = format_session(row, text)
-            leaf = _name_new(row, taken)
+            names = (name_session((row.stamp, row.problem, row.mode), number) for number in range(1, 1000))
+            leaf = next(name for name in names if name not in taken)
             taken.add(leaf)
-            changes[leaf] = "\n".join(lines)
+            changes[leaf] = format_session(row, text)
     return changes
 
 
-def _name_new(row: LedgerRow, taken: Collection[Leaf]) -> Leaf:
-    names = (name_session((row.stamp, row.problem, row.mode), number) for number in range(1, 1000))
-    return next(leaf for leaf in names if leaf not in taken)
-
-
 def _pair_sessions(
-    sessions: Sequence[PlacedSession], rows: Sequence[LedgerRow]
-) -> tuple[list[tuple[PlacedSession, LedgerRow]], list[PlacedSession]]:
+    sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow]
+) -> tuple[list[tuple[HistoryEntry, LedgerRow]], list[HistoryEntry]]:
     """The entries with their rows, and recovered entries too many.
 
     Of several entries of one header, those that equal a row get it. The others get theirs in order: the lowest entry is
     the oldest.
     """
-    by_header: dict[HistoryKey, list[PlacedSession]] = {}
-    for placed in reversed(sessions):
-        by_header.setdefault(placed.session.key, []).append(placed)
-    rows_of: dict[HistoryKey, dict[RowKey, LedgerRow]] = {key: {} for key in by_header}
+    by_header: dict[HistoryKey, tuple[list[HistoryEntry], dict[RowKey, LedgerRow]]] = {}
+    for one in reversed(sessions):
+        by_header.setdefault(one.key, ([], {}))[0].append(one)
     for row in rows:
-        key = row.stamp, row.problem, row.mode
-        if key in by_header:
-            rows_of[key].setdefault(row.key, row)
-    paired: list[tuple[PlacedSession, LedgerRow]] = []
-    doubles: list[PlacedSession] = []
-    for key, free in by_header.items():
-        left = [*rows_of[key].values()]
-        recovered = [one for one in reversed(free) if one.session.observations == RECOVERED]
-        for one in recovered[: max(0, len(free) - max(1, len(left)))]:
-            doubles.append(one)
-            free.remove(one)
+        if (found := by_header.get((row.stamp, row.problem, row.mode))) is not None:
+            found[1].setdefault(row.key, row)
+    paired: list[tuple[HistoryEntry, LedgerRow]] = []
+    doubles: list[HistoryEntry] = []
+    for free, of_key in by_header.values():
+        left = [*of_key.values()]
+        recovered = [one for one in reversed(free) if one.observations == RECOVERED]
+        doubles += recovered[: max(0, len(free) - max(1, len(left)))]
+        free[:] = [one for one in free if one not in doubles]
         for row in [*left]:
-            same = next((one for one in free if matches_row(one.session, row)), None)
+            same = next((one for one in free if matches_row(one, row)), None)
             if same is not None:
                 paired.append((same, row))
                 free.remove(same)
@@ -365,15 +304,14 @@ def _pair_sessions(
     return paired, doubles
 
 
-def find_missing_rows(sessions: Sequence[PlacedSession], rows: Sequence[LedgerRow]) -> list[LedgerRow]:
+def find_missing_rows(sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow]) -> list[LedgerRow]:
     """The rows that the ledger lacks of sessions in the profile, oldest first (SPEC L-38).
 
     An entry whose mode or verdict is invalid gets none: nothing is invented (SPEC L-35, L-39).
     """
     known: set[HistoryKey] = {(row.stamp, row.problem, row.mode) for row in rows}
     found = []
-    for placed in sessions:
-        one = placed.session
+    for one in sessions:
         if one.key not in known and one.verdict in VERDICTS.get(one.mode, ()):
             gaps, review = name_of(one.gaps or "") or NO_GAPS, name_of(one.review or "") or NO_DATE
             row = LedgerRow(one.stamp, HEALED, one.problem, UNKNOWN, one.mode, one.verdict, gaps, review)

@@ -37,18 +37,14 @@ from tacitd.events import Project
 from tacitd.files import BusyFiles, RealDisk, replace_file
 from tacitd.handler import Degradation, Notice
 from tacitd.work.messages import send_message
-from tacitd_handlers.learner.learner_paths import (
-    LEDGER,
-    PROFILE,
-    LearnerPaths,
-    read_file,
-    resolve_paths,
-    shorten_path,
-)
+from tacitd_handlers.learner.learner_paths import LEDGER, PROFILE, read_file, resolve_paths, shorten_path
 from tacitd_handlers.learner.learner_state import (
     ReportRecord,
+    SessionStamp,
     add_notices,
     add_reports,
+    find_stamp,
+    format_state,
     note_session,
     read_state,
     store_state,
@@ -61,7 +57,6 @@ from tacitd_handlers.learner.ledger_file import (
     newline_of,
     parse_ledger,
 )
-from tacitd_handlers.learner.ledger_replay import Replay
 from tacitd_handlers.learner.notices import format_repairs, format_synced
 from tacitd_handlers.learner.practice_report import (
     find_reports,
@@ -70,17 +65,10 @@ from tacitd_handlers.learner.practice_report import (
     report_id,
     uses_skill,
 )
-from tacitd_handlers.learner.practice_sync import (
-    Act,
-    SyncResult,
-    find_missing_rows,
-    sync_profile,
-)
+from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_rows, sync_profile
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_sessions
-from tacitd_handlers.learner.session_stamps import SessionStamp, find_stamp, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
 from tacitd_handlers.learner.vocabulary import names_a_session
-from tacitd_handlers.learner.weakness_entries import EntryBook
 
 FILES, ROWS = "learner.files", "learner.rows"
 
@@ -95,11 +83,9 @@ def observe(batch: Batch, tx: Tx) -> None:
     records, session = batch.records, batch.session
     known = tx.rows("SELECT teaches, began FROM learner_session WHERE session = ?", session)
     if not (known and known[0][0]):
-        marks = tx.rows("SELECT name, is_file FROM learner_mark") or [
-            *((name, 0) for name in LearnerSettings().skills),
-            (PROFILE, 1),
-            (LEDGER, 1),
-        ]
+        marks = tx.rows("SELECT name, is_file FROM learner_mark") or _list_marks(
+            LearnerSettings(), PROFILE, LEDGER
+        )
         skills = {name for name, is_file in marks if not is_file}
         files = {name for name, is_file in marks if is_file}
         at = next((n for n, one in enumerate(records) if uses_skill(one, skills, files)), len(records))
@@ -123,24 +109,18 @@ def observe(batch: Batch, tx: Tx) -> None:
             send_message(tx, "learner", "learner", "reports", about, {"do": "reports"}, started)
 
 
+def _list_marks(settings: LearnerSettings, *files: str) -> list[tuple[str, int]]:
+    """What marks a session that teaches: the names of skills (0) and of the two files (1)."""
+    return sorted({*((name, 0) for name in settings.skills), *((name, 1) for name in files)})
+
+
 # --- tasks
 
 
 def run(task: Task, tools: Tools) -> Outcome:
     """Do a task. What cannot be read or written now is a problem, and the task waits."""
-    desk = Desk(task, tools)
     try:
-        if task.kind == "command":
-            return desk.do_command()
-        match task.kind, task.data.get("do", ""):
-            case ("compaction", _) | (_, "state"):
-                done = desk.save_session_state()
-            case _, "reports":
-                done = desk.take_reports()
-            case _, "sync":
-                done = desk.sync()
-            case _:
-                done = desk.check()
+        done = Desk(task, tools).do()
     except FileBusyError:
         raise
     except (OSError, FileRefusedError) as error:
@@ -150,7 +130,8 @@ def run(task: Task, tools: Tools) -> Outcome:
         tools.degrade(Degradation(FILES, f"the learner's files: {what}", hint))
         # The job comes again in a minute.
         return Done() if task.kind == "job" else Later(f"the learner's files: {what}", hint)
-    tools.clear(FILES)
+    if task.kind != "command":
+        tools.clear(FILES)
     return done
 
 
@@ -161,32 +142,64 @@ class Desk:
         self._task = task
         self._tools = tools
         self._settings: LearnerSettings = tools.settings["learner"]
-        self.places: LearnerPaths = resolve_paths(os.environ, self._settings.profile, self._settings.ledger)
+        self._places = resolve_paths(os.environ, self._settings.profile, self._settings.ledger)
         self._now = tools.clock.now()
         self._planned = list[ReportRecord]()
         self._stamps = list[SessionStamp]()
         """Those of the sessions that something was planned for."""
-        self._made = list[SyncResult]()
-        """What the last comparison decided."""
 
     @cached_property
     def _ledger(self) -> bytes:
-        return read_file(self.places.ledger) or b""
+        return read_file(self._places.ledger) or b""
 
     @cached_property
-    def table(self) -> LedgerTable:
-        """The ledger's rows."""
+    def _table(self) -> LedgerTable:
         return parse_ledger(self._ledger)
+
+    def do(self) -> Done:
+        """Do the task. Raises UsageError, TacitdError, FileRefusedError, OSError."""
+        data = self._task.data
+        name, second = str(data.get("name", "")), str(data.get("tag", ""))
+        acts: dict[str, Act] = {
+            "forget": lambda book: book.forget(name),
+            "restore": lambda book: book.bring_back(name),
+            "archive": lambda book: book.archive(name),
+            "join": lambda book: book.join(name, second),
+            "separate": lambda book: book.separate(name),
+        }
+        match "state" if self._task.kind == "compaction" else data.get("do", ""):
+            case "state":
+                return self._save_session_state()
+            case "reports":
+                return self._take_reports()
+            case "record":
+                return self._record()
+            case "follow":
+                if name not in map(format_row, self._table.rows):
+                    hint = "it is written as soon as possible"
+                    raise FileRefusedError("the ledger could not be written", hint)
+                return self._sync()
+            case "sync":
+                return self._sync()
+            case "prepare":
+                return self._sync(makes=True)
+            case "heal":
+                return self._heal() or Done()
+            case "check":
+                return self._sync(is_settled=True)
+            case do if do in acts:
+                return self._sync(is_settled=True, act=acts[do])
+            case _:
+                return self._compare()
 
     # --- rows of the ledger
 
-    def take_reports(self) -> Done:
+    def _take_reports(self) -> Done:
         """Record the reports that were found in transcripts."""
-        found = self._tools.rows(
-            "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"
-        )
         taken = list[tuple[str, int]]()
-        for number, session, given in found:
+        for number, session, given in self._tools.rows(
+            "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"
+        ):
             why = ""
             try:
                 self._plan(json.loads(given), session)
@@ -199,7 +212,7 @@ class Desk:
             tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", taken)
             self._store_planned(tx)
             if self._planned:
-                self._queue(tx, "sync")
+                self._queue_sync(tx)
 
         return self._append([one.row for one in self._planned], apply)
 
@@ -215,7 +228,7 @@ class Desk:
         """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
         report = parse_report(given)
         at = self._find_stamp(report.session or session, report.stamp)
-        rows = [*self.table.rows, *(one.row for one in self._planned)]
+        rows = [*self._table.rows, *(one.row for one in self._planned)]
         made = plan_report(report, at, rows, self._settings.plan)
         self._stamps.append(at)
         self._planned += [made] if isinstance(made, ReportRecord) else []
@@ -223,7 +236,7 @@ class Desk:
 
     def _find_stamp(self, session: str, stamp: str) -> SessionStamp:
         now = local_minutes(self._now)
-        return find_stamp(self._tools.rows, session, stamp, self.places.session_state, now)
+        return find_stamp(self._tools.rows, session, stamp, self._places.session_state, now)
 
     def _store_planned(self, tx: Tx) -> None:
         add_reports(tx, self._planned)
@@ -236,74 +249,91 @@ class Desk:
     def _append(self, rows: Sequence[LedgerRow], apply: Callable[[Tx], None]) -> Done:
         """Append rows to the ledger, which is made if it is missing (SPEC L-37, L-54). Raises FileBusyError: an editor has it open."""
         if rows and self._ledger:
-            target = RealDisk().resolve(self.places.ledger)
+            target = RealDisk().resolve(self._places.ledger)
             BusyFiles(self._tools.clock).check_file(target, target.stat())
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
-        lines = [NewLine(self.places.ledger, format_row(row) + end) for row in rows]
-        files = [make_ledger(self.places.ledger, self._cause())] if lines and not self._ledger else []
+        lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
+        files = [make_ledger(self._places.ledger, self._cause())] if lines and not self._ledger else []
         return Done(apply, files, lines)
 
-    def _queue(self, tx: Tx, do: str) -> None:
-        send_message(tx, "learner", "learner", do, self._task, {"do": do}, self._now)
+    def _queue_sync(self, tx: Tx) -> None:
+        send_message(tx, "learner", "learner", "sync", self._task, {"do": "sync"}, self._now)
 
-    def _cause(self, what: str = "") -> Cause:
-        by = "person" if self._task.kind == "command" else "tacitd"
+    def _cause(self) -> Cause:
+        by, what = ("person", str(self._task.data["do"])) if self._task.kind == "command" else ("tacitd", "")
         return Cause(f"learner {self._task.key} {self._now}", by, what, self._task.session)  # type: ignore[arg-type]
 
     # --- the profile
 
-    def check(self) -> Done:
-        """Compare the two files once others have not written them for a while (SPEC L-38)."""
-        done = self._compare()
-        return replace(done, apply=self._note_marks(done.apply))
-
     def _compare(self) -> Done:
-        found = [_examine(path) for path in (self.places.profile, self.places.ledger)]
-        stamps, state = " ".join(_stamp(one) for one in found), read_state(self._tools.rows)
-        if stamps == state.stamps and found[0] is not None:
-            return Done()
-        self._report_bad_lines()
-        if found[0] is None and not self.table.rows:
-            is_first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
-            return self.sync(makes=True) if is_first else Done()
-        # A time in the future counts as old: the clock was set back.
-        ages = [self._now - one.st_mtime for one in found if one is not None]
-        if all(age >= self._settings.settle or age < -60.0 for age in ages):
-            return self.heal() or self.sync(is_settled=True, stamps=stamps)
-        return self.sync() if any(not report.is_done for report in state.reports) else Done()
+        """Compare the two files once others have not written them for a while (SPEC L-38)."""
+        places, before = (self._places.profile, self._places.ledger), read_state(self._tools.rows)
+        found = [_examine(path) for path in places]
+        stamps = " ".join(f"{one.st_mtime_ns}:{one.st_size}:{one.st_ino}" if one else "-" for one in found)
+        marks = _list_marks(self._settings, *(path.name for path in places))
+        done = Done()
+        if stamps != before.stamps or found[0] is None:
+            self._report_bad_lines()
+            # A time in the future counts as old: the clock was set back.
+            ages = [self._now - one.st_mtime for one in found if one is not None]
+            if found[0] is None and not self._table.rows:
+                first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
+                done = self._sync(makes=True) if first else done
+            elif all(age >= self._settings.settle or age < -60.0 for age in ages):
+                done = self._heal() or self._sync(is_settled=True, stamps=stamps)
+            elif any(not report.is_done for report in before.reports):
+                done = self._sync()
 
-    def heal(self) -> Done | None:
+        def apply(tx: Tx) -> None:
+            done.apply(tx)
+            if sorted(tx.rows("SELECT name, is_file FROM learner_mark")) != marks:
+                tx.execute("DELETE FROM learner_mark")
+                tx.executemany("INSERT INTO learner_mark VALUES(?, ?)", marks)
+
+        return replace(done, apply=apply)
+
+    def _heal(self) -> Done | None:
         """Append the rows that the ledger lacks of sessions in the profile; None if it lacks none (SPEC L-38)."""
-        view = self._tools.look(self.places.profile, PROFILE_FORMAT)
-        missing = find_missing_rows(list_sessions(view.now), self.table.rows)
+        view = self._tools.look(self._places.profile, PROFILE_FORMAT)
+        missing = find_missing_rows(list_sessions(view.now), self._table.rows)
         if not missing:
             return None
         logger.info("appending {} missing rows to the ledger", len(missing))
 
         def apply(tx: Tx) -> None:
             add_notices(tx, format_synced(missing))
-            self._queue(tx, "sync")
+            self._queue_sync(tx)
 
         return self._append(missing, apply)
 
-    def sync(
+    def _sync(
         self, *, is_settled: bool = False, act: Act | None = None, stamps: str = "", makes: bool = False
     ) -> Done:
         """Bring the profile in step with the ledger, and do what a command asks. Raises what `act` raises.
 
-        `makes`: files that do not exist are made, without rows and entries (SPEC L-51).
+        `makes`: files that do not exist are made, without rows and entries (SPEC L-51). `stamps`: those of both files, which are stored
+        if nothing changes.
         """
-        rows, before = self._tools.rows, read_state(self._tools.rows)
-        path = self.places.profile
-        base = {leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))}
-        view = self._tools.look(path, PROFILE_FORMAT)
-        made = self._made
+        rows, path, before = self._tools.rows, self._places.profile, read_state(self._tools.rows)
+        base: dict[Leaf, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
+        view, is_asked = self._tools.look(path, PROFILE_FORMAT), makes or act is not None
+        made = list[SyncResult]()
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
             if not made or (now, edits) != (view.now, view.edits):
-                leaves, kept = now if now or view.exists else None, base - now.keys() - edits.removed
-                state, is_asked = deepcopy(before), makes or act is not None
-                made[:] = [sync_profile(leaves, state, self.table.rows, kept, is_settled, is_asked, act)]
+                leaves, state = now if now or view.exists else None, deepcopy(before)
+                made[:] = [
+                    sync_profile(
+                        leaves,
+                        base,
+                        edits.removed,
+                        state,
+                        self._table.rows,
+                        is_settled=is_settled,
+                        makes=is_asked,
+                        act=act,
+                    )
+                ]
             return made[0].changes
 
         def apply(tx: Tx) -> None:
@@ -314,77 +344,33 @@ class Desk:
             add_notices(tx, format_repairs(result.repaired))
 
         decide(view.now, view.edits)
-        for notice in made[0].notices:
+        result = made[0]
+        for notice in result.notices:
             logger.info("weakness {}: {}", notice.text, notice.did)
-        cause = self._cause(str(self._task.data.get("do", "")))
-        files = [FileChange(path, PROFILE_FORMAT, decide, cause)] if made[0].changes or view.doubt else []
-        if makes and not os.path.lexists(self.places.ledger):
-            files.append(make_ledger(self.places.ledger, cause))
-        return Done(apply, files, notices=made[0].notices if self._task.kind == "command" else ())
+        change = FileChange(path, PROFILE_FORMAT, decide, self._cause(), adopts=True)
+        files = [change] if result.changes or view.doubt else []
+        if makes and not os.path.lexists(self._places.ledger):
+            files.append(make_ledger(self._places.ledger, self._cause()))
+        notices = result.notices if self._task.kind == "command" else []
+        if act is not None:
+            waiting = result.state.waiting if self._task.data["do"] == "archive" else []
+            notices = [Notice("done", one, PROFILE) for one in (*result.named, *waiting)]
+        return Done(apply, files, notices=notices)
 
-    def save_session_state(self) -> Done:
+    def _save_session_state(self) -> Done:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp (SPEC L-48)."""
         session = self._task.session
         if not self._tools.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
             return Done()
         at = self._find_stamp(session, "")
         self._stamps.append(at)
-        text = state_text(at, shorten_path(self.places.profile, self.places.user))
-        replace_file(self.places.session_state, text.encode(), mode=0o600)
+        text = format_state(at, shorten_path(self._places.profile, self._places.user))
+        replace_file(self._places.session_state, text.encode(), mode=0o600)
         return Done(self._store_planned)
 
-    # --- commands
-
-    def do_command(self) -> Done:
-        """Do what a person or an agent asks. Raises UsageError, TacitdError, FileRefusedError, OSError."""
-        name, second = str(self._task.data.get("name", "")), str(self._task.data.get("tag", ""))
-        acts: dict[str, Callable[[EntryBook, Replay], Sequence[str]]] = {
-            "forget": lambda book, made: [book.forget(name)],
-            "restore": lambda book, made: [book.bring_back(name, made)],
-            "archive": lambda book, made: [book.archive(name)],
-            "join": lambda book, made: book.join(name, second),
-            "separate": lambda book, made: book.separate(name),
-        }
-        do = self._task.data["do"]
-        match do:
-            case "record":
-                return self._record()
-            case "follow":
-                if name not in map(format_row, self.table.rows):
-                    raise FileRefusedError(
-                        "the ledger could not be written", "it is written as soon as possible"
-                    )
-                return self.sync()
-            case "prepare":
-                return self.sync(makes=True)
-            case "heal":
-                return self.heal() or Done()
-            case "check":
-                return self.sync(is_settled=True)
-            case _:
-                done = self.sync(is_settled=True, act=acts[do])
-        result = self._made[0]
-        named = [*result.named, *(result.state.waiting if do == "archive" else ())]
-        return replace(done, notices=[Notice("done", one, PROFILE) for one in named])
-
-    # --- small parts
-
-    def _note_marks(self, also: Callable[[Tx], None]) -> Callable[[Tx], None]:
-        """What also stores the names of the skills and of the two files, if they are others than those that are known."""
-        files = (self.places.profile.name, self.places.ledger.name)
-        marks = sorted({*((name, 0) for name in self._settings.skills), *((name, 1) for name in files)})
-
-        def apply(tx: Tx) -> None:
-            also(tx)
-            if sorted(tx.rows("SELECT name, is_file FROM learner_mark")) != marks:
-                tx.execute("DELETE FROM learner_mark")
-                tx.executemany("INSERT INTO learner_mark VALUES(?, ?)", marks)
-
-        return apply
-
     def _report_bad_lines(self) -> None:
-        if self.table.bad:
-            what = f"{len(self.table.bad)} lines of {self.places.ledger} are not rows and are skipped"
+        if self._table.bad:
+            what = f"{len(self._table.bad)} lines of {self._places.ledger} are not rows and are skipped"
             self._tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
         else:
             self._tools.clear(ROWS)
@@ -395,7 +381,3 @@ def _examine(path: Path) -> os.stat_result | None:
         return path.stat()
     except OSError:
         return None
-
-
-def _stamp(found: os.stat_result | None) -> str:
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}" if found is not None else "-"

@@ -6,16 +6,15 @@ Numbers come from the ledger, statuses from the profile. Stamps and dates are lo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from msgspec.structs import asdict
 
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.learner.ledger_file import LedgerRow, has_header, parse_ledger
+from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
 from tacitd_handlers.learner.notices import find_retests
-from tacitd_handlers.learner.profile_text import LearnerProfile, PlacedEntry
 from tacitd_handlers.learner.review_dates import find_due
 from tacitd_handlers.learner.vocabulary import (
     RECURRING,
@@ -27,15 +26,14 @@ from tacitd_handlers.learner.vocabulary import (
 )
 from tacitd_handlers.learner.weakness_entries import match_entries
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, MAX_RESOLVED, SPAN
-from tacitd_handlers.learner.weakness_text import is_specific
+from tacitd_handlers.learner.weakness_text import WeaknessEntry, is_specific
 
-SCHEMA = 1
 Json = dict[str, Any]
 
 
 def build_review(
     rows: Sequence[LedgerRow],
-    profile: LearnerProfile | None,
+    entries: Sequence[WeaknessEntry],
     now: str,
     waiting: Sequence[str] = (),
     aliases: Mapping[str, str] | None = None,
@@ -46,30 +44,32 @@ def build_review(
     `aliases` are the labels by tag.
     """
     on = date.fromisoformat(now[:10])
-    tags = dict.fromkeys(tag for row in rows for tag in row.tags)
-    entries = match_entries(profile.weaknesses, tags, aliases or {}) if profile is not None else {}
-    gaps = [_count_gap(tag, [row.stamp for row in rows if tag in row.tags], entries.get(tag)) for tag in tags]
+    stamps: dict[str, list[str]] = {}
+    for row in rows:
+        for tag in row.tags:
+            stamps.setdefault(tag, []).append(row.stamp)
+    matched = match_entries(entries, stamps, aliases or {})
+    gaps = [_count_gap(tag, seen, matched.get(tag)) for tag, seen in stamps.items()]
+    tags = {entry.leaf: tag for tag, entry in matched.items()}
     document = {
-        "schema": SCHEMA,
+        "schema": 1,
         "as_of": now,
         "totals": _count_all(rows),
         "verdicts": _count_verdicts(rows),
         "patterns": _list_patterns(rows, on),
-        "weaknesses": _list_weaknesses(profile, entries, {gap["tag"]: gap["seen"] for gap in gaps}),
+        "weaknesses": [_describe(one, tags.get(one.leaf), stamps) for one in entries],
         "gaps": sorted(gaps, key=lambda gap: (-gap["seen"], gap["tag"])),
         "due": [asdict(one) for one in find_due(rows, on)],
-        "retests": [asdict(one) for one in find_retests(profile, now)] if profile is not None else [],
+        "retests": [asdict(one) for one in find_retests(entries, now)],
         "waiting": list(waiting),
     }
     return document | {"next": list(_list_steps(document))}
 
 
-def _count_gap(tag: str, stamps: Sequence[str], placed: PlacedEntry | None) -> Json:
+def _count_gap(tag: str, stamps: Sequence[str], entry: WeaknessEntry | None) -> Json:
     """A gap: how often the ledger shows it, and its status in the profile."""
-    status, clean = (placed.entry.status or "", placed.entry.clean) if placed is not None else ("", None)
-    return {
-        "tag": tag, "seen": len(stamps), "first": stamps[0], "last": stamps[-1], "status": status, "clean": clean,
-    }  # fmt: skip
+    found: Json = {"tag": tag, "seen": len(stamps), "first": stamps[0], "last": stamps[-1]}
+    return found | {"status": (entry and entry.status) or "", "clean": entry.clean if entry else None}
 
 
 def _count_all(rows: Sequence[LedgerRow]) -> Json:
@@ -78,58 +78,46 @@ def _count_all(rows: Sequence[LedgerRow]) -> Json:
         "sessions": len(sessions),
         "rows": len(rows),
         "problems": len({row.problem for row in rows}),
-        "patterns": len({row.pattern for row in rows} - {UNKNOWN}),
+        "patterns": len({row.pattern for row in rows if row.pattern != UNKNOWN}),
         "first": rows[0].stamp if rows else "",
         "last": rows[-1].stamp if rows else "",
     }
 
 
-def _count_verdicts(rows: Iterable[LedgerRow]) -> dict[str, dict[str, int]]:
+def _count_verdicts(rows: Sequence[LedgerRow]) -> Json:
     counted = Counter((row.mode, row.verdict) for row in rows)
-    known = {
-        mode: {verdict: counted.pop((mode, verdict), 0) for verdict in names}
-        for mode, names in VERDICTS.items()
+    known: Json = {
+        mode: {name: counted.pop((mode, name), 0) for name in names} for mode, names in VERDICTS.items()
     }
-    if counted:
-        known["other"] = {f"{mode} {verdict}".strip(): number for (mode, verdict), number in counted.items()}
-    return known
+    other = {f"{mode} {verdict}".strip(): number for (mode, verdict), number in counted.items()}
+    return known | ({"other": other} if other else {})
 
 
-def _list_patterns(rows: Iterable[LedgerRow], on: date) -> list[Json]:
-    """The patterns with their last session, the one not practised for the longest time first."""
-    stamps: dict[str, list[str]] = {}
+def _list_patterns(rows: Sequence[LedgerRow], on: date) -> list[Json]:
+    """The practised patterns, longest untouched first."""
+    by_pattern: dict[str, list[str]] = {}
     for row in rows:
         if row.pattern != UNKNOWN:
-            stamps.setdefault(row.pattern, []).append(row.stamp)
+            by_pattern.setdefault(row.pattern, []).append(row.stamp)
     found = []
-    for pattern, all_of_it in stamps.items():
-        when = time_of(all_of_it[-1])
+    for pattern, stamps in by_pattern.items():
+        when = time_of(stamps[-1])
         days = (on - when.date()).days if when is not None else 0
-        one = {"pattern": pattern, "sessions": len(all_of_it), "last": all_of_it[-1], "days": days}
+        one = {"pattern": pattern, "sessions": len(stamps), "last": stamps[-1], "days": days}
         found.append(one | {"untouched": days >= SPAN.days})
     return sorted(found, key=lambda one: (one["last"], one["pattern"]))
 
 
-def _list_weaknesses(
-    profile: LearnerProfile | None, entries: Mapping[str, PlacedEntry], seen: Mapping[str, int]
-) -> list[Json]:
-    tags = {placed.leaf: tag for tag, placed in entries.items()}
-    found = []
-    for placed in profile.weaknesses if profile is not None else ():
-        entry, tag = placed.entry, tags.get(placed.leaf)
-        often = f"seen {count_noun(seen[tag], 'time')}" if tag is not None else "not in the ledger"
-        last = f", last on {entry.failed[:10]}" if entry.failed else ""
-        since = f", {entry.clean} clean since" if entry.clean else ""
-        one: Json = {
-            "label": entry.label,
-            "tag": tag,
-            "description": entry.description,
-            "status": entry.status,
-        }
-        one |= {"resolved": placed.resolved, "first": entry.first, "tested": entry.tested}
-        one |= {"failed": entry.failed, "clean": entry.clean, "seen": seen.get(tag or "")}
-        found.append(one | {"trajectory": f"{often}{last}{since}"})
-    return found
+def _describe(entry: WeaknessEntry, tag: str | None, stamps: Mapping[str, Sequence[str]]) -> Json:
+    seen = len(stamps[tag]) if tag is not None else None
+    often = f"seen {count_noun(seen, 'time')}" if seen is not None else "not in the ledger"
+    last = f", last on {entry.failed[:10]}" if entry.failed else ""
+    since = f", {entry.clean} clean since" if entry.clean else ""
+    return {
+        "label": entry.label, "tag": tag, "description": entry.description, "status": entry.status,
+        "resolved": entry.resolved, "first": entry.first, "tested": entry.tested, "failed": entry.failed,
+        "clean": entry.clean, "seen": seen, "trajectory": f"{often}{last}{since}",
+    }  # fmt: skip
 
 
 def _list_steps(document: Json) -> Iterator[str]:
@@ -191,33 +179,22 @@ def format_review(document: Json) -> Iterator[str]:
             yield from (f"  {line}" for line in lines)
 
 
-def find_problems(ledger: bytes, profile: LearnerProfile | None) -> list[tuple[str, str, str]]:
+def find_problems(table: LedgerTable, entries: Sequence[WeaknessEntry]) -> Iterator[tuple[str, str, str]]:
     """File, place and text of each problem that only a person can correct."""
-    table = parse_ledger(ledger)
-    found: list[tuple[str, str, str]] = []
-    if ledger and not has_header(ledger):
-        found.append(("ledger", "line 1", "the table has no header"))
-    for bad in table.bad:
-        line = ledger.count(b"\n", 0, bad.offset) + 1
-        found.append(("ledger", f"line {line}", f"is skipped: {bad.why}: {bad.text}"))
+    for line, why in table.bad:
+        yield "ledger", f"line {line}", f"is skipped: {why}"
     for row in table.rows:
         if row.verdict not in VERDICTS.get(row.mode, ()):
-            what = f"{row.verdict!r} is not a verdict of the mode {row.mode!r}"
-            found.append(("ledger", row.stamp, what))
-    if profile is None:
-        return found
-    for placed in profile.weaknesses:
-        entry = placed.entry
-        if entry.missing_fields:
-            found.append(("profile", entry.label, f"cannot be read: {', '.join(entry.missing_fields)}"))
-        if not is_specific(entry.description):
-            what = "the description names no input class or code pattern"
-            found.append(("profile", entry.label, what))
-    resolved = sum(placed.resolved for placed in profile.weaknesses)
+            yield "ledger", row.stamp, f"{row.verdict!r} is not a verdict of the mode {row.mode!r}"
+    for one in entries:
+        if one.missing_fields:
+            yield "profile", one.label, f"cannot be read: {', '.join(one.missing_fields)}"
+        if not is_specific(one.description):
+            yield "profile", one.label, "the description names no input class or code pattern"
+    resolved = sum(one.resolved for one in entries)
     for name, number, most in (
-        ("Known Weaknesses", len(profile.weaknesses) - resolved, MAX_ACTIVE),
+        ("Known Weaknesses", len(entries) - resolved, MAX_ACTIVE),
         ("Resolved", resolved, MAX_RESOLVED),
     ):
         if number > most:
-            found.append(("profile", name, f"{number} entries; the maximum is {most}, so new ones wait"))
-    return found
+            yield "profile", name, f"{number} entries; the maximum is {most}, so new ones wait"

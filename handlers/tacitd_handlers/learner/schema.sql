@@ -34,13 +34,6 @@ CREATE TABLE learner_tag(               -- what was decided about a gap
   description TEXT NOT NULL             -- text: of its entry, also while it has none
 );
 
-CREATE TABLE learner_entry(             -- Known Weaknesses as of the last comparison: what is missing then was removed
-  label TEXT PRIMARY KEY,               -- text
-  first TEXT NOT NULL,
-  tested TEXT NOT NULL,
-  failed TEXT NOT NULL
-) WITHOUT ROWID;
-
 CREATE TABLE learner_notice(
   text TEXT PRIMARY KEY,                -- text: a line for the next session's start
   shown_in TEXT                         -- the session that got it

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.settings import Duration, Names
-from tacitd.errors import ConfigError
-from tacitd_handlers.learner.learner_paths import read_section
 from tacitd_handlers.learner.review_dates import ReviewPlan
 
 
@@ -40,11 +37,7 @@ class LearnerSettings(BaseModel):
     context: Literal["taught", "always", "never"] = Field(
         default="taught",
         description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
-        "everywhere, or in none but `directories`.",
-    )
-    directories: Names = Field(
-        default=(),
-        description="Further directories in which `tacitd context` contains the learner's blocks.",
+        "everywhere, or nowhere.",
     )
     skills: Names = Field(
         default=("leetcode-teacher",),
@@ -55,15 +48,3 @@ class LearnerSettings(BaseModel):
     def plan(self) -> ReviewPlan:
         """How intervals grow."""
         return ReviewPlan(self.grow_only_when_due, self.longest_interval)
-
-
-def load_settings(environ: Mapping[str, str]) -> LearnerSettings:
-    """The section of an environment. Raises ConfigError that names the key."""
-    try:
-        return LearnerSettings.model_validate(read_section(environ))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(
-            f"learner.{first['loc'][0]} = {first['input']!r} is not allowed: {first['msg']}",
-            "`tacitd config show` lists all settings",
-        ) from None

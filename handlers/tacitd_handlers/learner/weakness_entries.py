@@ -7,7 +7,7 @@ that finds no room waits, and nothing is promoted to make room without proof (SP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,8 +17,8 @@ from tacitd.handler import Notice
 from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
 from tacitd_handlers.learner.ledger_replay import Replay
-from tacitd_handlers.learner.profile_text import PlacedEntry, name_entry
-from tacitd_handlers.learner.vocabulary import LONG, SHORT, format_command, make_slug, tag_of
+from tacitd_handlers.learner.profile_text import name_entry
+from tacitd_handlers.learner.vocabulary import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.weakness_rules import (
     MAX_ACTIVE,
     MAX_RESOLVED,
@@ -27,69 +27,59 @@ from tacitd_handlers.learner.weakness_rules import (
     longest_untested,
     most_resolved,
 )
-from tacitd_handlers.learner.weakness_text import format_entry, update_entry
+from tacitd_handlers.learner.weakness_text import WeaknessEntry, format_entry, update_entry
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
 
 
 def match_entries(
-    entries: Sequence[PlacedEntry], tags: Iterable[str], aliases: Mapping[str, str]
-) -> dict[str, PlacedEntry]:
+    entries: Sequence[WeaknessEntry], tags: Iterable[str], aliases: Mapping[str, str]
+) -> dict[str, WeaknessEntry]:
     """The entries by the tags of their gaps: by label, by tag, by slug. A second entry of a tag has none.
 
     `aliases`: by tag, the label of its entry.
     """
-    by_label = {label: tag for tag, label in aliases.items()}
-    by_tag = {tag: tag for tag in tags}
-    by_slug: dict[str, str] = {}
-    for tag in by_tag:
-        by_slug.setdefault(make_slug(tag) or tag, tag)
-    found: dict[str, PlacedEntry] = {}
-    free = list(entries)
-    ways: tuple[tuple[dict[str, str], Callable[[str], str]], ...] = (
-        (by_label, str),
-        (by_tag, tag_of),
-        (by_slug, make_slug),
-    )
+    by_label, by_tag = {label: tag for tag, label in aliases.items()}, {tag: tag for tag in tags}
+    by_slug = {make_slug(tag) or tag: tag for tag in reversed(by_tag)}
+    ways: tuple[tuple[dict[str, str], Callable[[str], str]], ...]
+    ways = (by_label, str), (by_tag, tag_of), (by_slug, make_slug)
+    found: dict[str, WeaknessEntry] = {}
     for names, key_of in ways:
-        for placed in [*free]:
-            key = key_of(placed.entry.label)
-            if key in names and names[key] not in found:
-                found[names[key]] = placed
-                free.remove(placed)
-    order = {placed.leaf: at for at, placed in enumerate(entries)}
-    return dict(sorted(found.items(), key=lambda item: order[item[1].leaf]))
+        for entry in entries:
+            tag = names.get(key_of(entry.label))
+            if tag is not None and tag not in found and entry not in found.values():
+                found[tag] = entry
+    return found
 
 
 class EntryBook:
-    """The entries of one profile while sessions are applied to them."""
+    """The entries of one profile while sessions are applied to them, by the tags of their gaps; those without one by their leaves."""
 
-    def __init__(self, placed: Sequence[PlacedEntry], state: LearnerState, tags: Collection[str]) -> None:
+    def __init__(self, given: Sequence[WeaknessEntry], state: LearnerState, tags: Iterable[str]) -> None:
         self._state = state
         self.tags = dict.fromkeys(tags)
-        self.placed = match_entries(placed, tags, state.aliases)
-        self.entries: dict[str, Weakness] = {
-            tag: one.entry.as_weakness(tag) for tag, one in self.placed.items()
+        tag_of_leaf = {
+            entry.leaf: tag for tag, entry in match_entries(given, self.tags, state.aliases).items()
         }
-        ours = {one.leaf for one in self.placed.values()}
-        self.others = [one for one in placed if one.leaf not in ours]
-        """The entries that are no gap's."""
-        self.active = [tag for tag, one in self.placed.items() if not one.resolved]
-        self.resolved = [tag for tag, one in self.placed.items() if one.resolved]
+        self.placed = {tag_of_leaf.get(entry.leaf, entry.leaf): entry for entry in given}
+        self.entries: dict[str, Weakness] = {
+            key: entry.as_weakness(key) for key, entry in self.placed.items()
+        }
+        self.active = [key for key, entry in self.placed.items() if not entry.resolved]
+        self.resolved = [key for key, entry in self.placed.items() if entry.resolved]
         self.notices: list[Notice] = []
-        self._moved: dict[Leaf, str | None] = {}
-        self._known = {one.leaf for one in placed}
+        self._gone: dict[Leaf, str | None] = {}
         self._waited = set(state.waiting)
 
     @property
     def is_full(self) -> bool:
         """Whether twenty entries or more are active."""
-        return len(self.active) + sum(not one.resolved for one in self.others) >= MAX_ACTIVE
+        return len(self.active) >= MAX_ACTIVE
 
-    def is_being_edited(self, tag: str) -> bool:
-        """Whether the entry of a tag has no status: a person is in the middle of writing it."""
-        return tag in self.placed and self.placed[tag].entry.status is None
+    def is_being_edited(self, key: str) -> bool:
+        """Whether an entry has no status: a person is in the middle of writing it."""
+        return key in self.placed and self.placed[key].status is None
 
     # --- sessions
 
@@ -127,6 +117,12 @@ class EntryBook:
         self.entries[weakness.tag] = weakness
         (self.resolved if weakness.status == LONG else self.active).append(weakness.tag)
 
+    def resolve_again(self) -> None:
+        """Move the long-term resolved entries below the heading Resolved, which was lost."""
+        moved = [key for key in self.active if self.entries[key].status == LONG]
+        self.active = [key for key in self.active if key not in moved]
+        self.resolved += moved
+
     def finish(self) -> None:
         """Note the gaps that wait now and did not before."""
         fresh = [tag for tag in self._state.waiting if tag not in self._waited]
@@ -134,128 +130,104 @@ class EntryBook:
 
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
-        changes = {
-            one.leaf: None for tag, one in self.placed.items() if tag not in self.entries
-        } | self._moved
-        for is_resolved, tags in ((False, self.active), (True, self.resolved)):
-            for tag in tags:
-                current, record = self.placed.get(tag), self._state.find_tag(tag)
+        changes = self._gone | {one.leaf: None for key, one in self.placed.items() if key not in self.entries}
+        taken = {one.leaf for one in self.placed.values()}
+        for is_resolved, keys in ((False, self.active), (True, self.resolved)):
+            for key in keys:
+                current, weakness = self.placed.get(key), self.entries[key]
                 if current is None:
-                    label = record.label or tag
-                    lines = format_entry(label, record.description or tag, self.entries[tag])
-                    changes[self._name_new(label, resolved=is_resolved)] = "\n".join(lines)
-                    continue
-                before = [*current.lines]
-                after = before if self.is_being_edited(tag) else update_entry(before, self.entries[tag])
-                if current.resolved is not is_resolved:
-                    changes[current.leaf] = None
-                    changes[self._name_new(current.entry.label, resolved=is_resolved)] = "\n".join(after)
-                elif after != before:
-                    changes[current.leaf] = "\n".join(after)
+                    record = self._state.find_tag(key)
+                    label, before = record.label or key, ""
+                    text = format_entry(label, record.description or key, weakness)
+                else:
+                    label, before = current.label, current.text
+                    is_same = self.is_being_edited(key) or weakness == current.as_weakness(key)
+                    text = before if is_same else update_entry(before, weakness)
+                if current is None or current.resolved is not is_resolved:
+                    changes |= {current.leaf: None} if current is not None else {}
+                    # A person may have one of this label there.
+                    names = (
+                        name_entry(label, resolved=is_resolved, number=number) for number in range(1, 1000)
+                    )
+                    changes[next(leaf for leaf in names if leaf not in taken)] = text
+                elif text != before:
+                    changes[current.leaf] = text
         return changes
-
-    def _name_new(self, label: str, *, resolved: bool) -> Leaf:
-        """A leaf for an entry that is added: a person may have one of this label there."""
-        numbers = (name_entry(label, resolved=resolved, number=number) for number in range(1, 1000))
-        return next(leaf for leaf in numbers if leaf not in self._known)
 
     # --- what a person decides (SPEC L-11, L-27, L-30); each raises UsageError if the name fits nothing
 
-    def forget(self, name: str) -> str:
+    def forget(self, name: str) -> list[str]:
         """Remove the entry of a gap, and never write it again; return its tag."""
         tag = self._find_tag(name)
         if tag in self.entries:
             self._take_out(tag)
         self._state.set_waiting(tag, waits=False)
         self._state.find_tag(tag).removed = True
-        return tag
+        return [tag]
 
-    def bring_back(self, name: str, replayed: Replay) -> str:
+    def bring_back(self, name: str) -> list[str]:
         """Restore a removed weakness from the ledger, if there is room, and return its tag."""
         tag = self._find_tag(name)
         if not self._state.find_tag(tag).removed:
             removed = ", ".join(sorted(self._state.removed)) or "none"
             raise UsageError(f"{tag} was not removed", f"removed: {removed}")
         self._state.find_tag(tag).removed = False
-        if tag in replayed.tags:
-            self._state.set_waiting(tag, waits=True)
-        return tag
+        self._state.set_waiting(tag, waits=True)
+        return [tag]
 
-    def archive(self, name: str) -> str:
+    def archive(self, name: str) -> list[str]:
         """Move the active entry with this tag or label to Resolved, and return its label.
 
         Rule 6 of seed 000 forbids a promotion without proof, so the status stays. Entries that wait get its room.
         """
-        for tag in (name, tag_of(name)):
-            if tag in self.active and tag in self.placed:
-                break
-        else:
-            own = [self.placed[one] for one in self.active if one in self.placed]
-            active = [*own, *(one for one in self.others if not one.resolved)]
-            chosen = _find_entry(active, name, "is not an active weakness")
-            tag = next((one for one, placed in self.placed.items() if placed is chosen), "")
-            if not tag:
-                label = chosen.entry.label
-                moved = "\n".join(chosen.lines)
-                self._moved = {chosen.leaf: None, self._name_new(label, resolved=True): moved}
-                self.others[self.others.index(chosen)] = replace(chosen, resolved=True)
-                return label
-        self.active.remove(tag)
-        self.resolved.append(tag)
-        return self.placed[tag].entry.label
+        key = self._find_key(name, [key for key in self.active if key in self.placed], "an active weakness")
+        self.active.remove(key)
+        self.resolved.append(key)
+        return [self.placed[key].label]
 
-    def join(self, name: str, gap: str) -> tuple[str, str]:
-        """Make the entry with this label the entry of a gap, and return both.
+    def join(self, name: str, gap: str) -> list[str]:
+        """Make the entry with this label the entry of a gap, and return both. It keeps its text, and gets the gap's stamps and counts.
 
-        An entry of the gap's own is removed, and its stamps and counts go into the other one, which keeps its text. Raises
-        UsageError also if the gap has another label already.
+        The gap's own entry goes; one with a label that a person gave is theirs again.
         """
-        tag = self._find_tag(gap)
-        chosen = _find_entry([*self.placed.values(), *self.others], name)
-        own = self.placed.get(tag)
-        if own is not None and own.entry.label not in (chosen.entry.label, tag):
-            raise UsageError(
-                f"{tag} has an entry already: {own.entry.label}",
-                f"`{format_command('alias --remove', own.entry.label)}` makes it an entry of its own",
-            )
-        for one, placed in [*self.placed.items()]:
-            if placed is chosen:
-                self._let_go(one)
-        course = chosen.entry.as_weakness(tag)
-        if tag in self.entries:
-            course = self.entries[tag]
-            self._take_out(tag)
-            self._moved |= {own.leaf: None} if own is not None and own is not chosen else {}
+        tag, key = self._find_tag(gap), self._find_key(name, [*self.placed])
+        if key != tag:
+            course, own = self.entries.get(tag), self.placed.get(tag)
+            if own is not None and own.label != tag:
+                self._rename(tag, own.leaf)
+            elif own is not None:
+                self._gone[own.leaf] = None
+                del self.placed[tag]
+                self._take_out(tag)
+            self._rename(key, tag)
+            self.entries[tag] = course or self.entries[tag]
+        entry = self.placed[tag]
         for record in self._state.tags.values():
-            record.label = "" if record.label == chosen.entry.label else record.label
-        record = self._state.find_tag(tag)
-        record.label, record.removed, record.description = chosen.entry.label, False, chosen.entry.description
-        self._state.set_waiting(tag, waits=False)
-        self.others = [one for one in self.others if one is not chosen]
-        self.placed[tag], self.entries[tag] = chosen, course
-        (self.resolved if chosen.resolved else self.active).append(tag)
-        return chosen.entry.label, tag
+            record.label = "" if record.label == entry.label else record.label
+        self._state.tags.pop(tag, None)
+        self._state.tags[tag] = TagRecord(entry.label, description=entry.description)
+        return [entry.label, tag]
 
-    def separate(self, name: str) -> tuple[str, str]:
+    def separate(self, name: str) -> list[str]:
         """Make the entry with this label one of its own, and return the label and the gap that it was.
 
         Raises UsageError also if it is not the entry of a gap by an alias.
         """
-        chosen = _find_entry([*self.placed.values(), *self.others], name)
-        label = chosen.entry.label
-        tag = next((tag for tag, given in self._state.aliases.items() if given == label), "")
-        if not tag or make_slug(label) == make_slug(tag):
-            raise UsageError(
-                f"{label!r} is no alias of a gap", "`tacitd learner review` names the gap of each label"
-            )
-        self._let_go(tag)
+        tag = self._find_key(name, [*self.placed])
+        label = self.placed[tag].label
+        if self._state.aliases.get(tag) != label or make_slug(label) == make_slug(tag):
+            hint = "`tacitd learner review` names the gap of each label"
+            raise UsageError(f"{label!r} is no alias of a gap", hint)
+        self._rename(tag, self.placed[tag].leaf)
         self._state.tags[tag] = TagRecord()
-        return label, tag
+        return [label, tag]
 
-    def _let_go(self, tag: str) -> None:
-        """The entry of a tag is no gap's any more."""
-        self._take_out(tag)
-        self.others.append(self.placed.pop(tag))
+    def _rename(self, key: str, new: str) -> None:
+        """The entry belongs to another gap, or to none."""
+        self.placed[new] = self.placed.pop(key)
+        self.entries[new] = replace(self.entries.pop(key), tag=new)
+        for keys in (self.active, self.resolved):
+            keys[:] = [new if one == key else one for one in keys]
 
     def _find_tag(self, name: str) -> str:
         """The gap with this tag or label. Raises UsageError."""
@@ -269,6 +241,18 @@ class EntryBook:
         known = ", ".join(sorted(self.tags)[:8]) or "none yet"
         raise UsageError(f"{name!r} is not a known gap", f"known gaps: {known}")
 
+    def _find_key(self, name: str, keys: Sequence[str], what: str = "a label in Known Weaknesses") -> str:
+        """The one of these entries with this tag or label, otherwise the only one that is spelled so. Raises UsageError."""
+        labels = {key: self.placed[key].label for key in keys}
+        for same in (
+            [key for key in keys if name in (key, labels[key])],
+            [key for key in keys if make_slug(name) in _list_slugs(labels[key])],
+        ):
+            if len(same) == 1:
+                return same[0]
+        known = "; ".join([*labels.values()][:8]) or "none yet"
+        raise UsageError(f"{name!r} is not {what}", f"the labels are: {known}")
+
     # --- lists
 
     def _put_one(self, tag: str, weakness: Weakness) -> bool:
@@ -280,7 +264,7 @@ class EntryBook:
             self._take_out(tag)  # a person may have archived it: then only a failure brings it back
             self._state.set_waiting(tag, waits=True)
             return True
-        elif tag not in self.active and tag not in self.resolved:
+        elif tag not in self.entries:
             if tag not in self._state.waiting:
                 self._state.set_waiting(tag, waits=True)
             return False
@@ -299,10 +283,11 @@ class EntryBook:
         (self.active if tag in self.active else self.resolved).remove(tag)
 
     def _drop_surplus(self) -> None:
-        """Drop the entries of a full Resolved that were tested longest ago (SPEC L-28). The ledger keeps them."""
-        able = [self.entries[tag] for tag in self.resolved if not self.is_being_edited(tag)]
-        others = sum(one.resolved for one in self.others)
-        while able and len(self.resolved) + others > MAX_RESOLVED:
+        """Drop the gaps of a full Resolved that were tested longest ago (SPEC L-28). The ledger keeps them."""
+        able = [
+            self.entries[tag] for tag in self.resolved if tag in self.tags and not self.is_being_edited(tag)
+        ]
+        while able and len(self.resolved) > MAX_RESOLVED:
             oldest = longest_untested(able)
             able.remove(oldest)
             self._take_out(oldest.tag)
@@ -310,25 +295,15 @@ class EntryBook:
 
     def _make_room(self, replayed: Replay) -> bool:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
-        able = [self.entries[tag] for tag in self.active if self.entries[tag].status == SHORT]
+        able = [
+            self.entries[tag] for tag in self.active if tag in self.tags and self.entries[tag].status == SHORT
+        ]
         for weakness in most_resolved(able):
             if is_long_term(weakness, replayed.has_row):
                 self._resolve(weakness.tag, replace(weakness, status=LONG))
                 self._drop_surplus()
                 return True
         return False
-
-
-def _find_entry(
-    entries: Sequence[PlacedEntry], name: str, what: str = "is no label in Known Weaknesses"
-) -> PlacedEntry:
-    """The entry with this label, otherwise the only one that is spelled so. Raises UsageError."""
-    same = [placed for placed in entries if placed.entry.label == name]
-    alike = [placed for placed in entries if make_slug(name) in _list_slugs(placed.entry.label)]
-    if same or len(alike) == 1:
-        return (same or alike)[0]
-    known = "; ".join(placed.entry.label for placed in entries[:8]) or "none yet"
-    raise UsageError(f"{name!r} {what}", f"the labels are: {known}")
 
 
 def _list_slugs(label: str) -> Iterable[str]:

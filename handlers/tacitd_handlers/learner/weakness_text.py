@@ -1,4 +1,4 @@
-"""The format of one entry of Known Weaknesses (SPEC L-07). Lines in, fields out, and changed fields spliced back.
+"""The format of one entry of Known Weaknesses (SPEC L-07). Text in, fields out, and changed fields spliced back.
 
 A well-formed entry has four lines, and formatting what was parsed gives the same bytes. A malformed entry is read as
 far as possible, and only the fields that change are rewritten.
@@ -7,8 +7,7 @@ far as possible, and only the fields that change are rewritten.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,16 +16,20 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learner.vocabulary import STATUSES, strip_placeholder, time_of
 from tacitd_handlers.learner.weakness_rules import Weakness
 
-STARTS = compile_lazily(r"[-*+] +\*\*(?P<label>.+?)\*\*[ \t]*(?:[—–:-]+[ \t]*)?(?P<rest>.*)$")
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf
+
+RESOLVED = "Resolved"
+_START = compile_lazily(r"[-*+] +\*\*(?P<label>.+?)\*\*[ \t]*(?:[—–:-]+[ \t]*)?(?P<rest>.*)$", re.S)
 _FIELDS = {
-    "first": "First observed",
-    "tested": "Last tested",
-    "failed": "Last failed",
-    "streak": "Last clean streak start",
-    "clean": "Sessions since last failure",
-    "status": "Status",
+    "First observed": "first",
+    "Last tested": "tested",
+    "Last failed": "failed",
+    "Last clean streak start": "streak",
+    "Sessions since last failure": "clean",
+    "Status": "status",
 }
-_ANY_FIELD = compile_lazily("|".join(f"{name}:" for name in _FIELDS.values()))
+_FIELD = compile_lazily(rf"({'|'.join(_FIELDS)}):[ \t]*([^.\n]*)")
 
 
 class WeaknessEntry(Struct, frozen=True):
@@ -34,12 +37,21 @@ class WeaknessEntry(Struct, frozen=True):
 
     label: str
     description: str
+    text: str
+    """Its lines, without the last newline."""
     first: str | None = None
     tested: str | None = None
     failed: str | None = None
     streak: str | None = None
     clean: int | None = None
     status: str | None = None
+    leaf: Leaf = ""
+    """Its name in the profile."""
+
+    @property
+    def resolved(self) -> bool:
+        """Whether it is below `### Resolved`."""
+        return self.leaf.startswith(f"{RESOLVED}\n")
 
     @property
     def dates(self) -> tuple[str, str, str]:
@@ -47,99 +59,74 @@ class WeaknessEntry(Struct, frozen=True):
         return self.first or "", self.tested or "", self.failed or ""
 
     @property
-    def missing_fields(self) -> tuple[str, ...]:
+    def missing_fields(self) -> list[str]:
         """The names of the missing or malformed fields."""
-        return tuple(name for field, name in _FIELDS.items() if getattr(self, field) is None)
+        return [name for name, field in _FIELDS.items() if getattr(self, field) is None]
 
     def as_weakness(self, tag: str) -> Weakness:
         """The fields as a weakness with this tag; "" and 0 for what is missing."""
-        return Weakness(
-            tag,
-            self.status or "",
-            self.first or "",
-            self.tested or "",
-            self.failed or "",
-            self.streak or "",
-            self.clean or 0,
-        )
+        return Weakness(tag, self.status or "", *self.dates, self.streak or "", self.clean or 0)
 
 
-def parse_entry(lines: Sequence[str]) -> WeaknessEntry | None:
-    """Given an entry's lines without newlines, return its fields. None if they are not an entry."""
-    found = STARTS.match(lines[0]) if lines else None
+def parse_entry(text: str, leaf: Leaf = "") -> WeaknessEntry | None:
+    """Given an entry's lines, return its fields. None if they are not an entry."""
+    head, body = _cut(text)
+    found = _START.match(re.sub(r"\s*\n\s*", " ", head).rstrip())
     if found is None:
         return None
-    head, body = _cut(lines)
-    start = STARTS.match(re.sub(r"\s*\n\s*", " ", head).rstrip())
-    description = start["rest"].strip().removesuffix(".") if start is not None else ""
-    values = {field: _value(body, name) for field, name in _FIELDS.items()}
-    stamps = {field: _stamp(values[field]) for field in ("first", "tested", "failed", "streak")}
-    count, status = values["clean"], values["status"]
+    values = dict(reversed(_FIELD.findall(body)))
+    given = {field: values[name].strip() for name, field in _FIELDS.items() if name in values}
+    clean, status = given.pop("clean", ""), given.pop("status", None)
+    stamps = {field: strip_placeholder(value) for field, value in given.items()}
     return WeaknessEntry(
         found["label"].strip(),
-        description,
-        **stamps,
-        clean=int(count) if count is not None and re.fullmatch(r"\d{1,9}", count, re.ASCII) else None,
+        found["rest"].strip().removesuffix("."),
+        text,
+        **{field: value for field, value in stamps.items() if not value or time_of(value) is not None},
+        clean=int(clean) if re.fullmatch(r"\d{1,9}", clean, re.ASCII) else None,
         status=status if status in STATUSES else None,
+        leaf=leaf,
     )
 
 
-def format_entry(label: str, description: str, weakness: Weakness) -> list[str]:
+def format_entry(label: str, description: str, weakness: Weakness) -> str:
     """The four lines of an entry (SPEC L-07, L-12)."""
     ended = description if description.endswith((".", "!", "?")) else f"{description}."
     w = weakness
-    return [
-        f"- **{label}** — {ended}",
-        f"  First observed: {w.first}. Last tested: {w.tested}. Last failed: {w.failed}.",
-        f"  Last clean streak start: {w.streak}. Sessions since last failure: {w.clean}.",
-        f"  Status: {w.status}",
-    ]
+    return (
+        f"- **{label}** — {ended}\n"
+        f"  First observed: {w.first}. Last tested: {w.tested}. Last failed: {w.failed}.\n"
+        f"  Last clean streak start: {w.streak}. Sessions since last failure: {w.clean}.\n"
+        f"  Status: {w.status}"
+    )
 
 
-def update_entry(lines: Sequence[str], weakness: Weakness | WeaknessEntry) -> list[str]:
-    """The entry with these fields; all other bytes stay. Missing fields are appended."""
-    head, body = _cut(lines)
-    missing: list[str] = []
-    for field, name in _FIELDS.items():
-        value = str(getattr(weakness, field))
-        if _value(body, name) is None:
-            missing.append(f"  {name}: {value}" + ("" if field == "status" else "."))
-        elif (_value(body, name) or "") != value and not _means(field, _value(body, name), value):
-            body = _pattern(name).sub(lambda m, v=value: f"{m[1]} {v}", body, count=1)  # type: ignore[misc]
-    whole = head + body
-    return [*whole.split("\n"), *missing]
+def update_entry(text: str, weakness: Weakness) -> str:
+    """The entry with these fields; all other bytes stay. Missing fields are appended.
+
+    A field that says the same in another spelling, such as `none` for an empty streak, stays too.
+    """
+    head, body = _cut(text)
+    left = {name: str(getattr(weakness, field)) for name, field in _FIELDS.items()}
+
+    def put(found: re.Match[str]) -> str:
+        value, there = left.pop(found[1], None), found[2].strip()
+        is_same = value == there or (found[1] != "Status" and there and value == strip_placeholder(there))
+        return found[0] if value is None or is_same else f"{found[1]}: {value}"
+
+    body = _FIELD.sub(put, body)
+    return (
+        head
+        + body
+        + "".join(f"\n  {name}: {value}" + "." * (name != "Status") for name, value in left.items())
+    )
 
 
-def _means(field: str, text: str | None, value: str) -> bool:
-    """Whether the field's text already means this value in another spelling, such as `none` for an empty streak."""
-    return field != "status" and text is not None and strip_placeholder(text) == value and bool(value or text)
-
-
-def _cut(lines: Sequence[str]) -> tuple[str, str]:
-    """The entry's text up to its first field, and the rest."""
-    whole = "\n".join(lines)
-    begin = len(lines[0]) if len(lines) > 1 else 0
-    found = _ANY_FIELD.search(whole, begin) or _ANY_FIELD.search(whole)
-    at = found.start() if found else len(whole)
-    return whole[:at], whole[at:]
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(rf"({re.escape(name)}:)[ \t]*([^.\n]*)")
-
-
-def _value(body: str, name: str) -> str | None:
-    found = _pattern(name).search(body)
-    return found[2].strip() if found else None
-
-
-def _stamp(text: str | None) -> str | None:
-    """The stamp, "" for an empty one, None for text that is neither."""
-    if text is None:
-        return None
-    bare = strip_placeholder(text)
-    return bare if not bare or time_of(bare) is not None else None
+def _cut(text: str) -> tuple[str, str]:
+    """The entry's text up to its first field, and the rest. Fields in the first line count if there is no other."""
+    found = _FIELD.search(text, max(0, text.find("\n"))) or _FIELD.search(text)
+    at = found.start() if found else len(text)
+    return text[:at], text[at:]
 
 
 # --- descriptions: whether one names an input class or a code pattern (SPEC L-10). Only known vague shapes are recognised, and nothing
@@ -157,12 +144,12 @@ _VAGUE = compile_lazily(
     re.I,
 )
 _WORD = compile_lazily(r"[A-Za-z][A-Za-z'-]*|\d+")
-OBSERVED = compile_lazily(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
+_OBSERVED = compile_lazily(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
 
 
 def is_specific(description: str) -> bool:
     """Whether a description contains a stamp, or enough words that are not vague."""
-    if OBSERVED.search(description):
+    if _OBSERVED.search(description):
         return True
     significant = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
     return len(significant) >= (2 if _WEAK.search(description) else 1)
@@ -173,7 +160,7 @@ def describe_gap(tag: str, description: str, problem: str, pattern: str, stamp: 
     text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:
         words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag
-        return f"{words}, seen in {problem} ({pattern}) (observed {stamp})", False
-    if is_specific(text):
+        text = f"{words}, seen in {problem} ({pattern})"
+    elif is_specific(text):
         return text, True
     return f"{text} (observed {stamp})", False

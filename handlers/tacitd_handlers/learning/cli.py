@@ -45,7 +45,8 @@ def init(project: str | None, yes: bool) -> None:
 def offer_reference(target: Path, root: Path, *, yes: bool) -> None:
     """Offer the line by which agents find LEARNED.md in AGENTS.md, as a diff. Without a terminal it is only named."""
     from tacitd.files.replaced import edit_file
-    from tacitd_handlers.learning.agents_line import SEE_ALSO, add_line, format_diff, may_add
+    from tacitd_handlers.learning.other_agents import add_line, format_diff, may_add
+    from tacitd_handlers.shared.rule_names import SEE_ALSO
 
     before = may_add(target, root)
     if before is None:

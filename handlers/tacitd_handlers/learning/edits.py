@@ -7,10 +7,17 @@ deleted. What git took away is `gone`, and may be learned again. Copies and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Tools, Tx
-from tacitd.files.formats import split_bullet
+from tacitd.errors import FileRefusedError
+from tacitd.events import Project
+from tacitd.files import git
+from tacitd.files.formats import bullet, split_bullet
+from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     LineState,
@@ -22,7 +29,10 @@ from tacitd_handlers.learning.learned_rows import (
     split_line,
 )
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
-from tacitd_handlers.learning.sources import LEAVES, Place, find_place
+from tacitd_handlers.learning.project_rules import LARGEST, match_lines, plan_copies, queue_project, why_kept
+from tacitd_handlers.learning.rule_text import COPY, is_line, show_line
+from tacitd_handlers.learning.sources import LEAVES, Place, find_place, read_checked
+from tacitd_handlers.shared.safe_read import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
 _TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
@@ -34,7 +44,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     if place is None:
         return Done()
     now = tools.clock.now()
-    if not path.exists():  # what is missing as a whole was not deleted line by line: the copies decide
+    if (
+        not path.exists() and not edits.removed
+    ):  # what is missing as a whole was not deleted line by line: the copies decide
         return Done(lambda tx: queue_message(tx, "copies", place, now))
     view = tools.look(path, LEAVES)
     there = {split_bullet(leaf)[1] for leaf in view.now}
@@ -53,7 +65,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     by_git = [
         row
         for row in present.values()
-        if row.text not in there and row.number not in known and view.doubt not in ("cut", "removed once")
+        if row.text not in there
+        and row.number not in known
+        and view.doubt not in ("cut", "missing", "removed once")
     ]
     listeners = list_listeners(tools)
 
@@ -95,3 +109,89 @@ def _adopt(path: Path, texts: frozenset[str], place: Place, now: float) -> list[
 
     cause = Cause(f"back {path} {now}", "tacitd", "git brought them back")
     return [FileChange(path, LEAVES, decide, cause, adopts=True)]
+
+
+# --- what a person edits in a copy
+
+
+def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
+    """Apply a person's edits of a copy to its source. What cannot be moved there is named, and stays in the copy."""
+    found = tools.rows(
+        "SELECT p.root, p.number, p.common FROM shared_file f JOIN project p ON p.number = f.project WHERE f.path = ?",
+        str(path),
+    )
+    if not found:
+        return Done()
+    root, number = Path(found[0][0]), found[0][1]
+    project = Project(root, git=found[0][2] is not None)
+    now, data = tools.clock.now(), None
+    follow = Done(lambda tx: queue_project(tx, project, number, now))
+    if not any(edits):
+        return follow
+    copies = plan_copies(tools.rows, number, root, blocks=tools.settings["reach"].codex)
+    copy = next((one for one in copies if one.path == path), None)
+    if copy is None or (not copy.is_block and git.read_index_mode(copy.tree, path)):
+        return Done()
+    with suppress(FileRefusedError):
+        data = read_checked(copy.source, copy.home) if not why_kept(copy, project, tools) else None
+    is_cut = not copy.is_block and COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
+    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
+    if data is None or not moved.changes:
+        return follow
+    lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
+    removed = [lines[text] for text in moved.removed if text in lines]
+    listeners = list_listeners(tools)
+
+    def apply(tx: Tx) -> None:
+        for line in removed:
+            mark_line(tx, line.number, "removed")
+        for text, (heading, new) in moved.reworded.items():
+            if text in lines:
+                reword_line(tx, lines[text].number, str(copy.source), heading, new)
+        tell_removed(tx, listeners, Place(number, root, project), [line.text for line in removed], now)
+        queue_project(tx, project, number, now)
+
+    cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
+    change = FileChange(copy.source, LEAVES, lambda now, edits: moved.changes, cause, theirs=True)
+    return Done(apply, (change,))
+
+
+class _Moved(Struct, frozen=True):
+    """A person's edits of a copy, as changes of its source."""
+
+    changes: dict[Leaf, str | None]
+    removed: list[str]
+    """Texts of the source's lines."""
+    reworded: dict[str, tuple[str, str]]
+    """By the text of the source's line: heading and text in the place of it."""
+
+
+def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _Moved:
+    """A copy shows a line without comments and imports, so its lines are found by what is shown. What the source says already, and the
+    rest of a line that was cut, is no addition."""
+    by_shown = {show_line(text): leaf for leaf, text in source.items()}
+    is_known = match_lines(by_shown, is_cut=is_cut)
+    moved = _Moved({}, [], {})
+    added = list(edits.added)
+    for leaf in edits.removed:
+        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
+        if at is not None:
+            moved.changes[at] = None
+            moved.removed.append(source[at])
+    for leaf, (new, text) in edits.changed.items():
+        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
+        if at is None or not is_line(new):
+            added.append(new)
+        elif text in by_shown:
+            moved.changes[at] = None
+            moved.removed.append(source[at])
+        elif share_subject(source[at], text):
+            moved.changes[at] = text
+            moved.reworded[source[at]] = (split_bullet(at)[0], text)
+        else:
+            moved.changes[at] = text
+            moved.removed.append(source[at])
+    for heading, text in map(split_bullet, filter(is_line, added)):
+        if not is_known(text):
+            moved.changes[bullet(heading or GENERAL, text)] = text
+    return moved

@@ -14,17 +14,18 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.shared.rule_names import LEARNED, TEAM_RULE
 
 if TYPE_CHECKING:
     from tacitd.contract import Batch, Rows, Tx
     from tacitd.events import ToolUse
 
-LEARNED = "LEARNED.md"
-AGENTS = "AGENTS.md"
-RULES = ".claude/rules/tacitd/AGENTS.md"
-"""The rule file that has the lines of a project whose LEARNED.md git tracks. The client loads it at start."""
-ROOT_FILES = (LEARNED, RULES)
+ROOT_FILES = (LEARNED, TEAM_RULE)
 """The files whose lines apply in the whole project."""
+TITLE = "Learned Preferences"
+GENERAL = "General"
+GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
+"""The headings of lines, in the order in which a file gets them (seed 003)."""
 _VENDORED = """
     node_modules bower_components jspm_packages vendor third_party third-party site-packages
     dist build __pycache__ .venv venv .tox .nox .eggs .gradle .next .nuxt .cache

@@ -16,8 +16,8 @@ from tacitd.files import git
 from tacitd.files.append_text import hold_file
 from tacitd.files.replaced import edit_file
 from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
-from tacitd_handlers.learning.rule_names import RULE_PATTERNS
-from tacitd_handlers.learning.safe_read import resolve_links
+from tacitd_handlers.shared.rule_names import RULE_PATTERNS
+from tacitd_handlers.shared.safe_read import resolve_links
 
 if TYPE_CHECKING:
     from tacitd.contract import Tools

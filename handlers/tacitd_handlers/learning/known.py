@@ -30,11 +30,9 @@ from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning import hiding
-from tacitd_handlers.learning.folders import AGENTS, LEARNED
+from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
 from tacitd_handlers.learning.prompt_templates import summary_prompt
-from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import (
-    TITLE,
     Place,
     is_tracked_source,
     list_paths,
@@ -44,14 +42,13 @@ from tacitd_handlers.learning.sources import (
 from tacitd_handlers.learning.statements import known_lines, parse_statements, split_sentences
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_text import FACT_LIMIT, strip_user
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
+from tacitd_handlers.shared.safe_read import leads_out
 
 SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"
 LINES_LIMIT = 49
 """Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""
-GENERAL = "General"
-GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
-"""In the order in which the summary shows them. A line is in the group that its heading names, otherwise in General."""
 ANSWER_LIMIT = 32_768
 """Characters of an answer."""
 

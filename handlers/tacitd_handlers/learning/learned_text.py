@@ -11,12 +11,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root, find_repository, list_tracked
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.learning.other_agents import strip_block
 from tacitd_handlers.learning.project_trust import find_trust
-from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
@@ -113,9 +113,5 @@ def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
     """Yield the file's path and text if its real path is in one of `roots`, and it is readable and not empty."""
     if all(leads_out(path, root) for root in roots):
         return
-    try:
-        text = (read_plain_bytes(path, LIMIT) or b"").decode("utf-8", "replace").removeprefix("\ufeff")
-    except (OSError, FileRefusedError):
-        return
-    if text.strip():
+    if (text := strip_block(read_text(path, LIMIT))).strip():
         yield path, text

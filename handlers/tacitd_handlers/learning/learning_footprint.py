@@ -6,7 +6,7 @@ Lines and the files that have them are kept. The summary is removed, and so are 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tacitd.contract import Rows
@@ -15,12 +15,12 @@ from tacitd.files import git
 from tacitd.handler import Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.hiding import list_own_patterns
+from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
 from tacitd_handlers.learning.project_rules import find_obstacle, find_tree
-from tacitd_handlers.learning.rule_names import MODULE_RULES
 from tacitd_handlers.learning.rule_text import COPY
-from tacitd_handlers.learning.safe_read import leads_out
+from tacitd_handlers.shared.rule_names import LEARNED, MODULE_RULES
+from tacitd_handlers.shared.safe_read import leads_out
 
 RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
 
@@ -37,7 +37,8 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         )
         copies = [Path(path) for path, name, _ in found if name == COPY.name]
         mine = [path for path in copies if _is_whole(path, store.rows)]
-    files = [Path(path) for path, name, _ in found if name != COPY.name]
+        parts = {Path(path): _make_removal(path, store.rows) for path, name, _ in found if name == BLOCK.name}
+    files = [Path(path) for path, name, _ in found if name not in (COPY.name, BLOCK.name)]
     roots = [Path(root) for root in dict.fromkeys(root for *_, root in found if root)]
     removed, own, reasons = list[Path](), list[Path](), dict[Path, str]()
     for root in roots:
@@ -62,7 +63,14 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         reasons,
         mine,
         edited,
+        parts,
     )
+
+
+def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:
+    """What takes the block out of an AGENTS.md."""
+    leaves = [leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", path)]
+    return lambda data: BLOCK.splice(data, dict.fromkeys([WHOLE, *leaves]))
 
 
 def _is_whole(path: Path, rows: Rows) -> bool:

@@ -23,6 +23,7 @@ from tacitd.state.store_words import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
 from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import hiding, sources
+from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     LineRow,
@@ -49,8 +50,6 @@ from tacitd_handlers.learning.line_queries import (
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.project_rules import queue_copies
 
-GENERAL = "General"
-"""The heading of a line for which the model named none."""
 NEVER = "removed, and never learned again"
 
 

@@ -210,8 +210,8 @@ def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> 
     """Path, heading and text of the list items in a place's files that are not tacitd's. A file that cannot be read has none."""
     from tacitd.errors import FileRefusedError
     from tacitd.text.markdown import lines_of
-    from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
     from tacitd_handlers.learning.sources import READ_LIMIT, list_paths
+    from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes
 
     found = list[tuple[str, str, str]]()
     for path in list_paths(rows, environ, place.root):

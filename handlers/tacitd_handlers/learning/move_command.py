@@ -92,13 +92,13 @@ def _find_target(task: Task, tools: Tools) -> tuple[Path, Path]:
     """The root of the place, and the file there."""
     from tacitd.errors import UsageError
     from tacitd.events import Project
-    from tacitd_handlers.learning.folders import AGENTS, LEARNED
     from tacitd_handlers.learning.sources import (
         Place,
         find_root_file,
         open_folders,
         person_root,
     )
+    from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
 
     if not isinstance(task.project, Project):
         if task.data.get("directory"):

@@ -12,10 +12,10 @@ from tacitd.files.formats import split_bullet
 from tacitd.session_context.person_rules import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.learned_rows import LineRow, make_line_id, mark_line, read_lines_of
-from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.sources import LEAVES, person_root
+from tacitd_handlers.shared.rule_names import LEARNED
+from tacitd_handlers.shared.safe_read import read_plain_bytes
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock

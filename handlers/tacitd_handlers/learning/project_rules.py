@@ -10,35 +10,29 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, Task, Tools, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import bullet, split_bullet
-from tacitd.files.worktrees import list_linked_worktrees
+from tacitd.files.worktrees import list_work_trees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
-from tacitd_handlers.learning.folders import AGENTS, LEARNED
-from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
+from tacitd_handlers.learning.hiding import hide, hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     mark_line,
     queue_message,
     read_lines_of,
-    reword_line,
 )
-from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
+from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
 from tacitd_handlers.learning.project_trust import find_trust
-from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
     COPY,
     FOOT_START,
@@ -47,11 +41,18 @@ from tacitd_handlers.learning.rule_text import (
     is_line,
     render_lines,
     render_rule,
-    show_line,
 )
-from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
-from tacitd_handlers.shared.words import share_subject
+from tacitd_handlers.shared.rule_names import (
+    AGENTS,
+    LEARNED,
+    PROJECT_RULE,
+    SEE_ALSO,
+    TEAM_RULE,
+    front_matter,
+    name_module_rules,
+)
+from tacitd_handlers.shared.safe_read import read_plain_bytes
 
 COPIES = "copies"
 """What the task is: see `learned_rows.queue_message`."""
@@ -59,7 +60,6 @@ PROBLEM = "learning.copies"
 HINT = "move it away or mend it; the copy is made when the next session starts"
 NAMED = 5
 """Copies that a problem names."""
-GENERAL = "General"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 
@@ -76,6 +76,11 @@ class Copy(NamedTuple):
     """The module's folder relative to the work tree; "" for what holds in the whole project."""
 
     @property
+    def is_block(self) -> bool:
+        """Whether it is the block in the AGENTS.md of a work tree, for agents that load no rules."""
+        return self.path == self.tree / AGENTS
+
+    @property
     def home(self) -> Path:
         """The work tree that the source is in."""
         return self.tree if self.source.is_relative_to(self.tree) else self.root
@@ -85,7 +90,7 @@ class Copy(NamedTuple):
         """The source's path relative to its work tree."""
         if self.folder:
             return f"{self.folder}/{AGENTS}"
-        return TEAM_RULE if self.path.name == AGENTS else LEARNED
+        return TEAM_RULE if self.source.name == AGENTS else LEARNED
 
 
 # --- the task
@@ -110,7 +115,8 @@ def write_copies(task: Task, tools: Tools) -> Done:
     if not isinstance(task.project, Project) or not task.project.root.is_dir():
         return Done()
     look = _CopyRound(task.project, task.project_number, tools)
-    is_wanted = tools.settings["reach"].project_rules and tools.write_mode(task.project) != "off"
+    reach = tools.settings["reach"]
+    is_wanted = (reach.project_rules or reach.codex) and tools.write_mode(task.project) != "off"
     if is_wanted:
         restored = look.restore_sources()
         if restored is not None:
@@ -129,21 +135,27 @@ def write_copies(task: Task, tools: Tools) -> Done:
 
 def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     """The copies of a project that tacitd wrote; a person may edit them."""
-    return [] if root is None else _list_written(rows, root)
+    return [] if root is None else _list_written(rows, root, COPY)
 
 
-def _list_written(rows: Rows, root: Path) -> list[Path]:
+def list_blocks(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+    """The AGENTS.md of a project in which tacitd keeps a block."""
+    return [] if root is None else _list_written(rows, root, BLOCK)
+
+
+def _list_written(rows: Rows, root: Path, format: Format) -> list[Path]:
     found = rows(
         "SELECT path FROM shared_file WHERE format = ? AND changes > 0 "
         "AND project = (SELECT number FROM project WHERE root = ?) ORDER BY path",
-        COPY.name,
+        format.name,
         str(root),
     )
     return [Path(path) for (path,) in found]
 
 
-def plan_copies(rows: Rows, number: int | None, root: Path) -> list[Copy]:
-    """The copies that a project may have: of LEARNED.md, and of each AGENTS.md with a line of tacitd's."""
+def plan_copies(rows: Rows, number: int | None, root: Path, *, blocks: bool) -> list[Copy]:
+    """The copies that a project may have: of LEARNED.md, and of each AGENTS.md with a line of tacitd's. `blocks`: also in the root's
+    AGENTS.md (`reach.codex`)."""
     paths = {Path(path) for (path,) in rows(_WITH_LINES, number)}
     folders = [
         path.parent.relative_to(root).as_posix()
@@ -152,8 +164,12 @@ def plan_copies(rows: Rows, number: int | None, root: Path) -> list[Copy]:
     ]
     named = name_module_rules(folders)
     found = list[Copy]()
-    for tree in [root, *list_linked_worktrees(root)]:
+    for tree in list_work_trees(root):
         found.append(Copy(tree / PROJECT_RULE, tree, root, _own_or(tree, root, LEARNED)))
+        if blocks:
+            is_team = root / TEAM_RULE in paths
+            source = root / TEAM_RULE if is_team else _own_or(tree, root, LEARNED)
+            found.append(Copy(tree / AGENTS, tree, root, source))
         if root / TEAM_RULE in paths and tree != root:
             found.append(Copy(tree / TEAM_RULE, tree, root, root / TEAM_RULE))
         for folder, name in named.items():
@@ -217,7 +233,7 @@ class _CopyRound:
     def _was_cleaned(self, path: Path) -> bool:
         """Whether all that git does not track is gone, in the same clone and at the same commit: nobody removed this file alone."""
         root, rows = self._project.root, self._tools.rows
-        written = [one for one in _list_written(rows, root) if find_tree(one) == root]
+        written = [one for one in _list_written(rows, root, COPY) if find_tree(one) == root]
         heads = rows("SELECT head FROM shared_file WHERE path = ?", str(path))
         return (
             bool(written)
@@ -229,11 +245,17 @@ class _CopyRound:
     def follow_sources(self) -> None:
         """Plan the texts of all copies."""
         hidden: str | None = None
-        for copy in plan_copies(self._tools.rows, self._number, self._project.root):
+        blocks = self._tools.settings["reach"].codex
+        for copy in plan_copies(self._tools.rows, self._number, self._project.root, blocks=blocks):
+            if not copy.is_block and not self._tools.settings["reach"].project_rules:
+                continue
             text = self._render(copy)
             if not text:
                 continue
             self._wanted.add(copy.path)
+            if copy.is_block:
+                self._plan_block(copy, text)
+                continue
             why = find_obstacle(copy.path, copy.tree, self._tools.rows)
             if not why and not copy.path.exists():
                 hidden = hide_rules(self._project) if hidden is None else hidden
@@ -245,6 +267,28 @@ class _CopyRound:
             else:
                 self._plan(copy, text)
 
+    def _plan_block(self, copy: Copy, text: str) -> None:
+        """Plan the block in an AGENTS.md. It is the person's file, so git shows it as before; one that is made is hidden."""
+        if why := _why_no_block(copy, self._project, self._tools):
+            self.problems.append(f"{copy.path} has no lines for Codex: {why}")
+            return
+        if not copy.path.exists() and (why := hide(self._project, [copy.path], self._tools)):
+            self.problems.append(f"{copy.path} is not written, because git would show it: {why}")
+            return
+        leaves = {leaf: value for leaf, value in COPY.read_leaves(text.encode()).items() if is_line(leaf)}
+        now = self._tools.look(copy.path, BLOCK).now
+        if now == leaves == dict(self._tools.rows(_WRITTEN, str(copy.path))):
+            return
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            if edits.removed or edits.changed:
+                return {}  # the person's edits come first
+            return dict.fromkeys(leaf for leaf in now if leaf not in edits.added) | leaves
+
+        key = sha256(repr((list(now), list(leaves))).encode()).hexdigest()[:12]
+        cause = Cause(f"block {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
+        self.changes.append(FileChange(copy.path, BLOCK, decide, cause, unlisted=frozenset({*now, *leaves})))
+
     def _plan(self, copy: Copy, text: str) -> None:
         rows = self._tools.rows
         is_noted = rows("SELECT 1 FROM shared_leaf WHERE path = ? LIMIT 1", str(copy.path))
@@ -252,11 +296,11 @@ class _CopyRound:
         if is_noted and before == text.encode():
             return
         leaves = COPY.read_leaves(text.encode())
-        is_known = _match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
+        is_known = match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
         reported = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", str(copy.path))}
         for leaf, words in COPY.read_leaves(before or b"").items():
             if leaf in reported and not is_known(words):
-                why = _why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
+                why = why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
                 why = why or "it cannot be written there"
                 self.problems.append(
                     f"{copy.path} has text of yours that cannot be moved to {copy.source}: {why}"
@@ -313,7 +357,15 @@ class _CopyRound:
 
     def remove_leftovers(self) -> None:
         """Remove copies that are not wanted any more and have nothing of a person."""
-        for path in _list_written(self._tools.rows, self._project.root):
+        for path in _list_written(self._tools.rows, self._project.root, BLOCK):
+            base = self._tools.rows(_WRITTEN, str(path))
+            if path not in self._wanted and path.exists() and base:
+                gone: dict[Leaf, str | None] = {WHOLE: None, **{leaf: None for leaf, _ in base}}
+                cause = Cause(
+                    f"block {self._tools.clock.now()}", "tacitd", "the block is not needed any more"
+                )
+                self.changes.append(FileChange(path, BLOCK, _always(gone), cause, unlisted=frozenset(gone)))
+        for path in _list_written(self._tools.rows, self._project.root, COPY):
             if path in self._wanted or not os.path.lexists(path):
                 continue
             what = find_obstacle(path, find_tree(path), self._tools.rows)
@@ -323,18 +375,19 @@ class _CopyRound:
                 self.problems.append(f"{path} {what}")
                 self.kept.append(Notice("kept", str(path), about=what))
                 continue
-            gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
+            gone = {TEXT: None, **dict.fromkeys(view.now)}
             cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
             change = FileChange(path, COPY, _always(gone), cause, unlisted=frozenset(gone))
             self.changes.append(change)
 
 
 def find_tree(path: Path) -> Path:
-    """The top of the work tree that a copy is in."""
+    """The top of the work tree that a rule file is in."""
     return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(CONTEXT_FILES.rules).parts)
 
 
 _BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
+_WRITTEN = "SELECT leaf, written FROM shared_leaf WHERE path = ?"
 
 
 def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
@@ -388,102 +441,31 @@ def _is_hidden(tree: Path, path: Path) -> bool:
     return git.is_ignored(tree, path) and not git.read_index_mode(tree, path)
 
 
-# --- what a person edits in a copy
+def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
+    """Why no block is written into the AGENTS.md of a work tree; "" if it may be."""
+    if project.git and git.read_index_mode(copy.tree, copy.path) and tools.write_mode(project) != "shared":
+        return f"git tracks it; `tacitd share`, or this line in it: {SEE_ALSO}"
+    try:
+        data = read_checked(copy.path, copy.tree)
+        BLOCK.read_leaves(data or b"")
+        if data is not None:
+            refuse_unwritable(copy.path, RealDisk())
+    except FileRefusedError as error:
+        return error.what
+    return ""
 
 
-def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
-    """Apply a person's edits of a copy to its source. What cannot be moved there is named, and stays in the copy."""
-    found = tools.rows(
-        "SELECT p.root, p.number, p.common FROM shared_file f JOIN project p ON p.number = f.project WHERE f.path = ?",
-        str(path),
-    )
-    if not found:
-        return Done()
-    root, number = Path(found[0][0]), found[0][1]
-    project = Project(root, git=found[0][2] is not None)
-    now, data = tools.clock.now(), None
-    follow = Done(lambda tx: queue_project(tx, project, number, now))
-    if not any(edits):
-        return follow
-    copy = next((one for one in plan_copies(tools.rows, number, root) if one.path == path), None)
-    if copy is None or git.read_index_mode(copy.tree, path):
-        return Done()
-    with suppress(FileRefusedError):
-        data = read_checked(copy.source, copy.home) if not _why_kept(copy, project, tools) else None
-    is_cut = COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
-    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
-    if data is None or not moved.changes:
-        return follow
-    lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
-    removed = [lines[text] for text in moved.removed if text in lines]
-    listeners = list_listeners(tools)
-
-    def apply(tx: Tx) -> None:
-        for line in removed:
-            mark_line(tx, line.number, "removed")
-        for text, (heading, new) in moved.reworded.items():
-            if text in lines:
-                reword_line(tx, lines[text].number, str(copy.source), heading, new)
-        tell_removed(tx, listeners, Place(number, root, project), [line.text for line in removed], now)
-        queue_project(tx, project, number, now)
-
-    cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
-    change = FileChange(copy.source, LEAVES, _always(moved.changes), cause, theirs=True)
-    return Done(apply, (change,))
-
-
-def _why_kept(copy: Copy, project: Project, tools: Tools) -> str:
+def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
     """Why an edit of a copy cannot be moved to its source; "" if it can."""
     if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
         return "git tracks that"
     return "" if copy.source.exists() else "that does not exist"
 
 
-class _Moved(Struct, frozen=True):
-    """A person's edits of a copy, as changes of its source."""
-
-    changes: dict[Leaf, str | None]
-    removed: list[str]
-    """Texts of the source's lines."""
-    reworded: dict[str, tuple[str, str]]
-    """By the text of the source's line: heading and text in the place of it."""
-
-
-def _match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
+def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
     """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
     if is_cut:
         whole = [*known, HEAD_START, FOOT_START]
         return lambda text: any(one.startswith(text) for one in whole)
     exact = set(known)
     return lambda text: text in exact
-
-
-def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _Moved:
-    """A copy shows a line without comments and imports, so its lines are found by what is shown. What the source says already, and the
-    rest of a line that was cut, is no addition."""
-    by_shown = {show_line(text): leaf for leaf, text in source.items()}
-    is_known = _match_lines(by_shown, is_cut=is_cut)
-    moved = _Moved({}, [], {})
-    added = list(edits.added)
-    for leaf in edits.removed:
-        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is not None:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-    for leaf, (new, text) in edits.changed.items():
-        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is None or not is_line(new):
-            added.append(new)
-        elif text in by_shown:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-        elif share_subject(source[at], text):
-            moved.changes[at] = text
-            moved.reworded[source[at]] = (split_bullet(at)[0], text)
-        else:
-            moved.changes[at] = text
-            moved.removed.append(source[at])
-    for heading, text in map(split_bullet, filter(is_line, added)):
-        if not is_known(text):
-            moved.changes[bullet(heading or GENERAL, text)] = text
-    return moved

@@ -13,12 +13,12 @@ from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
 from tacitd.handler import Notice
 from tacitd_handlers.learning import hiding
-from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.known import SUMMARY, init_project
 from tacitd_handlers.learning.move_command import move_line
 from tacitd_handlers.learning.project_rules import write_copies
-from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import is_tracked_source, list_paths
+from tacitd_handlers.shared.rule_names import LEARNED
+from tacitd_handlers.shared.safe_read import leads_out
 
 RAW = "tmp/learning-raw.jsonl"
 

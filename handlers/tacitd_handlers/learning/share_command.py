@@ -16,7 +16,7 @@ from tacitd.errors import UsageError
 from tacitd.events import NoProject, Project
 from tacitd.sources.projects import ProjectFinder
 from tacitd.work.write_modes import WriteModes
-from tacitd_handlers.learning.folders import LEARNED
+from tacitd_handlers.shared.rule_names import LEARNED
 
 
 @click.command(epilog="\b\nExample: tacitd share ~/work/app\nExample: tacitd share --undo ~/work/app")

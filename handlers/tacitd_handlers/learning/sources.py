@@ -22,10 +22,13 @@ from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_aliased, refuse_git_directory, refuse_link, refuse_link_text
 from tacitd.text.markdown import lines_of, put_line
-from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, RULES, VENDORED, is_internal
+from tacitd_handlers.learning.folders import GROUPS, ROOT_FILES, TITLE, VENDORED, is_internal
 from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
-from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
+from tacitd_handlers.learning.other_agents import strip_block
 from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.shared import safe_read
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, TEAM_RULE
+from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes, resolve_links
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -34,10 +37,6 @@ READ_LIMIT = 4 << 20
 """Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
 TEXT_LIMIT = 200_000
 """Bytes that are read of a document whose text goes into a prompt."""
-TITLE = "Learned Preferences"
-GENERAL = "General"
-GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
-"""The headings of lines, in the order in which a file gets them (seed 003)."""
 LEAVES = Bullets()
 """The format in which edits are looked for."""
 
@@ -123,7 +122,7 @@ def find_root_file(place: Place) -> str:
     if place.project is None:
         return LEARNED
     is_theirs = place.is_local and is_tracked_source(place.project, place.root / LEARNED)
-    return RULES if is_theirs else LEARNED
+    return TEAM_RULE if is_theirs else LEARNED
 
 
 def is_tracked_source(project: Project, path: Path) -> bool:
@@ -297,11 +296,8 @@ def read_text(path: Path, root: Path | None = None) -> str:
     """
     if root is not None and leads_out(path, root):
         return ""
-    try:
-        data = read_plain_bytes(path, TEXT_LIMIT) or b""
-    except (OSError, FileRefusedError):
-        return ""
-    return data.decode("utf-8", "ignore").removeprefix("\ufeff")
+    text = safe_read.read_text(path, TEXT_LIMIT)
+    return strip_block(text) if path.name == AGENTS else text
 
 
 def find_leaf(leaves: Mapping[Leaf, str], heading: str, text: str) -> Leaf:

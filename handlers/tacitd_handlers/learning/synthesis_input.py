@@ -11,7 +11,7 @@ from msgspec import Struct
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, list_folders
+from tacitd_handlers.learning.folders import ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
@@ -34,6 +34,7 @@ from tacitd_handlers.learning.sources import (
 )
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.shared.equality import index_texts, make_key
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
 
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""

@@ -16,10 +16,10 @@ from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.person_choices import Choice, choose
 from tacitd.store import Store
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.learned_rows import read_lines_of
 from tacitd_handlers.learning.rule_text import COPY, LIMIT
 from tacitd_handlers.learning.sources import read_checked
+from tacitd_handlers.shared.rule_names import LEARNED
 
 
 @click.command(epilog="\b\nExample: tacitd trust ~/work/app\nExample: tacitd trust --remove ~/work/app")

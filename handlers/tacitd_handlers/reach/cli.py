@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_directory
-from tacitd.sources.registry import make_source
+from tacitd.sources.registry import find_codex, make_source
 from tacitd.store import open_readonly
 from tacitd_handlers.reach.reach_survey import ReachedFile, ReachReport, survey_directory
-from tacitd_handlers.reach.rule_files import AGENTS, MODULE_RULES
+from tacitd_handlers.shared.rule_names import AGENTS, MODULE_RULES
 
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
@@ -39,7 +39,9 @@ def reach(directory: str | None, as_json: bool) -> None:
     places = get_paths()
     clients = make_source(places.config_dir).list_clients(time.time() - RECENT)
     folders = partial(_list_module_folders, places.state_dir)
-    report = survey_directory(places.config_dir, resolve_directory(directory), clients, folders)
+    codex = find_codex(os.environ) is not None
+    here = resolve_directory(directory)
+    report = survey_directory(places.config_dir, here, clients, folders, with_codex=codex)
     if as_json:
         echo_json(as_document(report))
         return

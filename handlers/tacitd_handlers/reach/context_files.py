@@ -16,16 +16,9 @@ from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
-from tacitd_handlers.reach.rule_files import (
-    AGENTS,
-    LEARNED,
-    PROJECT_RULES,
-    leads_out,
-    list_rules,
-    locate_directory,
-    read_text,
-    split_matter,
-)
+from tacitd_handlers.reach.rule_files import list_rules, locate_directory, split_matter
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, PROJECT_RULE
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 WITHOUT_RULES = frozenset({"Explore"})
 """Kinds of sub-agents that load no instruction files (2.1.197 and later)."""
@@ -48,7 +41,7 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
     patterns = read_patterns(home, dict.fromkeys([place[1], place[0]]))
     loaded = list(list_loaded(home, place, version, patterns))
     yield from loaded
-    is_excluded = find_exclude(place[1] / PROJECT_RULES, patterns) is not None
+    is_excluded = find_exclude(place[1] / PROJECT_RULE, patterns) is not None
     yield from _list_sources(place, {one.path for one in loaded}, is_excluded=is_excluded)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.reach.rule_files import read_text
+from tacitd_handlers.shared.safe_read import read_text
 
 KEY = "claudeMdExcludes"
 MANAGED = Path(

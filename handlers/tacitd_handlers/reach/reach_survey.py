@@ -18,19 +18,15 @@ from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.context_files import list_loaded
 from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
 from tacitd_handlers.reach.rule_files import (
-    AGENTS,
-    LEARNED,
-    MODULE_RULES,
-    PROJECT_RULES,
     USER_RULES,
     count_items,
     find_defect,
     find_link,
-    leads_out,
     list_rules,
     locate_directory,
-    read_text,
 )
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, MODULE_RULES, PROJECT_RULE, SEE_ALSO
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextFile
@@ -78,11 +74,13 @@ def survey_directory(
     directory: Path,
     clients: Sequence[ClientUse] = (),
     list_folders: Callable[[Path], Iterable[str]] = lambda main: (),
+    *,
+    with_codex: bool = False,
 ) -> ReachReport:
     """Given a directory, return what a session there loads.
 
     `clients`: those that were used on this machine lately. `list_folders`: given a project's root, the folders whose AGENTS.md
-    has lines of tacitd's.
+    has lines of tacitd's. `with_codex`: whether Codex is used here too.
     """
     place = here, tree, main = locate_directory(directory)
     patterns = read_patterns(client_home, dict.fromkeys([tree, here]))
@@ -95,6 +93,7 @@ def survey_directory(
         *_explain_project(tree, main, patterns),
         *_explain_modules(here, tree, main, patterns, list_folders(main)),
         *_judge_clients(mine, files),
+        *(_explain_codex(tree, main) if with_codex else ()),
     )
     return ReachReport(here, files, problems, mine)
 
@@ -106,7 +105,7 @@ def _describe(one: ContextFile, client_home: Path, here: Path, tree: Path) -> Re
         return None
     if one.path == client_home / USER_RULES:
         return ReachedFile(one.path, "person", one.when, lines)
-    if one.path == tree / PROJECT_RULES or one.path == tree / MODULE_RULES / AGENTS:
+    if one.path == tree / PROJECT_RULE or one.path == tree / MODULE_RULES / AGENTS:
         return ReachedFile(one.path, "project", one.when, lines)
     folder = _find_folder(one.path, tree)
     if not folder or not _is_attached(tree / folder, here):
@@ -134,7 +133,7 @@ def _explain_person(client_home: Path, patterns: list[ExcludePattern]) -> Iterat
 
 
 def _explain_project(tree: Path, main: Path, patterns: list[ExcludePattern]) -> Iterator[ReachProblem]:
-    path, what = tree / PROJECT_RULES, f"the lines of {LEARNED}"
+    path, what = tree / PROJECT_RULE, f"the lines of {LEARNED}"
     source = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
     expected, there = count_items(read_text(source)), count_items(read_text(path))
     link = find_link(path, tree)
@@ -219,6 +218,16 @@ def _judge_clients(clients: Sequence[ClientUse], files: Sequence[ReachedFile]) -
         since = client_rules.format_version(client_rules.ATTACHED_SINCE)
         why = f"`claude -p` of {', '.join(sorted(never))}, used here, attaches no rules for paths (known from {since} on)"
         yield ReachProblem("reach.old-client", "the lines for modules", why, "update Claude Code")
+
+
+def _explain_codex(tree: Path, main: Path) -> Iterator[ReachProblem]:
+    """Codex loads AGENTS.md, and nothing else of these files."""
+    source = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
+    text = read_text(tree / AGENTS)
+    if LEARNED not in text and count_items(read_text(source)):
+        why = f"it loads {AGENTS}, and does not see {LEARNED}"
+        hint = f"put this line into {tree / AGENTS}: {SEE_ALSO} Or set reach.codex = true, which keeps the lines there"
+        yield ReachProblem("", f"the lines of {LEARNED}, in Codex", why, hint)
 
 
 def _belongs_to(cwd: str, tree: Path, main: Path) -> bool:

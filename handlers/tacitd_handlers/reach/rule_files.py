@@ -1,24 +1,18 @@
-"""Rule and instruction files as a survey reads them. They may be anything: nothing here raises or blocks."""
+"""Rule and instruction files as a survey sees them. They may be anything: nothing here raises or blocks."""
 
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_repository
-from tacitd.sources.registry import CONTEXT_FILES
+from tacitd_handlers.shared.rule_names import PROJECT_RULE
 
 USER_RULES = Path("rules/tacitd.md")
 """The file of what is known of the person, relative to Claude Code's directory."""
-PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
-MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
-LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
 MOST = 500
 """Rules of one directory that are looked at."""
-LIMIT = 1 << 20
-"""Bytes that are read of a file."""
 
 
 def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
@@ -31,13 +25,8 @@ def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
     found = find_repository(next(one for one in (here, *here.parents) if one.is_dir()))
     if found is not None:
         return here, found.here, found.top
-    tree = next((one for one in (here, *here.parents) if (one / PROJECT_RULES).is_file()), here)
+    tree = next((one for one in (here, *here.parents) if (one / PROJECT_RULE).is_file()), here)
     return here, tree, tree
-
-
-def leads_out(path: Path, root: Path) -> bool:
-    """Whether the real path of a file is outside the work tree."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def find_link(path: Path, root: Path) -> Path | None:
@@ -74,18 +63,3 @@ def count_items(text: str) -> int:
         return len(lines_of(text.encode("utf-8", "replace")))
     except FileRefusedError:
         return 0
-
-
-def read_text(path: Path) -> str:
-    """The beginning of a file; "" if it is not a readable regular file."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return os.read(descriptor, LIMIT).decode("utf-8", "replace") if regular else ""
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

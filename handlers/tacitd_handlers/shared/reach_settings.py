@@ -15,6 +15,11 @@ class ReachSettings(BaseModel):
         description="Write a project's learned lines as generated text into its `.claude/rules/`, where sessions load them. "
         "If you turn it off, these files are removed.",
     )
+    codex: bool = Field(
+        default=False,
+        description="Keep the lines of a project's LEARNED.md as a marked block at the end of the `AGENTS.md` in its root, which "
+        "Codex loads. One that git tracks is only changed in a project that is shared. If you turn it off, the block is removed.",
+    )
     user_rules: bool = Field(
         default=True,
         description="Keep `rules/tacitd.md` in Claude Code's directory: what is known of you and your global lessons, "

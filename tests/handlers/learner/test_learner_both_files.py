@@ -41,7 +41,7 @@ def test_L_04_L_06_L_39_the_ledger_only_grows(desk: Desk) -> None:
         before = data
     assert len(desk.rows) == 45 and before.startswith(HEADER)
     keys = {(one.stamp, one.problem, one.mode) for one in desk.rows}
-    assert {one.session.key for one in desk.profile.sessions} <= keys
+    assert {one.key for one in desk.sessions} <= keys
     assert {path.stat().st_mode & 0o777 for path in (desk.where.ledger, desk.where.profile)} == {0o600}
 
 
@@ -65,8 +65,8 @@ def test_L_36_both_files_say_the_same(desk: Desk) -> None:
     """SPEC L-36, L-33: verdict and gaps are equal byte for byte; several gaps joined by `; `, none as `none`; no pipes."""
     desk.record(gaps=["Edge: Empty Input", "dp:base"])
     desk.record("lru | cache")
-    for placed, one in zip(reversed(desk.profile.sessions), desk.rows, strict=True):
-        session = placed.session
+    for placed, one in zip(reversed(desk.sessions), desk.rows, strict=True):
+        session = placed
         assert (session.verdict, session.gaps, session.review) == (one.verdict, one.gaps, one.review)
     assert [one.gaps for one in desk.rows] == ["edge:empty_input; dp:base", "none"]
     assert desk.rows[1].problem == "lru / cache"
@@ -109,7 +109,7 @@ def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
     desk.record("a", days=0, gaps="edge:a")
     desk.record("b", days=1)
     desk.put("".join(line for line in desk.ledger.splitlines(True) if "| a |" not in line), desk.where.ledger)
-    desk.edit("\n".join(desk.profile.sessions[1].lines), "")
+    desk.edit(desk.sessions[1].text, "")
     assert not desk.look()
     desk.bench.restart()
     assert not desk.look()
@@ -143,11 +143,11 @@ def test_L_26_promotion_and_return(desk: Desk) -> None:
     assert desk.entry("edge:a").status == SHORT
     made = desk.record(days=29)
     assert [(one.did, one.text) for one in made.notices[1:]] == [("promoted", "edge:a")]
-    placed = desk.placed("edge:a")
-    assert placed is not None and placed.resolved and placed.entry.status == LONG
+    placed = desk.find("edge:a")
+    assert placed is not None and placed.resolved and placed.status == LONG
     desk.record(days=40, gaps="edge:a")
-    placed = desk.placed("edge:a")
-    assert placed is not None and not placed.resolved and placed.entry.status == RECURRING
+    placed = desk.find("edge:a")
+    assert placed is not None and not placed.resolved and placed.status == RECURRING
 
 
 def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
@@ -158,7 +158,7 @@ def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
         "| recall | strong_pass\nGaps: none\nReview: 2027-01-01",
     )
     desk.look()
-    session = desk.profile.sessions[0].session
+    session = desk.sessions[0]
     assert (session.verdict, session.gaps, session.review) == ("pass", "edge:a", "2026-02-25")
     assert "My words." in session.observations
 
@@ -196,7 +196,7 @@ def test_L_38_rows_that_only_the_ledger_has(desk: Desk) -> None:
     desk.write_rows(*(row(n, "edge:a" if n % 2 else "none", problem=f"p{n}") for n in range(25)))
     desk.look()
     assert desk.problems == [f"p{n}" for n in range(24, 4, -1)]
-    assert {one.session.observations for one in desk.profile.sessions} == {RECOVERED}
+    assert {one.observations for one in desk.sessions} == {RECOVERED}
     assert desk.entry("edge:a").first == stamp(1)
 
 
@@ -206,41 +206,41 @@ def test_L_38_others_are_waited_for(desk: Desk) -> None:
     desk.clock.jump(desk.where.ledger.stat().st_mtime - desk.clock.now())
     desk.write_rows(row(9, "edge:a"))
     desk.look()
-    assert len(desk.profile.sessions) == 1
+    assert len(desk.sessions) == 1
     desk.bench.settle(300)
     desk.look()
-    assert desk.profile.sessions[0].session.observations == RECOVERED
+    assert desk.sessions[0].observations == RECOVERED
     header = f"### {stamp(9)} | two-sum | recall | pass"
     theirs = f"{header}\nGaps: edge:a\nReview: 2026-12-24\n---\nMy own words.\n"
     desk.edit(f"### {stamp(9)}", theirs + f"\n### {stamp(9)}")
     desk.bench.settle(900)
     desk.look()
-    assert desk.profile.sessions[0].session.observations == "My own words."
-    assert len(desk.profile.sessions) == 2
+    assert desk.sessions[0].observations == "My own words."
+    assert len(desk.sessions) == 2
 
 
 def test_L_32_two_sessions_of_one_stamp(desk: Desk) -> None:
     """SPEC L-32, L-47: in the repeated hour, two sessions with one stamp, problem and mode both have an entry."""
     for session, verdict, words in (("a", "pass", "First."), ("b", "borderline", "Second.")):
         desk.record(days=1, session=session, verdict=verdict, observations=words, gaps="edge:x")
-    shown = [(one.session.verdict, one.session.observations.split("\n")[0]) for one in desk.profile.sessions]
+    shown = [(one.verdict, one.observations.split("\n")[0]) for one in desk.sessions]
     assert sorted(shown) == [("borderline", "Second."), ("pass", "First.")]
     once = desk.text
     desk.look()
     assert desk.text == once
-    first = next(one for one in desk.profile.sessions if "First." in one.session.observations)
-    desk.edit("\n".join(first.lines) + "\n", "")
+    first = next(one for one in desk.sessions if "First." in one.observations)
+    desk.edit(first.text + "\n", "")
     desk.look()
-    assert [one.session.verdict for one in desk.profile.sessions] == ["borderline"], "it stays removed"
+    assert [one.verdict for one in desk.sessions] == ["borderline"], "it stays removed"
     desk.record(days=2, session="c")
-    assert len(desk.profile.sessions) == 2
+    assert len(desk.sessions) == 2
 
 
 def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
     """SPEC L-32: newest first, twenty; in any file order the oldest is removed, and the rest stays."""
     for number in range(20):
         desk.record(f"p{number}", observations=f"Words {number}.")
-    oldest = "\n".join(desk.profile.sessions[-1].lines)
+    oldest = desk.sessions[-1].text
     text = desk.text.replace(oldest, "", 1)
     desk.put(text.replace("### " + stamp(20), oldest + "\n\n### " + stamp(20), 1))
     desk.record("p20")
@@ -286,11 +286,11 @@ def test_L_11_a_free_label_is_nobodys_gap(desk: Desk, skill: TeachingSkill) -> N
     """SPEC L-11: an entry that shares a word and a stamp with a gap is not the gap's: no session of the gap changes it."""
     skill.write_session(stamp(0), gaps={"edge:right_padding": "Right bound off by one"})
     desk.look()
-    before = desk.placed("Right bound off by one")
+    before = desk.find("Right bound off by one")
     desk.record("pad", days=1, tested="edge:right_padding")
     desk.record("pad", days=2, gaps="edge:right_padding")
-    after = desk.placed("Right bound off by one")
-    assert before is not None and after is not None and after.lines == before.lines
+    after = desk.find("Right bound off by one")
+    assert before is not None and after is not None and after.text == before.text
     assert desk.entry("edge:right_padding").first == stamp(0)
 
 
@@ -370,9 +370,9 @@ def test_L_37_a_crash_at_every_step_of_a_record(tmp_path: Path) -> None:
             ended = desk.crash_at(at, call)
             desk.look()
             assert not disagreements(desk.text, desk.ledger), at
-            assert len(desk.rows) == len(desk.profile.sessions) in (1, 2)
+            assert len(desk.rows) == len(desk.sessions) in (1, 2)
             if len(desk.rows) == 2:
-                assert "Words." in desk.profile.sessions[0].session.observations
+                assert "Words." in desk.sessions[0].observations
             call()
             assert len(desk.rows) == 2 and not disagreements(desk.text, desk.ledger)
         if not ended:

@@ -23,10 +23,10 @@ def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
     """SPEC L-03: whatever changes elsewhere in the file."""
     theirs = b"# Me\r\n\r\n## About Me\r\nGoal:  interviews \xe2\x80\x94 in May\n\n```\n## Known Weaknesses\n```\n<!-- x -->\n"
     desk.put(theirs + b"## Known Weaknesses\n## Session History\n## About Me\nagain\n")
-    before = read_about(desk.profile)
+    before = read_about(desk.where.profile.read_bytes())
     for number in range(25):
         desk.record(f"p{number}", gaps=f"edge:{number}")
-    assert read_about(desk.profile) == before
+    assert read_about(desk.where.profile.read_bytes()) == before
 
 
 def test_L_11_labels_are_matched_by_tag_and_slug(desk: Desk) -> None:
@@ -85,7 +85,7 @@ def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
     desk.look()
     assert desk.labels == ["edge:b"] and desk.state.removed == ["edge:a"]
     desk.record(gaps="edge:a")
-    assert desk.placed("edge:a") is None and desk.rows[-1].gaps == "edge:a"
+    assert desk.find("edge:a") is None and desk.rows[-1].gaps == "edge:a"
     desk.do("restore", "edge:a")
     assert desk.entry("edge:a").status == RECURRING and desk.entry("edge:a").first == stamp(1)
 
@@ -142,7 +142,7 @@ def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
     """SPEC L-30: the same for Session History; no older session takes its place."""
     for number in range(22):
         desk.record(f"p{number}")
-    desk.edit("\n".join(desk.profile.sessions[3].lines) + "\n\n", "")
+    desk.edit(desk.sessions[3].text + "\n\n", "")
     desk.look()
     assert desk.problems == [f"p{n}" for n in range(21, 1, -1) if n != 18]
 
@@ -200,19 +200,19 @@ def test_L_27_archiving_makes_room(desk: Desk) -> None:
     a failure brings it back.
     """
     fill(desk)
-    before = desk.placed("edge:3")
+    before = desk.find("edge:3")
     assert before is not None
     assert [one.text for one in desk.do("archive", "edge:3").notices] == ["edge:3"]
-    placed = desk.placed("edge:3")
-    assert placed is not None and placed.resolved and placed.lines == before.lines
+    placed = desk.find("edge:3")
+    assert placed is not None and placed.resolved and placed.text == before.text
     assert desk.entry("edge:20").status == "new" and not desk.state.waiting
     desk.record("p3", pattern="x3")
-    placed = desk.placed("edge:3")
-    assert placed is not None and placed.resolved and placed.entry.clean == 1
+    placed = desk.find("edge:3")
+    assert placed is not None and placed.resolved and placed.clean == 1
     desk.do("archive", "edge:4")
     desk.record("p3", pattern="x3", gaps="edge:3")
-    placed = desk.placed("edge:3")
-    assert placed is not None and not placed.resolved and placed.entry.status == RECURRING
+    placed = desk.find("edge:3")
+    assert placed is not None and not placed.resolved and placed.status == RECURRING
 
 
 def test_L_27_an_entry_of_a_persons_own(desk: Desk) -> None:
@@ -257,8 +257,8 @@ def test_L_28_a_full_resolved_section(desk: Desk) -> None:
             desk.record(f"p{number}", days=days, pattern=f"x{number}", gaps=gaps)
     for number in range(11):
         desk.record(f"p{number}", days=100 + number, pattern=f"x{number}")
-    resolved = [placed.entry.label for placed in desk.profile.weaknesses if placed.resolved]
-    assert len(resolved) == 10 and "edge:0" not in resolved and desk.placed("edge:0") is None
+    resolved = [placed.label for placed in desk.weaknesses if placed.resolved]
+    assert len(resolved) == 10 and "edge:0" not in resolved and desk.find("edge:0") is None
     assert not desk.state.removed and not desk.state.waiting
 
 
@@ -312,11 +312,11 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
     else:
         desk.put(before.partition("## Session History")[0])
     desk.look()
-    assert {p.entry.label: (p.entry.status, p.resolved) for p in desk.profile.weaknesses} == {
+    assert {p.label: (p.status, p.resolved) for p in desk.weaknesses} == {
         "edge:a": (LONG, True),
         "edge:b": (RECURRING, False),
     }
-    assert len(desk.profile.sessions) == 5 and not desk.state.removed
+    assert len(desk.sessions) == 5 and not desk.state.removed
     names = {"section": ["Known Weaknesses"], "resolved": ["Resolved"], "history": ["Session History"]}
     assert desk.notices == [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
@@ -339,10 +339,10 @@ def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) 
     old = (format_weakness(f"Old {n}", "w", stamp(n), stamp(n), stamp(n), LONG) for n in range(8))
     desk.put(EMPTY_PROFILE.replace("### Resolved\n", f"{active}\n### Resolved\n\n{''.join(old)}"))
     desk.record(days=400)
-    before = [placed.resolved for placed in desk.profile.weaknesses]
+    before = [placed.resolved for placed in desk.weaknesses]
     desk.edit("### Resolved\n", "")
     desk.look()
-    assert [placed.resolved for placed in desk.profile.weaknesses] == before
+    assert [placed.resolved for placed in desk.weaknesses] == before
 
 
 def test_L_02_a_heading_deleted_with_its_entries_left(desk: Desk) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from support_learner import Desk, row, stamp
 from support_learner_skill import format_weakness
-from tacitd_handlers.learner.ledger_file import HEADER, format_row
-from tacitd_handlers.learner.profile_text import TEMPLATE, parse_profile
+from tacitd_handlers.learner.ledger_file import HEADER, format_row, parse_ledger
+from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, TEMPLATE, list_entries
 from tacitd_handlers.learner.progress_review import (
     build_review,
     find_problems,
@@ -33,7 +33,7 @@ def practised(desk: Desk) -> Desk:
 
 def test_L_53_the_review(practised: Desk) -> None:
     """SPEC L-53: totals, verdicts, patterns, trajectories, retests, next steps."""
-    document = build_review(practised.rows, practised.profile, stamp(32), ["edge:z"])
+    document = build_review(practised.rows, practised.weaknesses, stamp(32), ["edge:z"])
     assert document["totals"] == {
         "sessions": 6,
         "rows": 6,
@@ -63,7 +63,7 @@ def test_L_53_patterns_untouched_for_four_weeks(practised: Desk) -> None:
     """SPEC L-53: 28 days, by date; `unknown` is not a pattern."""
     rows = [*practised.rows, row(6, pattern="unknown")]
     for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
-        found = build_review(rows, None, stamp(day))["patterns"]
+        found = build_review(rows, [], stamp(day))["patterns"]
         assert [one["pattern"] for one in found if one["untouched"]] == left
 
 
@@ -80,7 +80,7 @@ def test_L_41_due_oldest_first_with_the_reason(practised: Desk) -> None:
 def test_gaps_most_often_first(practised: Desk) -> None:
     """SPEC L-53: with each gap's status in the profile."""
     practised.record(days=7, gaps="edge:b")
-    found = build_review(practised.rows, practised.profile, stamp(8))["gaps"]
+    found = build_review(practised.rows, practised.weaknesses, stamp(8))["gaps"]
     assert [(one["tag"], one["seen"], one["status"]) for one in found] == [
         ("edge:b", 2, "recurring"),
         ("dp:base", 1, "new"),
@@ -99,35 +99,36 @@ def test_L_55_the_seeds_two_examples_do_not_fight(desk: Desk) -> None:
     desk.put(TEMPLATE.decode() + entry)
     desk.look()
     assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
-    assert desk.rows[0] == seed and len(desk.profile.sessions) == 2 and entry.strip() in desk.text
+    assert desk.rows[0] == seed and len(desk.sessions) == 2 and entry.strip() in desk.text
 
 
 def test_L_53_as_text(practised: Desk) -> None:
     """SPEC L-53; issue: the same numbers as lines for a person."""
-    lines = list(format_review(build_review(practised.rows, practised.profile, stamp(32))))
+    lines = list(format_review(build_review(practised.rows, practised.weaknesses, stamp(32))))
     assert "  pass                                     4" in lines
-    assert list(format_review(build_review([], None, stamp(0)))) == ["Nothing is recorded yet."]
+    assert list(format_review(build_review([], [], stamp(0)))) == ["Nothing is recorded yet."]
 
 
 def test_L_11_a_label_of_ones_own_is_named(practised: Desk) -> None:
     """SPEC L-11: an entry that is no gap's is named in the next steps, with the command that joins it."""
     theirs = format_weakness("Loop end", "goes past it", stamp(0), stamp(0), stamp(0))
     practised.edit("- **edge:a**", f"{theirs}- **edge:a**")
-    steps = build_review(practised.rows, practised.profile, stamp(32))["next"]
+    steps = build_review(practised.rows, practised.weaknesses, stamp(32))["next"]
     joins = "`tacitd learner alias 'Loop end' TAG`"
     assert f"Join a label of your own with its gap, if it is one: {joins}." in steps
 
 
 def test_check_names_what_only_a_person_can_correct(practised: Desk) -> None:
     """SPEC L-10, L-09, L-35: lines that are no rows, verdicts that do not exist, vague descriptions, lists that are too long."""
-    assert find_problems(practised.where.ledger.read_bytes(), practised.profile) == []
+    table = parse_ledger(practised.where.ledger.read_bytes())
+    assert list(find_problems(table, practised.weaknesses)) == []
     odd = row(1, verdict="solved it")
     ledger = b"notes\n" + HEADER.split(b"\n\n")[1] + format_row(odd).encode() + b"\n| 2026-02-19T14:30 | torn"
     own = [format_weakness(f"Habit {n}", "rushes in loops", stamp(0), stamp(0), stamp(0)) for n in range(31)]
     own[0] = "- **Edge** — bad at edge cases.\n  Status: soon\n"
     text = "".join(own[:20] + own[20:21]) + "\n### Resolved\n\n" + "".join(own[21:])
-    profile = parse_profile(TEMPLATE.decode().replace("### Resolved", text, 1).encode())
-    found = find_problems(ledger, profile)
+    leaves = PROFILE_FORMAT.read_leaves(TEMPLATE.decode().replace("### Resolved", text, 1).encode())
+    found = find_problems(parse_ledger(ledger), list_entries(leaves))
     assert [(file, where, what.split(";")[0].split(":")[0]) for file, where, what in found] == [
         ("ledger", "line 1", "is skipped"),
         ("ledger", "line 5", "is skipped"),

@@ -17,7 +17,14 @@ from support_learner import Desk, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.clock import local_minutes
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.learner.learner_state import add_notices, note_session
+from tacitd_handlers.learner.learner_state import (
+    SessionStamp,
+    add_notices,
+    find_stamp,
+    format_state,
+    note_session,
+    read_session_state,
+)
 from tacitd_handlers.learner.notices import (
     find_retests,
     format_repairs,
@@ -25,8 +32,12 @@ from tacitd_handlers.learner.notices import (
     format_synced,
     format_waiting,
 )
-from tacitd_handlers.learner.profile_text import parse_profile
-from tacitd_handlers.learner.session_stamps import SessionStamp, parse_state, resolve_session, state_text
+from tacitd_handlers.learner.profile_text import (
+    PROFILE_FORMAT,
+    list_entries,
+    list_sessions,
+    parse_profile,
+)
 from tacitd_handlers.learner.session_start import (
     BUDGET,
     SessionText,
@@ -34,8 +45,8 @@ from tacitd_handlers.learner.session_start import (
     fit_profile,
     hook_session,
     make_text,
-    needs_files,
     note_start,
+    read_repaired,
 )
 from tacitd_handlers.learner.vocabulary import time_of
 
@@ -52,7 +63,7 @@ def golden(name: str) -> str:
 def begin(desk: Desk, session: str, now: str = NOW, budget: int = BUDGET) -> SessionText:
     """A session begins, as with `tacitd learner context`."""
     is_first = not desk.where.profile.exists()
-    if needs_files(desk.where):
+    if is_first or read_repaired(desk.where)[1]:
         desk.do("prepare")
     made = build_text(desk.bench.rows, desk.where, session, now, budget, is_first=is_first)
     note_start(made)
@@ -92,7 +103,7 @@ def test_L_50_the_second_session(desk: Desk) -> None:
     the original did.
     """
     desk.put(golden("new.profile.md"))
-    desk.where.session_state.write_text(state_text(SessionStamp("old", "2025-01-01T10:00"), "~/x"))
+    desk.where.session_state.write_text(format_state(SessionStamp("old", "2025-01-01T10:00"), "~/x"))
     assert begin(desk, "second", "2026-02-20T08:05").text == golden("new.context.txt")
     assert "Session Timestamp: 2025-01-01T10:00" in begin(desk, "old", "2026-02-20T08:05").text
     desk.where.session_state.unlink()
@@ -138,7 +149,7 @@ def test_L_02_what_is_restored_is_named_and_filled_later(desk: Desk) -> None:
         assert f"{line}\n" in text
     assert "About Me. Let" not in text and "## Mine\n\nwords\n" in text
     desk.look()
-    assert desk.entry("edge:a").status == "new" and len(desk.profile.sessions) == 1 and not desk.state.removed
+    assert desk.entry("edge:a").status == "new" and len(desk.sessions) == 1 and not desk.state.removed
     assert "[REPAIRED]" not in begin(desk, "t").text
 
 
@@ -164,7 +175,9 @@ def test_L_50_retests_come_from_the_profile(desk: Desk) -> None:
     desk.record(days=0, gaps="edge:a")
     for days in (1, 2, 3):
         desk.record(days=days)
-    assert not find_retests(desk.profile, stamp(16.99)) and len(find_retests(desk.profile, stamp(17))) == 1
+    assert (
+        not find_retests(desk.weaknesses, stamp(16.99)) and len(find_retests(desk.weaknesses, stamp(17))) == 1
+    )
 
 
 def test_a_profile_that_is_no_text_is_printed_as_it_is(desk: Desk) -> None:
@@ -211,9 +224,9 @@ def test_L_50_a_full_profile_fits(desk: Desk) -> None:
     text = begin(desk, "s").text
     assert len(text) <= BUDGET and len(desk.text) > 11_000
     printed = text.splitlines()
-    for notice in (*format_repairs(["Resolved"]), *lines, *format_waiting(["edge:waits"], desk.profile)):
+    for notice in (*format_repairs(["Resolved"]), *lines, *format_waiting(["edge:waits"], desk.weaknesses)):
         assert notice in printed
-    retests = format_retests(find_retests(desk.profile, NOW))
+    retests = format_retests(find_retests(desk.weaknesses, NOW))
     assert retests.count("last tested") == 5 and text.endswith(retests)
     assert "Goal: interviews in May. Python, some Go." in printed
 
@@ -224,12 +237,11 @@ def test_L_50_what_is_left_out_and_in_which_order(desk: Desk) -> None:
     """
     desk.put(full_profile())
     made = begin(desk, "s")
-    shown, whole = parse_profile(made.text.encode()), desk.profile
+    shown = PROFILE_FORMAT.read_leaves(made.text.encode())
     assert len(made.text) <= BUDGET
-    active = [placed.entry for placed in whole.weaknesses if not placed.resolved]
-    assert [placed.entry for placed in shown.weaknesses] == active
-    kept = [one.session.key for one in shown.sessions]
-    assert 3 < len(kept) < 20 and kept == [one.session.key for one in whole.sessions][: len(kept)]
+    assert list_entries(shown) == [one for one in desk.weaknesses if not one.resolved]
+    kept = [one.key for one in list_sessions(shown)]
+    assert 3 < len(kept) < 20 and kept == [one.key for one in desk.sessions][: len(kept)]
     left = f"[LEFT OUT] {20 - len(kept)} older sessions, 10 resolved weaknesses: no room in 9000 characters. "
     how = "To read all of it when needed: `cat ~/.claude/leetcode-teacher-profile.md`.\n"
     assert left + how in made.text and made.left_out
@@ -243,23 +255,10 @@ def test_L_50_a_long_about_me_leaves_room(desk: Desk) -> None:
     desk.put(full_profile(about="".join(f"Line {n} about me.\n" for n in range(900))))
     text = begin(desk, "s").text
     assert len(text) <= BUDGET and "Line 0 about me.\nLine 1 about me.\n" in text
-    assert text.count("Status: ") == 20 and "lines of About Me, 20 older sessions" in text
+    assert text.count("Status: ") == 20 and re.search(r"\d{3} lines of About Me, 1\d older sessions", text)
     desk.put("<<<<<<< ours\n" + full_profile())
     text = begin(desk, "s").text
     assert len(text) <= BUDGET and "the rest of the profile" in text and "<<<<<<< ours" in text
-
-
-def test_L_50_notices_that_do_not_fit_are_printed_next_time(desk: Desk) -> None:
-    """SPEC L-50a: no notice is lost: what has no room is printed at the next session start."""
-    desk.put(full_profile())
-    lines = format_synced([row(n) for n in range(35)])
-    notify(desk, lines)
-    printed: list[str] = []
-    for number in range(4):
-        text = begin(desk, f"s{number}").text
-        assert len(text) <= BUDGET
-        printed += [line for line in text.splitlines() if line.startswith("[SYNC]")]
-    assert printed == lines
 
 
 @examples(100)
@@ -269,21 +268,21 @@ def test_L_50_notices_that_do_not_fit_are_printed_next_time(desk: Desk) -> None:
     about=st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=300),
 )
 def test_L_50_any_room_is_kept(room: int, history: int, about: str) -> None:
-    """SPEC L-50a: never more than the room; what is printed are lines of the profile in their order."""
-    profile = parse_profile(full_profile(history, about + "\n").encode())
-    text, left_out = fit_profile(profile, room)
+    """SPEC L-50a: never more than the room; what is printed are parts of the profile in their order."""
+    blocks = parse_profile(full_profile(history, about + "\n").encode())
+    text, left_out = fit_profile(blocks, room)
     assert len(text) <= max(room, 80), "the headings are always there"
-    lines = iter(profile.lines)
-    assert all(line in lines for line in re.findall(r".*\n", text) if line.endswith("\n"))
-    assert left_out or text.split() == "".join(profile.lines).split()
+    lines = iter(re.findall(r".*\n", "".join(block.text for block in blocks)))
+    assert all(line in lines for line in re.findall(r".*\n", text))
+    assert left_out or text.split() == "".join(block.text for block in blocks).split()
 
 
 # --- where it is printed
 
 
 def test_L_50_where_a_teaching_session_worked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-50a, `learner.context`, `learner.directories`: in projects that taught, everywhere, or in none but these, in 5,000 characters; not
-    for a session that goes on, nor for a sub-agent.
+    """SPEC L-50a, `learner.context`: in projects that taught, everywhere, or nowhere, in 5,000 characters; not for a session that goes on,
+    nor for a sub-agent.
     """
     taught, other = desk.home / "taught", desk.home / "other"
     (taught / "deep").mkdir(parents=True)
@@ -300,10 +299,8 @@ def test_L_50_where_a_teaching_session_worked(desk: Desk, monkeypatch: pytest.Mo
     assert make_text(elsewhere) == ""
     for occasion in ("resume", "agent"):
         assert make_text(ContextRequest(taught, occasion=occasion, rows=desk.bench.rows)) == ""
-    for name, value in (("DIRECTORIES", f"/nowhere,{other}"), ("CONTEXT", "always")):
-        monkeypatch.setenv(f"TACITD_LEARNER__{name}", value)
-        assert 0 < len(make_text(elsewhere)) <= 1_500
-        monkeypatch.delenv(f"TACITD_LEARNER__{name}")
+    monkeypatch.setenv("TACITD_LEARNER__CONTEXT", "always")
+    assert 0 < len(make_text(elsewhere)) <= 1_500
     monkeypatch.setenv("TACITD_LEARNER__CONTEXT", "never")
     assert make_text(asked) == ""
 
@@ -348,17 +345,27 @@ PRINTED = {"abc": "2026-02-19T09:00"}
     ],
 )
 def test_L_48_L_49_precedence(
-    session: str, given: str, printed: dict[str, str], state: SessionStamp | None, wanted: SessionStamp
+    desk: Desk,
+    session: str,
+    given: str,
+    printed: dict[str, str],
+    state: SessionStamp | None,
+    wanted: SessionStamp,
 ) -> None:
     """SPEC L-48, L-49: the given stamp, the one printed at the start, the session-state file of the same session, the
     clock; the id from the caller, from the file of the newest session, otherwise `manual`.
     """
-    assert resolve_session(session, given, printed, state, NOW) == wanted
+    with desk.bench._app.store.write() as tx:
+        for id, printed_stamp in printed.items():
+            note_session(tx, id, stamp=printed_stamp)
+    if state is not None:
+        desk.where.session_state.write_text(format_state(state, "~/x"))
+    assert find_stamp(desk.bench.rows, session, given, desk.where.session_state, NOW) == wanted
 
 
-def test_L_48_the_session_state_file_to_the_byte() -> None:
+def test_L_48_the_session_state_file_to_the_byte(tmp_path: Path) -> None:
     """SPEC L-48 and L, first page: the file written before compaction, and how it is parsed."""
-    text = state_text(FILE, "~/.claude/leetcode-teacher-profile.md")
+    text, path = format_state(FILE, "~/.claude/leetcode-teacher-profile.md"), tmp_path / "state.md"
     assert text == (
         "# LeetCode Session In Progress (saved before compaction)\n"
         "- You are in a leetcode-teacher session. Read ~/.claude/leetcode-teacher-profile.md for context.\n"
@@ -367,9 +374,14 @@ def test_L_48_the_session_state_file_to_the_byte() -> None:
         "- Write-back required at session end: Step 8B (learning) or R7B (recall).\n"
         "- Write ledger row first, then profile entry.\n"
     )
-    assert parse_state(text) == FILE
-    for broken in ("", text.replace("14:30", "25:30"), text.replace("- Session ID: abc\n", "")):
-        assert parse_state(broken) is None
+    for content, wanted in (
+        (text, FILE),
+        ("", None),
+        (text.replace("14:30", "25:30"), None),
+        (text.replace("- Session ID: abc\n", ""), None),
+    ):
+        path.write_text(content)
+        assert read_session_state(path) == wanted
 
 
 # --- the hook's input

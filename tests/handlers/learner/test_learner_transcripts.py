@@ -11,8 +11,8 @@ import pytest
 
 from support_learner import row
 from tacitd.testing import World
+from tacitd_handlers.learner.learner_state import SessionStamp, format_state
 from tacitd_handlers.learner.ledger_file import HEADER, format_row
-from tacitd_handlers.learner.session_stamps import SessionStamp, state_text
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
 PROFILE, LEDGER = "~/.claude/leetcode-teacher-profile.md", "~/.claude/leetcode-teacher-ledger.md"
@@ -127,7 +127,7 @@ def test_L_48_the_session_state_file(world: Lessons) -> None:
     world.teach("s1")
     world.hook("PreCompact", "s1")
     world.wait()
-    text = state_text(SessionStamp("s1", at), "~/.claude/leetcode-teacher-profile.md")
+    text = format_state(SessionStamp("s1", at), "~/.claude/leetcode-teacher-profile.md")
     assert world.read(STATE) == text and world.path(STATE).stat().st_mode & 0o777 == 0o600
     world.path(STATE).unlink()
     world.wait(7200).compact("s1", "Summary: y")

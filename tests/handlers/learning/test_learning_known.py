@@ -13,8 +13,10 @@ from tacitd.errors import FileRefusedError, UsageError
 from tacitd.files.git import locate_exclude_file
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import ScriptedModel
-from tacitd_handlers.learning.agents_line import SEE_ALSO, add_line, may_add
-from tacitd_handlers.learning.known import GROUPS, SummaryLine, build_summary, list_own
+from tacitd_handlers.learning.folders import GROUPS
+from tacitd_handlers.learning.known import SummaryLine, build_summary, list_own
+from tacitd_handlers.learning.other_agents import add_line, may_add
+from tacitd_handlers.shared.rule_names import SEE_ALSO
 
 DIRECTIVE = "following directive documents"
 DISTILLED = "## Testing\n- Write the test first"

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from tacitd.sources.registry import CONTEXT_FILES
 
+LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
 PROJECT_RULE = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
 """The copy of LEARNED.md, relative to a work tree."""
 MODULE_RULES = f"{CONTEXT_FILES.rules}/tacitd"
@@ -21,6 +22,8 @@ TEAM_RULE = f"{MODULE_RULES}/AGENTS.md"
 """The source of a project whose LEARNED.md git tracks: the client loads it where it is. Linked work trees have copies of it."""
 RULE_PATTERNS = (f"/{PROJECT_RULE}", f"/{MODULE_RULES}/")
 """The patterns that keep the rule files out of git."""
+SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
+"""The line of an AGENTS.md by which other agents find LEARNED.md."""
 NAME_LIMIT = 120
 """Maximum length of the name of a module's copy in bytes, without digits and ending."""
 # `{a,b}` would be expanded, and a comma splits even an item of a list. `?` matches any one character.

@@ -23,6 +23,15 @@ def leads_out(path: Path, root: Path) -> bool:
     return not place.is_relative_to(top) or ".git" in map(str.casefold, place.relative_to(top).parts)
 
 
+def read_text(path: Path, limit: int = 1 << 20) -> str:
+    """At most `limit` bytes of a file as text, without its byte order mark; "" if it is not a readable regular file. Raises nothing."""
+    try:
+        data = read_plain_bytes(path, limit) or b""
+    except (OSError, FileRefusedError):
+        return ""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
 def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
     """Return at most `limit` bytes of a regular file from byte offset `begin` on; None if it does not exist.
 
