@@ -58,12 +58,11 @@ _PIECE = compile_lazily(
 )
 _WRAPPERS = "\"'`*_()[]{}"
 _STOPS = ".,;:!?…。、"
-_REWRITES = (
-    (compile_lazily(r"\bcan(?:no|')t\b", re.IGNORECASE), "can not"),
-    (compile_lazily(r"\bwon't\b", re.IGNORECASE), "will not"),
-    (compile_lazily(r"n't\b", re.IGNORECASE), " not"),
-    (compile_lazily(r"\b(?:instead of|rather than)\b|,\s*not\b", re.IGNORECASE), f" {_CONTRAST} "),
+_REWRITE = compile_lazily(
+    r"(?P<can>\bcan(?:no|')t\b)|(?P<will>\bwon't\b)|(?P<n>n't\b)|\b(?:instead of|rather than)\b|,\s*not\b",
+    re.IGNORECASE,
 )
+_INSTEAD = {"can": "can not", "will": "will not", "n": " not", None: f" {_CONTRAST} "}
 
 
 def normalise_text(text: str) -> str:
@@ -117,8 +116,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _surface(text: str) -> list[str]:
     """The words and signs as written; only the capital that begins a sentence is taken off."""
     plain = _plain(text)
-    for pattern, instead in _REWRITES:
-        plain = pattern.sub(instead, plain)
+    plain = _REWRITE.sub(lambda found: _INSTEAD[found.lastgroup], plain)
     words = [piece for chunk in plain.split() for piece in _pieces(chunk)]
     for at, word in enumerate(words):
         # "use pnpm not npm" is "use pnpm over npm"; "should not", "and not" and a leading "not" stay negations.
@@ -130,6 +128,8 @@ def _surface(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
+    if text.isascii():  # has no other form, and nothing invisible
+        return strip_user(strip_marks(text))
     composed = unicodedata.normalize("NFKC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
     )
@@ -166,6 +166,7 @@ def _body(words: list[str]) -> list[str]:
     return kept
 
 
+@lru_cache(maxsize=8192)  # thousands of lines are folded at a start and have few words
 def _fold(word: str) -> str:
     """The form under which a word's spellings, plural and third person meet."""
     low = word.casefold()
