@@ -23,7 +23,7 @@ from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd.work.messages import send_message
 from tacitd_handlers.learning.folders import list_folders
-from tacitd_handlers.learning.heard import Heard, HeardAnswer, parse_heard
+from tacitd_handlers.learning.heard import Heard, parse_heard
 from tacitd_handlers.learning.known import Known, load_known
 from tacitd_handlers.learning.learned_rows import (
     FactState,
@@ -37,12 +37,7 @@ from tacitd_handlers.learning.learned_rows import (
     queue_message,
     read_lines,
 )
-from tacitd_handlers.learning.prompt_templates import (
-    PromptMessage,
-    extraction_prompt,
-    load_template,
-    number_known,
-)
+from tacitd_handlers.learning.prompt_templates import PromptMessage, extraction_prompt, number_known
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.sources import Place, why_not_writable
 from tacitd_handlers.shared.equality import index_texts, make_key
@@ -103,8 +98,6 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         return _handle_no_answer(answer, prompts)
     part, text = split_answer(answer.text, extensions)
     heard = parse_heard(text)
-    if isinstance(heard, HeardAnswer) and heard.lines and all(map(batch.is_example, heard.lines)):
-        heard = Unusable("the answer repeats the prompt")
     if isinstance(heard, Unusable):
         why = f"the model's answer cannot be used: {heard.reason}"
         hint = "the model is asked again with fewer prompts at a time; `tacitd rescue` lists prompts that are given up"
@@ -144,10 +137,6 @@ class Batch(Struct, frozen=True):
         named = heard.message - 1
         order = sorted(range(len(self.messages)), key=lambda at: at != named)
         return next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
-
-    def is_example(self, heard: Heard) -> bool:
-        """Whether it is one of the prompt's own examples, whose words nobody typed (SPEC S-35)."""
-        return heard.words in load_template("extraction") and self.find_words(heard) is None
 
 
 def _ask(

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.estimate import EXTRACTION_ANSWER
+from tacitd_handlers.learning.prompt_templates import repeats_prompt
 from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_answers import Unusable, is_nothing, list_objects, says_none
 
@@ -47,6 +48,8 @@ def parse_heard(answer: str) -> HeardAnswer | Unusable:
     """Return the lines of an answer; none for NONE and an empty answer. Prose, such as a refusal, is Unusable."""
     if len(answer) > EXTRACTION_ANSWER:
         return Unusable(f"the answer is longer than {EXTRACTION_ANSWER} characters")
+    if repeats_prompt("extraction", answer):
+        return Unusable("the answer repeats the prompt")
     found = [_read_line(value) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(line for line in found if line is not None))
     if not lines and (found or not says_none(answer)):

@@ -31,7 +31,7 @@ from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
-from tacitd_handlers.learning.prompt_templates import summary_prompt
+from tacitd_handlers.learning.prompt_templates import repeats_prompt, summary_prompt
 from tacitd_handlers.learning.sources import (
     Place,
     is_tracked_source,
@@ -195,7 +195,7 @@ def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> d
 
 def _is_usable(answer: str) -> bool:
     """Whether an answer has a list, which a refusal has not, and is no copy of the prompt (SPEC S-35)."""
-    is_copy = "Stated preferences and requirements" in answer
+    is_copy = repeats_prompt("summary", answer)
     return (
         len(answer) <= ANSWER_LIMIT and not is_copy and any(one.is_bullet for one in parse_statements(answer))
     )

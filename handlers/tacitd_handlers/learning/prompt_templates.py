@@ -43,6 +43,11 @@ def load_template(name: PromptName) -> str:
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
+def repeats_prompt(name: PromptName, answer: str) -> bool:
+    """Whether an answer is a copy of the prompt, whose examples would be read as its lines (SPEC S-35)."""
+    return load_template(name).partition("\n")[0] in answer
+
+
 def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
     """Return the prompt of the first call (SPEC S-01), with the known facts and the messages in order.
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
+from tacitd_handlers.learning.prompt_templates import repeats_prompt
 from tacitd_handlers.shared.equality import make_key
 from tacitd_handlers.shared.model_answers import Unusable, is_nothing, list_objects, says_none, strip_marks
 
@@ -58,6 +59,8 @@ def parse_proposals(answer: str, numbered: Numbered) -> Proposals | Unusable:
     """
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
+    if repeats_prompt("synthesis", answer):
+        return Unusable("the answer repeats the prompt")
     by_key = {make_key(fact.text): fact for fact in numbered.facts.values() if fact.is_new}
     found = [_read_proposal(value, numbered, by_key) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(one for one in found if one is not None))

@@ -60,8 +60,7 @@ def test_what_was_not_said_is_not_stored_as_a_fact(
 
 def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
     """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
-    examples = [line for line in load_template("extraction").splitlines() if line.startswith("{")]
-    bench.say("always indent with tabs in this repository", RawAnswer("\n".join(examples)))
+    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
     assert bench.facts("text") == []
     bench.heard = "[1] Indent with tabs in this repository"
     bench.bench.settle(QUIET)
