@@ -16,7 +16,7 @@ import click
 
 from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
-from tacitd.cli.parked_lines import find_reasons, parked_lines
+from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root
@@ -44,7 +44,7 @@ def init(project: str | None, yes: bool) -> None:
 
 def offer_reference(target: Path, root: Path, *, yes: bool) -> None:
     """Offer the line by which agents find LEARNED.md in AGENTS.md, as a diff. Without a terminal it is only named."""
-    from tacitd.files.replaced import edit_file
+    from tacitd.files.atomic import edit_file
     from tacitd_handlers.learning.other_agents import add_line, format_diff, may_add
     from tacitd_handlers.shared.rule_names import SEE_ALSO
 

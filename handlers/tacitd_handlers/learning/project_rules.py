@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +18,12 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import DISK
 from tacitd.files.formats import bullet, split_bullet
-from tacitd.files.worktrees import list_work_trees
+from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.hiding import hide, hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
@@ -415,7 +415,7 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
     if os.path.lexists(path):
         yield from _list_defects(path, tree, rows)
-    refuse_unwritable(path, RealDisk())
+    refuse_unwritable(path, DISK)
 
 
 def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
@@ -449,7 +449,7 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
         data = read_checked(copy.path, copy.tree)
         BLOCK.read_leaves(data or b"")
         if data is not None:
-            refuse_unwritable(copy.path, RealDisk())
+            refuse_unwritable(copy.path, DISK)
     except FileRefusedError as error:
         return error.what
     return ""

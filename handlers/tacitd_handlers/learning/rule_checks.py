@@ -1,9 +1,13 @@
-"""What `tacitd doctor` says about the copies of learned lines. Only the store is read: the daemon found the problems."""
+"""What `tacitd doctor` says about the copies of learned lines, which the daemon found; and `tacitd run` about tracked files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from tacitd.contract import Tools
+from tacitd.events import Project
+from tacitd.files.git import find_project_root, is_tracked
 from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
@@ -24,3 +28,15 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         yield DoctorFinding(PROBLEM, "warning", what, HINT)
     if not found:
         yield DoctorFinding(PROBLEM, "ok", "the copies of learned lines can be written")
+
+
+def format_banner_lines(tools: Tools) -> Iterator[str]:
+    """Yield which files of the current directory's project are a team's, because git tracks them."""
+    project = tools.find_project(str(Path.cwd()))
+    if not isinstance(project, Project) or tools.write_mode(project) != "local":
+        return
+    root = find_project_root(project.root)
+    if named := [name for name in ("LEARNED.md", "AGENTS.md") if is_tracked(root, root / name)]:
+        yield (
+            f"git tracks {' and '.join(named)} in {root}: learned lines go into .claude/rules there, until `tacitd share`"
+        )

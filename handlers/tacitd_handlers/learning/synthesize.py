@@ -18,9 +18,8 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.formats import bullet
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd.text.dollars import format_dollars
-from tacitd.text.plurals import count_noun
 from tacitd.text.redact import redact_secrets
+from tacitd.text.wording import count_noun, format_dollars
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     FactState,

@@ -12,7 +12,7 @@ from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths
-from tacitd.work.known_projects import list_known_projects
+from tacitd.work.project_rows import list_known_projects
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.rules_place import check_place, find_work_tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tacitd.contract import Done, Outcome, Task, Tools
-from tacitd.files.disk import RealDisk
-from tacitd.files.temporary import read_snapshot
+from tacitd.files.atomic import read_snapshot
+from tacitd.files.disk import DISK
 from tacitd.handler import Degradation, Footprint
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.user_rules import LIST, update_rules
@@ -50,7 +50,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         with store:
             found = store.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))
             leaves = [leaf for (leaf,) in found]
-    seen = read_snapshot(path, RealDisk())
+    seen = read_snapshot(path, DISK)
     if seen is not None and leaves and not LIST.splice(seen.data, dict.fromkeys(leaves)):
         return Footprint(places=[path.parent], copies=[path])
     why = "it has lines that tacitd did not write, or is not tacitd's"

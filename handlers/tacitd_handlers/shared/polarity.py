@@ -22,6 +22,8 @@ _BEHIND = 3
 CJK = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 CJK_RUN = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y|sondern|aber|sino|mais|ma|maar|mas|ale|но|а) ")
+_SPELT = compile_lazily(r"(?<![^\W_])(?:[^\W\d_][ .*_-]{1,2}){2,}[^\W\d_](?![^\W_])")
+"""A word with spaces or signs between its letters."""
 WORD = compile_lazily(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _INSTEAD = (
     r"instead of|rather than|moved from|over|(?:an)?statt|au lieu d[e']|plutôt qu[e']|en (?:lugar|vez) de|invece d[i']|in plaats van|em vez de|"
@@ -142,7 +144,9 @@ def fold_text(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    return " ".join(fold_text(unicodedata.normalize("NFKC", text)).split())
+    """A text in small letters and with single spaces, as it is compared."""
+    plain = " ".join(fold_text(unicodedata.normalize("NFKC", text)).split())
+    return _SPELT.sub(lambda found: re.sub(r"[\W_]", "", found[0]), plain)
 
 
 @lru_cache(maxsize=2048)
