@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
-from tacitd.work.tries import choose_prompts
+from tacitd.work.task_rows import choose_prompts
 from tacitd_handlers.learning.estimate import (
     EXTRACTION_ANSWER,
     MATERIAL,
