@@ -30,9 +30,8 @@ from tacitd_handlers.lessons.pattern import (
     normalise_scope,
     parse_pattern,
 )
-from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
-from tacitd_handlers.shared.words import Refused, Sources, word_line
+from tacitd_handlers.shared.words import Sources, word_line
 
 name = "lessons"
 """The plugin that gets the findings."""
@@ -124,25 +123,21 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
-def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
-    """The finding without the drafts that are invalid or that the facts do not support."""
-    drafts, refused = list[list[Any]](), list[RefusedPart]()
-    for text, scope, *_ in found.get("drafts", ()):
+def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
+    """The finding without the drafts that are invalid or that the facts do not support, and the number of these."""
+    drafts, given = list[list[Any]](), found.get("drafts", ())
+    for text, scope, *_ in given:
         checked = check_draft(Draft(text, scope))
-        if isinstance(checked, str):
-            refused.append(RefusedPart("lesson", text, checked))
-        elif (bad := _find_unsupported(text, sources)) is not None:
-            refused.append(RefusedPart("lesson", text, bad.reason, bad.waits))
-        else:
+        if not isinstance(checked, str) and _is_supported(text, sources):
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
             drafts.append([format_pattern(checked[0]), scope])
-    return GroundedFinding({"drafts": drafts} if drafts else None, tuple(refused))
+    return {"drafts": drafts} if drafts else None, len(given) - len(drafts)
 
 
-def _find_unsupported(text: str, sources: Sources) -> Refused | None:
-    """Why a draft, or its action alone, says more than the facts; None if neither does."""
+def _is_supported(text: str, sources: Sources) -> bool:
+    """Whether neither a draft nor its action alone says more than the facts."""
     _, *rest = re.split(r"->|→", text, maxsplit=2)
-    return word_line(text, sources) or word_line(rest[0] if rest else text, sources)
+    return all(word_line(part, sources) is None for part in (text, *rest[:1]))
 
 
 def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
