@@ -10,7 +10,7 @@ from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.work.gathering import queue_session_task
+from tacitd.work.task_rows import queue_session_task
 
 
 class ClientHints:
@@ -44,7 +44,7 @@ class ClientHints:
             self._sessions.note_left(hint.session)
         else:
             self._sessions.note_returned(hint.session)
-        path = self._follower.note_hint(hint.transcript, at_once=hint.ended or hint.compacts)
+        path = self._follower.note_hint(hint.transcript)
         if hint.compacts and path is not None:
             self.compacting[path] = hint.session
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
-from tacitd.files.disk import DISK
 from tacitd.files.write_checks import refuse_unwritable
 
 LARGEST = 1 << 20
@@ -33,7 +32,7 @@ def check_place(path: Path) -> None:
         raise FileRefusedError(f"{path} belongs to another user", "move it away")
     if found.st_size > LARGEST:
         raise FileRefusedError(f"{path} is longer than 1 MB", "move it away")
-    refuse_unwritable(path, DISK)
+    refuse_unwritable(path)
 
 
 def find_work_tree(path: Path) -> Path | None:
