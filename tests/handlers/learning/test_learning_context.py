@@ -146,6 +146,4 @@ def test_the_command_needs_no_daemon_and_no_claude(
     assert order(cli.run("context", cwd=root).out) == ["learned", "of the root"]
     assert set(cli.run("context", root, "--json").json) == {"learning"}
     assert cli.run("context", tmp_path / "nowhere").out == ""
-    assert len(cli.run("context", root, "--budget", "500").out) <= 500
-    assert cli.run("context", "--budget", "1").code == 2
     assert not list(cli.home.iterdir())
