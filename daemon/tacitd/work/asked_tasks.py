@@ -123,13 +123,14 @@ class AskedTasks:
                 self.run(
                     plugin, NewTask(plugin.name, root, "file-changed", f"{EDITS}{path}", project, "", data)
                 )
-        begun = time.monotonic()
-        while time.monotonic() - begun < PATIENCE and self._has_messages(plugin.name, root):
-            time.sleep(POLL)
+        self._wait_for_messages(plugin.name, root)
 
-    def _has_messages(self, plugin: str, lane: str) -> bool:
+    def _wait_for_messages(self, plugin: str, lane: str) -> None:
+        """Wait until what follows from the task is done, such as the copies that sessions load."""
         waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
-        return bool(self._store.rows(waits, plugin, lane, self._now()))
+        begun = time.monotonic()
+        while time.monotonic() - begun < PATIENCE and self._store.rows(waits, plugin, lane, self._now()):
+            time.sleep(POLL)
 
     def decide(
         self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], purge: Sequence[str] = ()
@@ -152,5 +153,6 @@ class AskedTasks:
         known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
         new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)
         done = self.run(plugin, new)
+        self._wait_for_messages(plugin.name, root)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
         return Decided("; ".join(said) or _DID[decision.choice], tuple(texts))
