@@ -1,4 +1,4 @@
-"""What learning tells a person about its work: each line that was written, or why none was. Pure."""
+"""What learning tells a person about its work: each line that was written, or why none was."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tacitd.handler import Notice
 from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun
+from tacitd_handlers.learning.hiding import is_published
 from tacitd_handlers.learning.plan import NewLine
 from tacitd_handlers.learning.sources import Place
 
@@ -20,6 +21,9 @@ def describe_lines(lines: Sequence[NewLine], place: Place, usd: float) -> Iterat
         prompts = len({prompt for fact in line.facts for prompt in fact.prompts})
         about = [f"from {count_noun(prompts, 'prompt')}"] if prompts else []
         about.append(format_dollars(usd / len(lines)))
+        path = place.root / line.path
+        if place.project is not None and not path.exists() and is_published(path, place.root):
+            about.append(f"`npm publish` would include {line.path}: list it in .npmignore")
         root = str(place.root) if place.project is not None else ""
         yield Notice("learned", line.text, f"{place.root.name}/{line.path}", ", ".join(about), root=root)
 

@@ -6,21 +6,22 @@ Lines and the files that have them are kept. The summary is removed, and so are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tacitd.contract import Rows
 from tacitd.events import Project
 from tacitd.files import git
+from tacitd.files.worktrees import list_work_trees
 from tacitd.handler import Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.hiding import list_own_patterns
+from tacitd_handlers.learning.hiding import IGNORE, RULES_FOLDER, list_own_patterns, make_ignore
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
 from tacitd_handlers.learning.project_rules import find_obstacle, find_tree
 from tacitd_handlers.learning.rule_text import COPY
 from tacitd_handlers.shared.rule_names import LEARNED, MODULE_RULES
-from tacitd_handlers.shared.safe_read import leads_out
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
 
@@ -47,6 +48,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
             removed.append(summary)
         files += [root / LEARNED, root / RAW]
         own.append(root / "tmp")
+        removed += _list_ignores(root)
         exclude = git.locate_exclude_file(root)
         if isinstance(exclude, Path) and list_own_patterns(Project(root, git=True)):
             files.append(exclude)
@@ -65,6 +67,15 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         edited,
         parts,
     )
+
+
+def _list_ignores(root: Path) -> Iterator[Path]:
+    """The files that keep what tacitd makes out of a package."""
+    for tree in list_work_trees(root):
+        for folder in (RULES_FOLDER, "tmp"):
+            path = tree / folder / IGNORE
+            if not path.is_symlink() and read_text(path) == make_ignore(folder):
+                yield path
 
 
 def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:

@@ -24,7 +24,14 @@ from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
-from tacitd_handlers.learning.hiding import hide, hide_rules, is_listed, is_shown
+from tacitd_handlers.learning.hiding import (
+    RULES_FOLDER,
+    hide,
+    hide_from_package,
+    hide_rules,
+    is_listed,
+    is_shown,
+)
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     mark_line,
@@ -244,6 +251,8 @@ class _CopyRound:
 
     def follow_sources(self) -> None:
         """Plan the texts of all copies."""
+        for tree in list_work_trees(self._project.root):
+            hide_from_package(tree, tree, RULES_FOLDER)
         hidden: str | None = None
         blocks = self._tools.settings["reach"].codex
         for copy in plan_copies(self._tools.rows, self._number, self._project.root, blocks=blocks):
