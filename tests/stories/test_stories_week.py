@@ -148,3 +148,25 @@ def test_names_with_marks_are_code(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == wanted
         world.type("s2", "never use __init__ magic, I said").leave("s2")
         assert world.bullets("LEARNED.md") == wanted
+
+
+def test_after_a_purge_and_a_new_install_my_lines_are_mine(begin: Begin) -> None:
+    """Issue 39, point 8: `uninstall` says how to go on loading; afterwards a LEARNED.md in a directory that is no clone, or that this
+    clone's exclude file lists, is this person's, and sessions load all of it."""
+    with begin(FACTS) as world:
+        notes = world.new_project("notes", git=False)
+        places = {"s1": world.project, "s2": notes}
+        for session, place in places.items():
+            world.type(session, "no, use pnpm, not npm", cwd=place).leave(session)
+            world.edit(place / "LEARNED.md", add="- Mine")
+        world.stop()
+        assert "`@LEARNED.md`" in world.run("uninstall", "--purge", "--yes").err
+        assert not world.path(".claude").exists() and not (notes / ".claude").exists()
+        world.start()
+        for session, place in places.items():
+            world.type(f"{session}-later", "use tabs in Go files", cwd=place).leave(f"{session}-later")
+            assert sorted(world.bullets(place / ".claude/rules/tacitd-learned.md")) == [
+                "Mine",
+                PNPM,
+                "Use tabs in Go files",
+            ]

@@ -80,7 +80,7 @@ def uninstall_daemon(
     finally:
         if lock is not None:
             lock.release()
-    yield "kept everything that was learned"
+    yield "kept everything that was learned; to go on loading it, write `@LEARNED.md` into the CLAUDE.md of a project"
 
 
 def describe_removal(prefix: str = sys.prefix) -> str:

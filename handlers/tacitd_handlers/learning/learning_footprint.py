@@ -1,4 +1,4 @@
-"""The files that learning left outside the state directory, for `uninstall`.
+"""The files that learning left outside the state directory, for `uninstall`, and what `tacitd doctor` says about them.
 
 Lines and the files that have them are kept. The summary is removed, and so are copies whose whole text is tacitd's.
 """
@@ -14,11 +14,12 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.worktrees import list_work_trees
 from tacitd.handler import Footprint
+from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.hiding import IGNORE, RULES_FOLDER, list_own_patterns, make_ignore
+from tacitd_handlers.learning.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.project_rules import find_obstacle, find_tree
+from tacitd_handlers.learning.project_rules import HINT, PROBLEM, find_obstacle, find_tree
 from tacitd_handlers.learning.rule_text import COPY
 from tacitd_handlers.shared.rule_names import LEARNED, MODULE_RULES
 from tacitd_handlers.shared.safe_read import leads_out, read_text
@@ -56,7 +57,12 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
     edited = [path for path in copies if path not in mine and os.path.lexists(path)]
     reasons |= dict.fromkeys(edited, "it was changed by hand, or git tracks it; sessions load it")
     places = [*roots, *own, *(path.parent for path in (*files, *copies))]
-    own += [path.parent for path in mine if path.parent.name == Path(MODULE_RULES).name]
+    made = {
+        tree.joinpath(*Path(MODULE_RULES).parts[:depth])
+        for tree in map(find_tree, mine)
+        for depth in range(1, len(Path(MODULE_RULES).parts) + 1)
+    }
+    own += sorted(made, key=lambda path: -len(path.parts))
     return Footprint(
         removed,
         list(dict.fromkeys(files)),
@@ -90,3 +96,32 @@ def _is_whole(path: Path, rows: Rows) -> bool:
         return False
     base: dict[str, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
     return bool(base) and COPY.read_leaves(path.read_bytes()) == base
+
+
+def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """A warning for each project with copies that are not written or not read, and why."""
+    store = open_readonly(state_dir(environ))
+    found, learned = list[tuple[str]](), list[tuple[str, str]]()
+    if store is not None:
+        with store:
+            found = store.rows(
+                "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id",
+                f"{PROBLEM}%",
+            )
+            learned = store.rows(
+                "SELECT DISTINCT p.root, l.path FROM learning_line l JOIN project p ON p.number = l.project "
+                "WHERE l.state = 'present' ORDER BY l.path"
+            )
+    for root, path in learned:
+        if Path(path).is_relative_to(root) and is_published(Path(path), Path(root)):
+            what = f"`npm publish` in {root} would include {path}"
+            yield DoctorFinding(
+                "learning.published",
+                "warning",
+                what,
+                "list it in .npmignore, or list `files` in package.json",
+            )
+    for (what,) in found:
+        yield DoctorFinding(PROBLEM, "warning", what, HINT)
+    if not found:
+        yield DoctorFinding(PROBLEM, "ok", "the copies of learned lines can be written")

@@ -34,12 +34,12 @@ from tacitd_handlers.learning.hiding import (
 )
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
+    find_trust,
     mark_line,
     queue_message,
     read_lines_of,
 )
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_text import (
     COPY,
     FOOT_START,
@@ -349,7 +349,9 @@ class _CopyRound:
             return trust == "yes"
         own = {one.text for one in lines}
         found = COPY.read_leaves(text.encode())
-        is_made = copy.source.is_relative_to(self._project.root) and is_listed(self._project, copy.source)
+        # No clone brings a file that this clone's exclude file lists, and a directory without git is none.
+        is_own = not self._project.git or is_listed(self._project, copy.source)
+        is_made = copy.source.is_relative_to(self._project.root) and is_own
         if (own and set(found.values()) <= own) or is_made:
             self._trusts = True
         return self._trusts

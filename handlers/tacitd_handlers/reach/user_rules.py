@@ -8,20 +8,24 @@ is followed at once. A line that the person deletes is withdrawn where it comes 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Outcome, Rows, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
+from tacitd.files import git
+from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet
-from tacitd.handler import Degradation
+from tacitd.files.temporary import read_snapshot
+from tacitd.files.write_checks import refuse_unwritable
+from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
 from tacitd.session_context.person_rules import PersonRules
-from tacitd.state.paths import config_dir
-from tacitd_handlers.reach.rule_files import USER_RULES
-from tacitd_handlers.reach.rules_place import check_place, find_work_tree
+from tacitd.state.paths import config_dir, state_dir
+from tacitd.store import open_readonly
 from tacitd_handlers.reach.rules_text import (
     HEAD,
     HEAD_START,
@@ -32,6 +36,7 @@ from tacitd_handlers.reach.rules_text import (
     choose_lines,
     make_section,
 )
+from tacitd_handlers.shared.rule_names import USER_RULES
 
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
 PART = "person-rules"
@@ -52,6 +57,21 @@ class RulesMemory(Struct, frozen=True):
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     """The person's file."""
     return [config_dir(environ) / USER_RULES] if root is None else []
+
+
+JOB, CHECK = "user-rules", "reach-check"
+
+
+def run(task: Task, tools: Tools) -> Outcome:
+    """Bring the file up to date, or check the projects."""
+    if task.key.partition(" ")[0] == CHECK:
+        from tacitd_handlers.reach.reach_checks import (
+            report_problems,  # not for `status`: it imports the settings
+        )
+
+        report_problems(tools)
+        return Done()
+    return update_rules(tools, restore=task.kind == "session-started", forced=task.kind == "purge")
 
 
 def read_memory(rows: Rows) -> RulesMemory:
@@ -263,3 +283,53 @@ def _stat_file(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+LARGEST = 1 << 20
+"""Bytes. A longer file was not made by tacitd."""
+
+
+def check_place(path: Path) -> None:
+    """Raise FileRefusedError if something else is in the file's place, or it cannot be written."""
+    rules = path.parent
+    if os.path.lexists(rules) and not rules.is_dir():
+        raise FileRefusedError(f"{rules} is not a directory", "move it away")
+    if rules.is_dir() and not os.access(rules, os.W_OK | os.X_OK):
+        raise FileRefusedError(f"{rules} is read-only", f"chmod u+w {rules}")
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
+        raise FileRefusedError(f"{path} is {what}", "move it away")
+    if found.st_uid != os.geteuid():
+        raise FileRefusedError(f"{path} belongs to another user", "move it away")
+    if found.st_size > LARGEST:
+        raise FileRefusedError(f"{path} is longer than 1 MB", "move it away")
+    refuse_unwritable(path, RealDisk())
+
+
+def find_work_tree(path: Path) -> Path | None:
+    """The git work tree that the file is or would be in; None if it is in none."""
+    existing = next(one for one in (path.parent, *path.parents) if one.is_dir())
+    found = git.find_repository(Path(os.path.realpath(existing)))
+    return found.here if found is not None else None
+
+
+def find_footprint(environ: Mapping[str, str]) -> Footprint:
+    """The rules file, for `uninstall`: removed if its whole text is tacitd's, otherwise kept and named."""
+    path = config_dir(environ) / USER_RULES
+    if path.is_symlink() or not path.is_file():
+        return Footprint(places=[path.parent])
+    leaves = list[str]()
+    store = open_readonly(state_dir(environ))
+    if store is not None:
+        with store:
+            found = store.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))
+            leaves = [leaf for (leaf,) in found]
+    seen = read_snapshot(path, RealDisk())
+    if seen is not None and leaves and not LIST.splice(seen.data, dict.fromkeys(leaves)):
+        return Footprint(places=[path.parent], copies=[path])
+    why = "it has lines that tacitd did not write, or is not tacitd's"
+    return Footprint(edited_copies=[path], places=[path.parent], reasons={path: why})
