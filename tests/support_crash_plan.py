@@ -9,7 +9,6 @@ from typing import ClassVar
 OPEN = {
     "test_forgotten_and_purged": "killed between the removal of a line and of its words, `forget --purge` does not find the line again",
     "test_purged_words_are_nowhere": "the same",
-    "test_a_failed_grader_gives_no_scores": "a command that was killed while it graded again is not told so",
 }
 """Stories whose files differ after some crash, and what is to be mended: a difference of theirs is noted and fails nothing."""
 

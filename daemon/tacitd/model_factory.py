@@ -54,9 +54,9 @@ def make_command_model(
 
 
 @contextmanager
-def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iterator[Model]:
-    """Yield the model for a command, beside a daemon or without one: the store is the one budget. What an earlier command left
-    running is ended.
+def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iterator[tuple[Model, Budget]]:
+    """Yield the model for a command, and the budget, which is the store's, beside a daemon or without one. What an earlier command
+    left running is ended.
 
     Raises ConfigError, OSError, UnwritableError, StoreLostError.
     """
@@ -66,7 +66,7 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     try:
         budget = Budget(store, config.budget, clock)
         budget.mark_lost()
-        yield make_command_model(config, budget, clock, environ, work)
+        yield make_command_model(config, budget, clock, environ, work), budget
         with suppress(TacitdError):  # the answer is not lost with the store
             budget.save_ends()
     finally:

@@ -28,7 +28,7 @@ def ask(tmp_path: Path) -> str:
     claude = install_stand_in(tmp_path / "bin", [{"reply": "fine"}])
     environ = {"HOME": str(tmp_path), "PATH": claude.path()}
     paths = Paths.from_env(environ)
-    with open_model(paths, environ, load_config(paths.config_file, environ, {})) as model:
+    with open_model(paths, environ, load_config(paths.config_file, environ, {})) as (model, _):
         answer = model.ask(ModelRequest("a", "fast", purpose="doctor"))
     assert isinstance(answer, Answer)
     return answer.text

@@ -205,19 +205,6 @@ def test_clear_asks_and_keeps_the_changelog(begin: Begin) -> None:
         ]
 
 
-def test_decay_can_be_looked_at(begin: Begin) -> None:
-    """P-13: `decay --dry-run` names what would go, and decaying twice at one instant is decaying once."""
-    with begin(profile=SAYS) as world:
-        world.type("s1", "I write Go all day").leave("s1").stop()
-        world.wait_days(101, step=24 * 3600)
-        assert "work.languages" in world.run("profile", "decay", "--dry-run").out
-        assert read(world)["work"]["languages"] == ["Go"]
-        world.run("profile", "decay")
-        once = world.list_files()
-        world.run("profile", "decay")
-        assert world.list_files() == once and "languages" not in read(world).get("work", {})
-
-
 def test_a_missed_decay_is_one(begin: Begin) -> None:
     """P-16: a daemon that was off for sixty days decays once, by the same formula."""
     with begin(profile=SAYS) as world:

@@ -185,6 +185,12 @@ class Budget:
                 return Answer(text, model, usd, tokens_in, tokens_out, call=str(number))
         return None
 
+    def allow_again(self, parts: Sequence[Part]) -> None:
+        """A person asks for these parts on purpose: see `allow_again`. Raises UnwritableError, StoreLostError."""
+        with self._store.write() as tx:
+            for part in parts:
+                allow_again(tx, part.kind, [part.row])
+
     def get_spending(self) -> Spending:
         """What was spent today, this month and in total."""
         return read_spending(self._store.rows, self._clock.now())

@@ -319,7 +319,7 @@ def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> Doc
     """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
     question = "Answer with the one word: yes"
     ask = ModelRequest(question, "fast", system="You answer questions.", purpose="doctor")
-    with open_model(paths, environ, config) as model:
+    with open_model(paths, environ, config) as (model, _):
         answer = model.ask(ask)
     if isinstance(answer, Answer):
         what = f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"

@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
 `session_fold` folds a transcript's records into rows, with `client_tasks`; `handler` writes what changed into the session's file
-(`session_document`, `session_edits`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
+(`session_document`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
 Only the summary and the decisions need the model. Nothing heavy is imported here, because a session's start waits for
 `last_session`.
 """
@@ -10,9 +10,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tacitd.contract import Rows
     from tacitd.plugin import PluginSpec
 
-__all__ = ["make_plugin"]
+__all__ = ["make_plugin", "report_status"]
 
 
 def make_plugin() -> PluginSpec:
@@ -32,7 +36,21 @@ def make_plugin() -> PluginSpec:
         jobs=(TimedJob("sessions", 86_400.0),),
         commands={"sessions": (f"{here}.cli:sessions", about, "More")},
         session_text=f"{here}.last_session:make_text",
-        status=f"{here}.continuity_status:report_status",
+        status=f"{here}:report_status",
         mcp=f"{here}.mcp_tools:CONTINUITY",
         footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
     )
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """The number of `sessions`, and `open`: of those in which the client has unfinished tasks."""
+    from tacitd.text.plurals import count_noun
+
+    ((count, left),) = rows(
+        "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
+        "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
+    )
+    if not count:
+        return {}
+    line = f"{count_noun(count, 'session')}, {left} with open tasks"
+    return {"sessions": count, "open": left, "lines": [line]}

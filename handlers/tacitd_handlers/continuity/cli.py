@@ -1,7 +1,7 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
-This module parses arguments and prints. A command that changes is a task: what it does belongs to `handler` and `session_edits`. The
-text to go on with belongs to `last_session`.
+This module parses arguments and prints. A command that changes is a task: what it does belongs to `handler`, and the text to go on with to
+`last_session`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tacitd.contract import Rows
 from tacitd.errors import UsageError
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.text_table import format_table
-from tacitd_handlers.continuity import make_plugin, session_edits
+from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.last_session import resume_project, select_sessions
-from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, open_tasks
+from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, new_id, open_tasks
 from tacitd_handlers.continuity.session_folder import SessionFile, find_path, find_session, list_sessions
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
@@ -122,7 +122,7 @@ def task(
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
     one = _session(id)
-    named = task or session_edits.new_id(title or "", one.document)
+    named = task or new_id(title or "", one.document)
     status = "blocked" if blocked_by is not None else status
     given = {"title": title, "status": status, "notes": notes, "blockedBy": blocked_by}
     _change(one, "task", task=named, given=given, parent=parent)

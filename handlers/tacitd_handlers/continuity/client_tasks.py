@@ -36,11 +36,7 @@ TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", 
 TITLE = 200
 """Characters of a title."""
 _CREATED = compile_lazily(r"Task #(\S+) created")
-_STATUSES: dict[str, Status] = {
-    "pending": "pending", "open": "pending", "todo": "pending", "not_started": "pending",
-    "in_progress": "in_progress", "in-progress": "in_progress", "active": "in_progress", "doing": "in_progress",
-    "completed": "completed", "complete": "completed", "done": "completed",
-}  # fmt: skip
+_STATUSES: dict[str, Status] = {name: name for name in ("pending", "in_progress", "completed")}
 
 
 class TaskItem(Struct, frozen=True):
@@ -160,7 +156,7 @@ def _title(raw: Any) -> str:
 
 def _status(raw: Any) -> Status:
     said = raw.get("status") if isinstance(raw, dict) else None
-    return _STATUSES.get(said.strip().lower(), "pending") if isinstance(said, str) else "pending"
+    return _STATUSES.get(said, "pending") if isinstance(said, str) else "pending"
 
 
 def _todo_id(raw: Any, title: str) -> str:
@@ -221,8 +217,7 @@ def _updated(items: Items, call: ToolCall) -> Items:
 
 def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
     """TaskList returns the state of all tasks, so changes that were missed before are made up for."""
-    # Trigger: an empty list. Why: a client that was restarted has no tasks in memory, although they are still open. Outcome:
-    # nothing changes; a deleted task has its own call.
+    # A client that was restarted has no tasks in memory, although they are open. A deleted task has its own call.
     if not isinstance(data.get("tasks"), list) or not data["tasks"]:
         return items
     before, made = {one.id: one for one in items}, []

@@ -1,27 +1,27 @@
 """The tasks of sessions: what changed is written into a session's file, a summary is asked for, a person's command is carried out, old
 files are removed.
 
-A session's end may never come, so nothing depends on it. What a file contains belongs to `session_document`, the summaries to
-`summaries`.
+A session's end may never come, so nothing depends on it. What a file contains belongs to `session_document`, the summaries
+to `summaries`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from loguru import logger
 from msgspec.structs import replace
 
 from tacitd.clock import doubt_clock, utc_millis
-from tacitd.contract import Cause, Done, FileChange, Later, Outcome, Task, Tools, Tx
+from tacitd.contract import Cause, Done, FileChange, Later, Outcome, Task, Tools, Tx, nothing
 from tacitd.errors import FileBusyError, FileRefusedError, UsageError
 from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
-from tacitd.model.port import Answer, ModelRequest, Why
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.work.messages import send_message
-from tacitd_handlers.continuity import session_edits
+from tacitd_handlers.continuity import session_document as documents
 from tacitd_handlers.continuity.session_document import (
     KEYS,
     LEAVES,
@@ -41,7 +41,6 @@ from tacitd_handlers.continuity.session_folder import (
 )
 from tacitd_handlers.continuity.session_rows import (
     TranscriptState,
-    Turn,
     dump_json,
     forget_turns,
     list_turns,
@@ -104,27 +103,18 @@ def _do(task: Task, tools: Tools) -> Outcome:
 # --- the file
 
 
-class Asked(NamedTuple):
-    """What the model was asked about, and what came of it."""
-
-    turns: Sequence[Turn]
-    at: float
-    answer: SummaryAnswer | None = None
-    is_done: bool = True
-    """Whether this part of the session is not asked about again."""
-
-
 def _write(
     task: Task,
     tools: Tools,
     state: TranscriptState,
+    store: Callable[[Tx], None] = nothing,
+    decisions: Sequence[Mapping[str, Any]] = (),
     *,
     is_over: bool = False,
-    asked: Asked | None = None,
+    asks: bool = True,
 ) -> Done:
-    """Write what changed in a session into its file, and see that a summary follows when it is due. `is_over`: it ended or is about to
-    be compacted."""
-    decisions = asked.answer.decisions if asked is not None and asked.answer is not None else ()
+    """Write what changed in a session into its file, with the model's decisions, and what `store` changes. `is_over`: it ended or is
+    about to be compacted. `asks`: a summary follows when it is due."""
     path = find_path(state.id)
     before = read_checked(path)
     after = update_document(before, state, decisions)
@@ -135,15 +125,10 @@ def _write(
     def apply(tx: Tx) -> None:
         tx.execute(
             "UPDATE continuity_session SET written = ?, file_summary = ?, kept_summary = ? WHERE id = ?",
-            dump_json(state.tasks),
-            ours,
-            kept,
-            state.id,
+            *(dump_json(state.tasks), ours, kept, state.id),
         )
-        if asked is not None:
-            _store_asked(tx, state, asked)
-        follows = asked is None or not asked.is_done
-        if follows and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
+        store(tx)
+        if asks and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
             due = find_due(state, settings, now, is_over=is_over or state.compacted)
             data = {"session": state.id, "is_over": is_over}
             send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
@@ -152,26 +137,6 @@ def _write(
     cause = Cause(f"session {state.id} {task.number}", "tacitd", session=state.id)
     change = FileChange(path, LEAVES, decide, cause, theirs=True, unlisted=_HEAD)
     return Done(apply, [change] if after != before else [])
-
-
-def _store_asked(tx: Tx, state: TranscriptState, asked: Asked) -> None:
-    if not asked.is_done:
-        tx.execute(
-            "UPDATE continuity_session SET tries = tries + 1, asked_at = ? WHERE id = ?", asked.at, state.id
-        )
-        return
-    upto = max((one.number for one in asked.turns), default=state.asked_turn)
-    tx.execute(
-        "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, tries = 0, asked_at = ?, asked_turn = ?, "
-        "summary = ? WHERE id = ?",
-        state.turns,
-        state.size,
-        asked.at,
-        upto,
-        state.summary,
-        state.id,
-    )
-    forget_turns(tx, state.id, upto, LAST_PROMPTS)
 
 
 # --- the summary
@@ -188,23 +153,41 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
     read_checked(find_path(state.id))  # before the call: what cannot be written is not paid for
     turns = list_turns(tools.rows, state.id, state.asked_turn)
     excerpt = excerpt_session(state, turns)
-    if not excerpt.parts:
-        return _write(task, tools, state, asked=Asked(turns, now))
-    prompt = build_prompt(excerpt.lines, state.tasks)
-    said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), excerpt.parts)
+    said: Answer | NoAnswer | None = None
+    answer: SummaryAnswer | str = "nothing is new"
+    if excerpt.parts:
+        prompt = build_prompt(excerpt.lines, state.tasks)
+        said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), excerpt.parts)
     if isinstance(said, Answer):
         answer = parse_answer(said.text, state.last, excerpt.times)
-        if isinstance(answer, SummaryAnswer):
-            newer = replace(state, summary=answer.summary)
-            return _write(task, tools, newer, asked=Asked(turns, now, answer))
-        reason = answer
-    else:
-        reason = f"{said.why}: {said.detail}" if said.detail else str(said.why)
+    elif said is not None:
         if said.why is not Why.REPEATED and not said.blames_the_prompt:
-            return Later(reason, said.hint, said.retry_at)
-    is_done = state.tries + 1 >= TRIES or (not isinstance(said, Answer) and said.why is Why.REPEATED)
-    logger.info("no summary of the session {}: {}", state.id, reason)
-    return _write(task, tools, state, is_over=is_over, asked=Asked(turns, now, is_done=is_done))
+            return Later(said.reason, said.hint, said.retry_at)
+        answer = said.reason
+    if isinstance(answer, str) and excerpt.parts:
+        logger.info("no summary of the session {}: {}", state.id, answer)
+        is_lost = isinstance(said, NoAnswer) and said.why is Why.REPEATED
+        if state.tries + 1 < TRIES and not is_lost:
+
+            def count_try(tx: Tx) -> None:
+                sql = "UPDATE continuity_session SET tries = tries + 1, asked_at = ? WHERE id = ?"
+                tx.execute(sql, now, state.id)
+
+            return _write(task, tools, state, count_try, is_over=is_over)
+    newer, decisions = state, tuple[Mapping[str, Any], ...]()
+    if isinstance(answer, SummaryAnswer):
+        newer, decisions = replace(state, summary=answer.summary), answer.decisions
+    upto = max((one.number for one in turns), default=state.asked_turn)
+
+    def end(tx: Tx) -> None:
+        tx.execute(
+            "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, tries = 0, asked_at = ?, "
+            "asked_turn = ?, summary = ? WHERE id = ?",
+            *(state.turns, state.size, now, upto, newer.summary, state.id),
+        )
+        forget_turns(tx, state.id, upto, LAST_PROMPTS)
+
+    return _write(task, tools, newer, end, decisions, asks=False)
 
 
 # --- commands
@@ -232,12 +215,12 @@ def _choose_change(data: Mapping[str, Any], at: float) -> Callable[[Json], Json]
     match data["do"]:
         case "task":
             id, given, parent = data["task"], data["given"], data["parent"]
-            return lambda document: session_edits.with_task(document, id, given, parent, at)
+            return lambda document: documents.with_task(document, id, given, parent, at)
         case "decide":
             why, others = str(data["because"]), [str(one) for one in data["instead"]]
-            return lambda document: session_edits.with_decision(document, data["text"], why, others, at)
+            return lambda document: documents.with_decision(document, data["text"], why, others, at)
         case "note":
-            return lambda document: session_edits.with_note(document, data["text"])
+            return lambda document: documents.with_note(document, data["text"])
         case _:
             return lambda document: document | {"summary": data["text"]}
 

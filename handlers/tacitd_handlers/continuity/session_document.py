@@ -1,4 +1,5 @@
-"""The document of a session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and a transcript's changes of it. Pure.
+"""The document of a session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and what a transcript or a
+command changes in it. Pure; times are seconds since 1970, UTC.
 
 Only what the client changed since the file was written last is applied. So what a person changes in the file stays until the client
 changes the same field, and tasks, notes, decisions and keys of their own stay for good (X-07).
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
+from tacitd.errors import UsageError
 from tacitd.files.formats import JsonLeaves
 from tacitd.text.converter import Converter, describe_mismatch
+from tacitd.text.hashes import sha256
 from tacitd_handlers.continuity.client_tasks import OURS, Items
 from tacitd_handlers.continuity.session_rows import TranscriptState
 
@@ -110,7 +113,7 @@ def decide_document(change: Callable[[Json | None], Json]) -> Decide:
     """The decision that makes the document of a file what `change` returns; it gets None if there is no file."""
 
     def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-        after = list_leaves(change(_join_leaves(now) if now else None))
+        after = list_leaves(change(json.loads(LEAVES.splice(None, now)) if now else None))
         gone: dict[Leaf, str | None] = {leaf: None for leaf in now if leaf not in after and leaf != _NO_NOTES}
         return gone | {leaf: value for leaf, value in after.items() if now.get(leaf) != value}
 
@@ -119,24 +122,6 @@ def decide_document(change: Callable[[Json | None], Json]) -> Decide:
 
 _NO_NOTES = json.dumps(["context"])
 """The leaf of an empty list, which a first note fills."""
-
-
-def _join_leaves(leaves: Mapping[Leaf, str]) -> Json:
-    made: Json = {}
-    for leaf, value in leaves.items():
-        *keys, last = json.loads(leaf)
-        if isinstance(last, list):
-            *keys, name = keys
-            _find_holder(made, keys).setdefault(name, []).append(json.loads(value))
-        else:
-            _find_holder(made, keys)[last] = json.loads(value)
-    return made
-
-
-def _find_holder(document: Json, keys: Iterable[str]) -> Json:
-    for key in keys:
-        document = document.setdefault(key, {})
-    return document
 
 
 # --- what the transcript changes
@@ -231,3 +216,64 @@ def _fold_decision(decision: Mapping[str, Any]) -> str:
 def open_tasks(document: Json) -> list[Json]:
     """Return the unfinished tasks."""
     return [task for task in document.get("tasks", ()) if task.get("status") != "completed"]
+
+
+# --- what a person changes by command
+
+
+def new_id(title: str, document: Json) -> str:
+    """Return an id that no task of the session has, made from the title."""
+    taken = {task["id"] for task in document["tasks"]}
+    base = f"t-{sha256(title.encode()).hexdigest()[:6]}"
+    return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
+
+
+def with_task(
+    document: Json, id: str, given: Mapping[str, str | None], parent: str | None, at: float
+) -> Json:
+    """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
+
+    `given`: the new values by key; None leaves one as it is. Raises UsageError if the id is unknown and there is no title, or if the
+    parent is not another task of the session.
+    """
+    stamp = utc_millis(at)
+    tasks: list[Json] = [dict(task) for task in document["tasks"]]
+    task = next((one for one in tasks if one["id"] == id), None)
+    if task is None:
+        if given.get("title") is None:
+            raise UsageError(f"there is no task {id!r}", "tacitd sessions show")
+        task = {"id": id, "title": "", "status": "pending", "createdAt": stamp, "updatedAt": stamp}
+        tasks.append(task)
+    task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
+    if task["status"] != "blocked":
+        task.pop("blockedBy", None)
+    if parent is not None:
+        _set_parent(tasks, parent, id)
+    return document | {"tasks": tasks}
+
+
+def _set_parent(tasks: list[Json], parent: str, child: str) -> None:
+    if parent == child or all(task["id"] != parent for task in tasks):
+        raise UsageError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
+    # A task has one parent, so the child leaves the one before.
+    for task in tasks:
+        before = list(task.get("children") or ())
+        children = [one for one in before if one != child] + ([child] if task["id"] == parent else [])
+        if children:
+            task["children"] = children
+        else:
+            task.pop("children", None)
+
+
+def with_decision(document: Json, decision: str, rationale: str, others: Sequence[str], at: float) -> Json:
+    """Return the session with one more decision; the last fifty are kept (SPEC P-24)."""
+    entry: Json = {"timestamp": utc_millis(at), "decision": decision}
+    entry |= {"rationale": rationale} if rationale else {}
+    entry |= {"alternatives": list(others)} if others else {}
+    return document | {"decisions": add_decisions(document["decisions"], [entry])}
+
+
+def with_note(document: Json, note: str) -> Json:
+    """Return the session with one more note; the last twenty are kept (SPEC P-24). Each occurs once."""
+    have = document["context"]
+    return document | {"context": [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]}

@@ -1,10 +1,9 @@
-"""What is stored of a session from its transcript: a row of `continuity_session`, and its turns."""
+"""What is stored of a session from its transcript: a row of `continuity_session`, and its turns. Schema.sql describes the columns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, to_builtins
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TranscriptState(Struct):
-    """A session, as its transcript tells it. The columns are described in schema.sql. Times are seconds since 1970, UTC."""
+    """A session, as its transcript tells it. Times are seconds since 1970, UTC."""
 
     id: str
     cwd: str = ""
@@ -56,30 +55,26 @@ class Turn(Struct, frozen=True):
 
 _COLUMNS = TranscriptState.__struct_fields__
 _LIST = ", ".join(_COLUMNS)
-_JSON: Mapping[str, Converter] = {
-    "tasks": Converter(Items),
-    "written": Converter(Items),
-    "calls": Converter(tuple[ToolCall, ...]),
-    "edits": Converter(dict[str, int]),
-}
+_JSON = ("tasks", "written", "calls", "edits")
+_STATE = Converter(TranscriptState)
+_TURN = "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ?"
 
 
 def load_state(rows: Rows, session: str) -> TranscriptState | None:
     """The state of a session; None if there is none."""
-    found = rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session)
-    if not found:
-        return None
-    values = dict(zip(_COLUMNS, found[0], strict=True))
-    values |= {name: converter.convert(json.loads(values[name])) for name, converter in _JSON.items()}
-    return TranscriptState(**values)
+    for row in rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session):
+        values = dict(zip(_COLUMNS, row, strict=True))
+        values |= {name: json.loads(values[name]) for name in _JSON}
+        values |= {name: bool(values[name]) for name in ("answered", "compacted")}
+        found: TranscriptState = _STATE.convert(values)
+        return found
+    return None
 
 
 def store_state(tx: Tx, state: TranscriptState) -> None:
     """Store a state after records were folded."""
+    values = [dump_json(getattr(state, name)) if name in _JSON else getattr(state, name) for name in _COLUMNS]
     marks = ", ".join("?" * len(_COLUMNS))
-    values: list[Any] = [
-        dump_json(getattr(state, name)) if name in _JSON else getattr(state, name) for name in _COLUMNS
-    ]
     tx.execute(f"INSERT OR REPLACE INTO continuity_session({_LIST}) VALUES({marks})", *values)
 
 
@@ -98,32 +93,19 @@ def add_turns(tx: Tx, session: str, turns: list[Turn]) -> None:
 
 def list_turns(rows: Rows, session: str, after: int) -> list[Turn]:
     """The turns of a session behind a number, in their order."""
-    found = rows(
-        "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ? AND number > ? ORDER BY number",
-        session,
-        after,
-    )
-    return [Turn(*row) for row in found]
+    return [Turn(*row) for row in rows(f"{_TURN} AND number > ? ORDER BY number", session, after)]
 
 
 def list_last_prompts(rows: Rows, session: str, count: int) -> list[Turn]:
     """The last prompts of a session, the newest last."""
-    found = rows(
-        "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ? AND prompt <> '' "
-        "ORDER BY number DESC LIMIT ?",
-        session,
-        count,
-    )
+    found = rows(f"{_TURN} AND prompt <> '' ORDER BY number DESC LIMIT ?", session, count)
     return [Turn(*row) for row in reversed(found)]
 
 
 def forget_turns(tx: Tx, session: str, upto: int, kept: int) -> None:
     """Remove what was summarised, but the last `kept` prompts."""
     tx.execute(
-        "DELETE FROM continuity_turn WHERE session = ? AND number <= ? AND number NOT IN (SELECT number FROM continuity_turn "
-        "WHERE session = ? AND prompt <> '' ORDER BY number DESC LIMIT ?)",
-        session,
-        upto,
-        session,
-        kept,
+        "DELETE FROM continuity_turn WHERE session = ? AND number <= ? AND number NOT IN (SELECT number "
+        "FROM continuity_turn WHERE session = ? AND prompt <> '' ORDER BY number DESC LIMIT ?)",
+        *(session, upto, session, kept),
     )

@@ -21,9 +21,3 @@ class ContinuitySettings(BaseModel):
         ge=60,
         description="How long a session must have paused before a summary is asked for, so that it is there when you come back.",
     )
-    min_turns: int = Field(
-        default=5,
-        ge=5,
-        description="Answers of the assistant since the last summary from which on a session counts as long. "
-        "20 KB of what you, the assistant and its tool calls wrote count as long too.",
-    )

@@ -28,8 +28,8 @@ from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
 
 PAUSE = 3600.0
 """Seconds between two summaries of a session."""
-LONG = 20_000
-"""Bytes of records that count as long."""
+TURNS, LONG = 5, 20_000
+"""Texts of the assistant, and bytes of records, from which on what is new is worth a summary."""
 TRIES = 3
 """Unusable answers after which a part of a session gets no summary."""
 TOTAL = 20_000
@@ -48,7 +48,7 @@ _FIRST = 3
 
 def is_worth_a_summary(state: TranscriptState, settings: ContinuitySettings) -> bool:
     """Whether enough is new since the last summary."""
-    is_long = state.turns >= settings.min_turns or state.size >= LONG
+    is_long = state.turns >= TURNS or state.size >= LONG
     return settings.summaries and state.size > 0 and is_long
 
 

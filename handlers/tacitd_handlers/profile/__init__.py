@@ -1,6 +1,6 @@
 """The user profile (seed 001, SPEC P-01 to P-21, P-27 to P-33): preferences that fade unless they are said again.
 
-A finding of learning's call (`prompt_part`) comes as a message to `handler`, which plans a change (`changes`) of what it read
+A finding of learning's call (`profile_finding`) comes as a message to `handler`, which plans a change (`changes`) of what it read
 (`profile_files`); the engine writes it. A value belongs to the person unless tacitd wrote it last: it is never replaced, and
 does not fade. Nothing heavy is imported here, because a session's start waits for `profile_texts`.
 """
@@ -36,7 +36,7 @@ def make_plugin() -> PluginSpec:
         items=f"{here}.items",
         why=f"{here}.items:explain",
         prompt_parts={
-            "learning:extraction": f"{here}.prompt_part",
+            "learning:extraction": f"{here}.profile_finding",
             "person-rules": f"{here}.profile_texts:ProfileRules",
         },
         mcp=f"{here}.mcp_tools:PROFILE",

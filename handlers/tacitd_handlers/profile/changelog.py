@@ -1,6 +1,6 @@
 """Reading, pruning and purging changelog.jsonl (SPEC P-18 to P-21). Writers only append; the prune rewrites the whole file.
 
-A line that is not a JSON object is moved to a quarantine file. What an entry contains belongs to `changes`, which makes them.
+A line that is not a JSON object is moved to a quarantine file. Entries are made by `changes`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd_handlers.profile import dot_paths
+from tacitd_handlers.profile.fields import get_value
+from tacitd_handlers.shared.decay import DAY
 
 MAX_ENTRIES = 1000
 MAX_AGE_DAYS = 90
-DAY = 86_400.0
 QUARANTINE = "changelog.quarantine.jsonl"
+COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "system"
+"""The sources of entries (SPEC P-19): a person's command, an agent, a finding, decay."""
 
 
 def read_entries(path: Path, last: int = MAX_ENTRIES) -> list[dict[str, Any]]:
@@ -92,9 +94,10 @@ def _blank_line(line: bytes, id: str, texts: Sequence[str]) -> bytes:
             "utf-8", "surrogateescape"
         )
     blanked: dict[str, Any] = blank_value(entry, texts)
-    changes = blanked.get("changes")
-    if isinstance(changes, dict) and (value := dot_paths.get_value(changes, id)) is not None:
-        blanked["changes"] = dot_paths.put_value(changes, id, [BLANK] if isinstance(value, list) else BLANK)
+    if (value := get_value(blanked.get("changes"), id)) is not None:
+        above, _, key = id.rpartition(".")
+        holder = get_value(blanked["changes"], above) if above else blanked["changes"]
+        holder[key] = [BLANK] if isinstance(value, list) else BLANK
     return (
         line if blanked == entry else json.dumps(blanked, ensure_ascii=False, separators=(",", ":")).encode()
     )

@@ -21,17 +21,22 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
-from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
-from tacitd_handlers.profile import dot_paths as dots
-from tacitd_handlers.profile import make_plugin, render
+from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.changes import plan_decay
-from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import ProfileState, find_clock_doubt, read_checked, read_state
+from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS
+from tacitd_handlers.profile.profile_files import (
+    ProfileState,
+    list_leaves,
+    list_values,
+    read_profile,
+    read_state,
+)
+from tacitd_handlers.profile.profile_texts import format_value, format_values
 from tacitd_handlers.shared.user_memory import memory_dir
 
 
@@ -49,14 +54,6 @@ def profile(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         context.invoke(show)
-
-
-def _read_state() -> tuple[ProfileState, str]:
-    """The profile, and why nothing fades now."""
-    now = SystemClock().now()
-    with open_rows(make_plugin(), get_paths().state_dir) as rows:
-        found = read_state(rows, now=now)
-        return found, find_clock_doubt(rows, found, now, by_person=True)
 
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
@@ -90,7 +87,7 @@ def show(as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    rows = render.format_leaves(found)
+    rows = format_values(list_values(list_leaves(found)))
     for row in rows.values():
         click.echo(escape_output(row))
     if not rows:
@@ -99,7 +96,7 @@ def show(as_json: bool) -> None:
 
 def _read_profile() -> dict[str, Any]:
     """The profile alone, which needs no store."""
-    return read_checked(memory_dir(os.environ))[0] or {}
+    return read_profile(memory_dir(os.environ)) or {}
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
@@ -139,10 +136,10 @@ def add(path: str, element: str) -> None:
 @click.argument("element", required=False)
 def remove(path: str, element: str | None) -> None:
     """Remove a value, everything below a path, or one element of a list."""
-    have = dots.get_value(_read_profile(), path)
-    if have is None or path in ("userId", "schemaVersion", "lastUpdated"):
+    have = list_values(list_leaves(_read_profile()))
+    if path in HEAD_FIELDS or not any(f"{one}.".startswith(f"{path}.") for one in have):
         raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
-    if element is not None and not isinstance(have, list):
+    if element is not None and not isinstance(have.get(path), list):
         raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
     made = _change("remove", path, element)
     said = f"removed from {path}: {element}" if element else f"removed: {path}"
@@ -169,7 +166,9 @@ def clear(yes: bool) -> None:
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:
     such values stay."""
-    rows = list_confidences(_read_state()[0], SystemClock().now())
+    now = SystemClock().now()
+    with open_rows(make_plugin(), get_paths().state_dir) as found:
+        rows = list_confidences(read_state(found, now=now), now)
     if as_json:
         echo_json(rows)
         return
@@ -180,43 +179,22 @@ def meta(as_json: bool) -> None:
         echo_message("the profile is empty")
 
 
-@profile.command(epilog="\b\nExample: tacitd profile decay --dry-run")
-@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
-def decay(dry_run: bool) -> None:
-    """Apply decay now: remove paths whose confidence fell under 0.1. The daemon does this every day."""
-    state, doubt = _read_state()
-    if doubt:
-        raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
-    if dry_run:
-        removed = list(plan_decay(state, SystemClock().now()).removed)
-    else:
-        removed = [one["text"] for one in _change("decay") if one["did"] == "faded"]
-    for path in removed:
-        click.echo(escape_output(path))
-    echo_message("nothing to remove" if not removed else "would be removed" if dry_run else "removed")
-
-
 def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
-    """Return a row for each leaf of the profile, and for each element with an entry of its own.
+    """Return a row for each value of the profile.
 
     `own`: the value is the person's; `ownElements`: the person's elements of a learned list. `confidence` is
     as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
     """
     found = metas.read_confidences(state.meta)
-    leaves = dots.list_leaves(state.profile)
-    elements = [path for path in found if path not in leaves and dots.find_target(state.profile, path)]
     rows: list[dict[str, Any]] = []
-    for path in [*leaves, *elements]:
+    for path in list_values(state.values):
         own = state.is_own(path)
         one = None if own else found.get(path)
-        mine = state.list_own(path)
-        if one is None and not own and not mine:
-            continue  # a list of which each element has an entry of its own
         rows.append(
             {
                 "path": path,
                 "own": own,
-                "ownElements": mine,
+                "ownElements": state.list_own(path),
                 "confidence": one.confidence_at(now) if one else None,
                 "days": one.days_left(now) if one else None,
                 "seenCount": one.seen_count if one else None,
@@ -228,11 +206,11 @@ def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     notes = ["yours: does not decay"] if row["own"] else []
-    notes += [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] else []
+    notes += [f"yours: {format_value(row['ownElements'])}"] if row["ownElements"] else []
     if row["confidence"] is None:
         return row["path"], "", "", "", "; ".join(notes)
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
-    days = render.format_days(row["days"])
+    days = f"{row['days']:.1f} d" if row["days"] > 0 else "due"
     return row["path"], f"{row['confidence']:.2f}", days, times, "; ".join(notes)
 
 

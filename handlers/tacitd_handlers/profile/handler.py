@@ -1,29 +1,30 @@
 """The profile's tasks: findings of learning's call, a person's commands and edits, decay, the changelog's limits, and
 `.processed_turns`.
 
-It never calls the model itself. Without the learning plugin there are no findings, and the profile only fades. What a change does
-belongs to `changes`; the engine writes it.
+It never calls the model itself. What a change does belongs to `changes`; the engine writes it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd.contract import Cause, Done, Edits, Later, Outcome, Task, Tools, Tx, nothing
+from tacitd.contract import Cause, Done, Edits, Later, Outcome, Rows, Task, Tools, Tx, nothing
 from tacitd.errors import FileBusyError, FileRefusedError, UsageError
+from tacitd.files.replaced import edit_file
 from tacitd.handler import Degradation, Notice
 from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile import changelog, profile_confidence, turn_counts
+from tacitd_handlers.profile import changelog, profile_confidence
+from tacitd_handlers.profile.changelog import AGENT, FINDING
 from tacitd_handlers.profile.changes import (
     ProfilePlan,
+    is_change,
     make_changes,
     plan_additions,
-    plan_clearing,
     plan_decay,
     plan_learning,
     plan_removal,
@@ -32,13 +33,12 @@ from tacitd_handlers.profile.changes import (
 )
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_files import (
-    AGENT,
     CHANGELOG,
-    FINDING,
     PROFILE,
     ProfileState,
     choose_time,
     find_clock_doubt,
+    list_values,
     read_state,
     require_settled,
 )
@@ -47,6 +47,7 @@ from tacitd_handlers.shared.agent_checks import find_agent_fault
 from tacitd_handlers.shared.user_memory import memory_dir
 
 BROKEN, CLOCK = "profile.broken", "profile.clock"
+TURNS = ".processed_turns"
 
 
 def run(task: Task, tools: Tools) -> Outcome:
@@ -80,7 +81,7 @@ def _do(task: Task, tools: Tools) -> Done:
             return Done(notices=[Notice("purged", str(path)) for path in changed])
         case _:
             pass
-    turn_counts.publish_counts(tools.rows, directory)
+    publish_counts(tools.rows, directory)
     return Done()
 
 
@@ -118,7 +119,8 @@ def _learn(task: Task, tools: Tools) -> Done:
     state = read_settled(tools)
     at = choose_time(tools.rows, state, tools.clock.now())
     plan = plan_learning(state, said, task.session, at, FINDING)
-    notices = [Notice("learned", f"your {path}", PROFILE, item=path) for path in plan.paths]
+    put = {leaf: value for leaf, value in plan.put.items() if value is not None}
+    notices = [Notice("learned", f"your {path}", PROFILE, item=path) for path in list_values(put)]
     return write_plan(state, plan, Cause(task.key, "prompt", session=task.session), tools, notices)
 
 
@@ -153,9 +155,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
     path, value = str(data.get("path", "")), data.get("value")
     if data.get("agent"):
         return _set_for_agent(task, tools, state, path, value)
-    did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared", "decay": "faded"}[
-        data["do"]
-    ]
+    did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared"}[data["do"]]
     cause = Cause(task.key, "person", f"profile {data['do']}")
     try:
         match data["do"]:
@@ -163,19 +163,13 @@ def _do_command(task: Task, tools: Tools) -> Done:
                 plan = plan_update(state, path, value, now)
             case "add":
                 plan = plan_additions(state, path, [str(value)], now)
-                did = did if plan.profile != state.profile else "yours"
-            case "remove":
-                plan = plan_removal(state, path, value, now)
-            case "clear":
-                plan = plan_clearing(state, now)
+                did = did if is_change(state, plan) else "yours"
             case _:
-                plan, cause = plan_decay(state, now), Cause(task.key, "tacitd", "decay")
+                plan = plan_removal(state, path, value, now)
     except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
-    texts = plan.removed if data["do"] == "decay" else (path or PROFILE,)
-    changed = plan.entry is not None
-    notices = [Notice(did if changed else "unchanged", one, PROFILE) for one in texts]
-    return write_plan(state, plan, cause, tools, notices)
+    notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
+    return write_plan(state, plan, cause, tools, [notice])
 
 
 def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, value: Any) -> Done:
@@ -213,3 +207,34 @@ def _find_fault(path: str, given: Sequence[str]) -> str:
     names = [named, below, named.replace(".", " ").replace("-", " ")]
     texts = [*given, " ".join(given), *(f"{name}: {one}" for name in names for one in given)]
     return next((why for one in texts if (why := find_agent_fault(one))), "")
+
+
+# --- .processed_turns
+
+
+def publish_counts(rows: Rows, directory: Path) -> None:
+    """Write how many complete lines of each session's transcript were read, `id:count` (SPEC P-27 to P-31), for other programs. The
+    order of the file stays, new sessions come last, and those without a transcript go. Raises OSError, FileRefusedError."""
+    found = rows(
+        "SELECT s.id, t.path, t.lines FROM session s JOIN transcript t ON t.path = s.transcript "
+        "WHERE t.lines > 0 ORDER BY s.started, s.id"
+    )
+    counts = {id: lines for id, path, lines in found if Path(path).exists()}
+
+    def change(data: bytes | None) -> bytes | None:
+        known = [id for id in parse_counts((data or b"").decode("utf-8", "replace")) if id in counts]
+        made = format_counts({id: counts[id] for id in [*known, *counts]}).encode()
+        return made if made != data and (made or data is not None) else None
+
+    edit_file(directory / TURNS, change, mode=0o600)
+
+
+def parse_counts(text: str) -> dict[str, int]:
+    """The counts by session id. Lines are split at the last colon (SPEC P-27); malformed ones are left out."""
+    parts = (line.rpartition(":") for line in text.splitlines())
+    return {id: int(count) for id, _, count in parts if id and count.strip().isdecimal()}
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """The file's text. Ids with a newline are left out."""
+    return "".join(f"{id}:{count}\n" for id, count in counts.items() if id and "\n" not in id)

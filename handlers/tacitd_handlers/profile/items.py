@@ -29,19 +29,17 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
         yield StoredItem(id, KIND, _describe(path, json.loads(value)), PROFILE, None, "proposed", review=why)
     if not (memory_dir(environ) / PROFILE).exists():
         return
-    from tacitd_handlers.profile import dot_paths
-    from tacitd_handlers.profile.profile_files import read_state
+    from tacitd_handlers.profile.profile_files import list_values, read_state
 
     state = read_state(rows, environ)
-    for path, each in dot_paths.list_leaves(state.profile).items():
+    for path, each in list_values(state.values).items():
         yield StoredItem(path, KIND, _describe(path, each), PROFILE, by_person=state.is_own(path))
 
 
 def _describe(path: str, value: Any) -> str:
-    from tacitd_handlers.profile.fields import LABELS
-    from tacitd_handlers.profile.render import format_value
+    from tacitd_handlers.profile.profile_texts import format_values
 
-    return f"{LABELS.get(path, path)}: {format_value(value)}"
+    return format_values({path: value}).get(path, path)
 
 
 def decide(decision: Decision, tools: Tools) -> Done:
@@ -65,7 +63,7 @@ def decide(decision: Decision, tools: Tools) -> Done:
             tx.execute("DELETE FROM profile_waiting WHERE id = ?", id)
 
         notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
-        return write_plan(state, plan or ProfilePlan(state.profile, state.meta), cause, tools, [notice], end)
+        return write_plan(state, plan or ProfilePlan(state.meta), cause, tools, [notice], end)
     if decision.choice != "drop":
         raise UsageError(
             f"{decision.choice} does not apply to a profile value", "`tacitd profile set` sets values"
@@ -93,15 +91,14 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
     """The values that match a path or a part of a value, with who set them last: the hook `why`."""
     if not (memory_dir(os.environ) / PROFILE).exists():
         return
-    from tacitd_handlers.profile import dot_paths
     from tacitd_handlers.profile.profile_files import list_values, read_state
 
     state, wanted = read_state(rows), asked.strip().casefold()
-    for path, value in dot_paths.list_leaves(state.profile).items():
+    for path, value in list_values(state.values).items():
         text = _describe(path, value)
         if len(wanted) < 3 or (wanted != path.casefold() and wanted not in text.casefold()):
             continue
-        leaves = [leaf for leaf, _ in list_values(state.profile, path)]
+        leaves = state.find_leaves(path)
         found = rows(
             "SELECT c.at, c.by, c.session FROM change_line l JOIN change c ON c.number = l.change "
             f"WHERE l.path = ? AND l.put IS NOT NULL AND l.leaf IN ({', '.join('?' * len(leaves))}) ORDER BY c.number DESC LIMIT 1",

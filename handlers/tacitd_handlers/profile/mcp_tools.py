@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import read_checked
-from tacitd_handlers.profile.render import format_leaves
+from tacitd_handlers.profile.profile_files import list_leaves, list_values, read_profile
+from tacitd_handlers.profile.profile_texts import format_values
 from tacitd_handlers.shared.user_memory import memory_dir
 
 PATHS = f"One of {', '.join(FIELDS)}, or {CUSTOM}.NAME for anything else."
@@ -62,13 +62,13 @@ PROFILE = AgentInterface(
             "profile",
             "Profile",
             "Who the person is and how they like to work.",
-            read="tacitd_handlers.profile.mcp_tools:read_profile",
+            read="tacitd_handlers.profile.mcp_tools:show_profile",
         ),
     ),
 )
 
 
-def read_profile(cwd: Path, budget: int) -> str:
+def show_profile(cwd: Path, budget: int) -> str:
     """The profile as lines, at most `budget` characters. It is the same in every directory."""
-    profile, _ = read_checked(memory_dir(os.environ))
-    return "\n".join(format_leaves(profile or {}).values())[:budget]
+    profile = read_profile(memory_dir(os.environ)) or {}
+    return "\n".join(format_values(list_values(list_leaves(profile))).values())[:budget]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.fields import Json
 from tacitd_handlers.shared import decay
 
 

@@ -1,4 +1,7 @@
-"""The profile's files as they are now, and which of its values were learned (SPEC P-03, P-06, P-17).
+"""The profile's files as they are now, and which of its values were learned (SPEC P-03, P-06, P-10, P-17).
+
+A profile is its leaves, as `JsonLeaves` names them: each value that is no object, and each element of a list on its own. A dot path
+such as `work.languages` leads to the leaves at and below it.
 
 A value is learned if it has an entry in profile-meta.json and is what tacitd wrote there last, which the store knows leaf by
 leaf. Every other value is the person's, also one that tacitd had written earlier. Where the store does not know a value, such
@@ -11,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +24,10 @@ from tacitd.clock import doubt_clock, parse_utc, utc_millis
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
-from tacitd_handlers.profile import changelog, dot_paths, profile_confidence
-from tacitd_handlers.profile.document_check import ProfileMetadata, UserProfile, check_document
-from tacitd_handlers.profile.dot_paths import Json, fold_spelling
+from tacitd_handlers.profile import changelog, profile_confidence
+from tacitd_handlers.profile.document_check import check_metadata, check_profile
+from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, get_value
+from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
@@ -31,16 +35,14 @@ if TYPE_CHECKING:
 
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
 LEAVES = JsonLeaves()
-COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "system"
-"""The sources of the changelog (SPEC P-19): a person's command, an agent, a finding, decay."""
-DAY = 86_400.0
 
 
 class ProfileState(Struct, frozen=True):
     """The files as they are now."""
 
     directory: Path
-    profile: Json
+    values: Mapping[Leaf, str]
+    """The profile's leaves, with their values as JSON; those of the head if there is no file."""
     meta: Json
     learned: frozenset[Leaf]
     """The leaves of the profile that were learned; all others are the person's."""
@@ -49,19 +51,27 @@ class ProfileState(Struct, frozen=True):
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
 
+    def find_leaves(self, path: str) -> list[Leaf]:
+        """The leaves at and below a path; none for one of the head."""
+        return [
+            leaf for leaf in self.values if f"{find_path(leaf)}.".startswith(f"{path}.") and not is_head(leaf)
+        ]
+
     def list_learned(self, path: str) -> list[Any]:
         """The learned values at a path: the elements of a list, or the value; [] if there are none."""
-        return [value for leaf, value in list_values(self.profile, path) if leaf in self.learned]
+        return [json.loads(self.values[leaf]) for leaf in self.find_leaves(path) if leaf in self.learned]
 
     def is_own(self, path: str) -> bool:
         """Whether nothing at a path was learned."""
-        return not self.list_learned(path)
+        return self.learned.isdisjoint(self.find_leaves(path))
 
     def list_own(self, path: str) -> list[Any]:
         """The person's elements of a list that has learned elements too; [] for any other value."""
-        own = [value for leaf, value in list_values(self.profile, path) if leaf not in self.learned]
+        leaves = [leaf for leaf in self.find_leaves(path) if is_element(leaf)]
         return (
-            own if isinstance(dot_paths.get_value(self.profile, path), list) and not self.is_own(path) else []
+            []
+            if self.is_own(path)
+            else [json.loads(self.values[leaf]) for leaf in leaves if leaf not in self.learned]
         )
 
 
@@ -70,27 +80,22 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     version."""
     env = os.environ if env is None else env
     directory = memory_dir(env)
-    found = read_checked(directory)
-    profile = found[0] if found[0] is not None else _new_profile(env, now)
-    meta = profile_confidence.new_metadata(user_id(env), now) | (found[1] or {})
-    written = _read_base(rows, directory / PROFILE)
-    learned = frozenset(_find_learned(rows, directory, profile, meta, written))
-    on_disk = {
-        name: list_leaves(one) if one is not None else {}
-        for name, one in zip((PROFILE, META), found, strict=True)
-    }
-    return ProfileState(directory, profile, meta, learned, learned - written.keys(), on_disk)
-
-
-def read_checked(directory: Path, *, patient: bool = True) -> tuple[Json | None, Json | None]:
-    """The two documents; None for a file that does not exist. Raises as `read_state`."""
-    profile = json_document.read_document(directory / PROFILE, patient=patient)
-    meta = json_document.read_document(directory / META, patient=patient)
-    if profile is not None:
-        check_document(profile, UserProfile, directory / PROFILE)
+    profile, meta = read_profile(directory), json_document.read_document(directory / META)
     if meta is not None:
-        check_document(meta, ProfileMetadata, directory / META)
-    return profile, meta
+        check_metadata(meta, directory / META)
+    head = {"userId": user_id(env), "schemaVersion": 1, "lastUpdated": utc_millis(now)}
+    values = list_leaves(head if profile is None else profile)
+    on_disk = {PROFILE: values if profile is not None else {}, META: list_leaves(meta or {})}
+    meta = profile_confidence.new_metadata(user_id(env), now) | (meta or {})
+    written = _read_base(rows, directory / PROFILE)
+    learned = frozenset(_find_learned(rows, directory, values, meta, written))
+    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk)
+
+
+def read_profile(directory: Path, *, patient: bool = True) -> Json | None:
+    """The profile alone; None if there is no file. Raises as `read_state`."""
+    found = json_document.read_document(directory / PROFILE, patient=patient)
+    return None if found is None else check_profile(found, directory / PROFILE)
 
 
 def require_settled(rows: Rows, directory: Path) -> None:
@@ -105,29 +110,6 @@ def list_edited(rows: Rows, environ: Mapping[str, str], root: Path | None) -> It
     return () if root is not None else (memory_dir(environ) / PROFILE,)
 
 
-def list_leaves(document: Json) -> dict[Leaf, str]:
-    """A document's leaves, as the engine names them, with their values as JSON."""
-    return dict(LEAVES.read_leaves(json.dumps(document).encode()))
-
-
-def list_values(document: Json, path: str) -> list[tuple[Leaf, Any]]:
-    """The leaves at and below a path with their values; those of the document's head are left out."""
-    place = dot_paths.find_target(document, path)
-    if place is None:
-        return []
-    at: Any = document
-    for key in place.keys:
-        at = at[key]
-    if isinstance(at, list) and place.element is not None:
-        return [(write_json([*place.keys, [at[place.element]]]), at[place.element])]
-    if isinstance(at, list) and at and all(not isinstance(one, dict | list) for one in at):
-        return [(write_json([*place.keys, [one]]), one) for one in at]
-    if isinstance(at, dict):
-        below = dot_paths.list_leaves(at)
-        return [pair for one in below for pair in list_values(document, f"{path}.{one}")]
-    return [(write_json(list(place.keys)), at)]
-
-
 def user_id(env: Mapping[str, str]) -> str:
     """Return $USER, otherwise the user's name in the password database, otherwise the user's number (SPEC P-02)."""
     if env.get("USER"):
@@ -138,32 +120,59 @@ def user_id(env: Mapping[str, str]) -> str:
         return str(os.getuid())
 
 
-def _new_profile(env: Mapping[str, str], now: float) -> Json:
-    return {"userId": user_id(env), "schemaVersion": 1, "lastUpdated": utc_millis(now)}
+# --- leaves and paths
+
+
+def list_leaves(document: Json) -> dict[Leaf, str]:
+    """A document's leaves, as the engine names them, with their values as JSON."""
+    return dict(LEAVES.read_leaves(write_json(document).encode()))
+
+
+def list_values(values: Mapping[Leaf, str]) -> dict[str, Any]:
+    """The values of leaves by path, in their order and without the head; a list is one value."""
+    found: dict[str, Any] = {}
+    for leaf, value in values.items():
+        if is_element(leaf):
+            found.setdefault(find_path(leaf), []).append(json.loads(value))
+        elif not is_head(leaf):
+            found[find_path(leaf)] = json.loads(value)
+    return found
+
+
+def find_path(leaf: Leaf) -> str:
+    """The path of a leaf; of an element that of its list."""
+    return ".".join(key for key in json.loads(leaf) if isinstance(key, str))
+
+
+def is_element(leaf: Leaf) -> bool:
+    """Whether it is an element of a list."""
+    return isinstance(json.loads(leaf)[-1], list)
+
+
+def is_head(leaf: Leaf) -> bool:
+    """Whether it describes the document and is no value."""
+    return json.loads(leaf)[0] in HEAD_FIELDS
 
 
 # --- what was learned
 
 
 def _find_learned(
-    rows: Rows, directory: Path, profile: Json, meta: Json, written: Mapping[Leaf, str]
-) -> Iterable[Leaf]:
-    ours = _read_ours(_read_base(rows, directory / META))
+    rows: Rows, directory: Path, values: Mapping[Leaf, str], meta: Json, written: Mapping[Leaf, str]
+) -> Iterator[Leaf]:
+    ours, log = _read_ours(_read_base(rows, directory / META)), list[Json]()
     entries = profile_confidence.read_confidences(meta)
-    log: list[Json] | None = None
-    for path, entry in entries.items():
-        place = dot_paths.find_target(profile, path)
-        for leaf, value in list_values(profile, path):
-            if leaf in written:
-                if json.loads(written[leaf]) == value:
-                    yield leaf
-            elif ours is None or entry.last_seen > ours.get(path, max(ours.values(), default=0.0)):
-                if (place and place.element is not None) or not isinstance(json.loads(leaf)[-1], list):
-                    yield leaf
-                    continue
-                log = changelog.read_entries(directory / CHANGELOG) if log is None else log
-                if _is_named(log, path, value):
-                    yield leaf
+    for leaf, value in values.items():
+        entry = entries.get(find_path(leaf))
+        if entry is None or is_head(leaf):
+            continue
+        if leaf in written:
+            if json.loads(written[leaf]) == json.loads(value):
+                yield leaf
+        elif ours is None or entry.last_seen > ours.get(entry.path, max(ours.values(), default=0.0)):
+            log = log or changelog.read_entries(directory / CHANGELOG)
+            if not is_element(leaf) or _is_named(log, entry.path, json.loads(value)):
+                yield leaf
 
 
 def _read_base(rows: Rows, path: Path) -> dict[Leaf, str]:
@@ -181,30 +190,27 @@ def _read_ours(base: Mapping[Leaf, str]) -> dict[str, float] | None:
 
 def _is_named(log: Iterable[Json], path: str, element: Any) -> bool:
     """Whether the changelog's last entry about an element of a list says that it was learned."""
-    by = ""
+    is_learned = False
     for entry in log:
-        changes, gone = entry.get("changes"), entry.get("removed")
-        given = dot_paths.get_value(changes, path) if isinstance(changes, dict) else None
-        if (
-            isinstance(given, list)
-            and any(_is_same(one, element) for one in given)
-            and entry.get("action") != "remove"
-        ):
-            by = str(entry.get("source", ""))
+        given, gone = get_value(entry.get("changes"), path), entry.get("removed")
+        if isinstance(given, list) and is_same(element, given) and entry.get("action") != "remove":
+            is_learned = entry.get("source") != changelog.COMMAND
         if isinstance(gone, list) and {path, f"{path}.{element}"} & set(map(str, gone)):
-            by = ""
-    return by not in ("", COMMAND)
+            is_learned = False
+    return is_learned
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return one == other or fold_spelling(str(one)) == fold_spelling(str(other))
+def is_same(element: Any, values: Iterable[Any]) -> bool:
+    """Whether one of the values is this one, but for case and spaces (SPEC P-07)."""
+    return fold_spelling(str(element)) in [fold_spelling(str(one)) for one in values]
 
 
-def find_clock_doubt(rows: Rows, state: ProfileState, now: float, *, by_person: bool = False) -> str:
-    """Why nothing fades now: the clock is not believed; "" if it is. `by_person`: a person runs a command, so that nothing was touched
-    for 400 days is no doubt."""
-    known = _find_known_time(rows, state, now)
-    return doubt_clock(now, None if by_person and known is not None and now > known else known)
+# --- the clock
+
+
+def find_clock_doubt(rows: Rows, state: ProfileState, now: float) -> str:
+    """Why nothing fades now: the clock is not believed; "" if it is."""
+    return doubt_clock(now, _find_known_time(rows, state, now))
 
 
 def choose_time(rows: Rows, state: ProfileState, now: float) -> float:

@@ -1,29 +1,54 @@
-"""A finding: what the person said of themselves, leaf by leaf (SPEC P-05, P-06, P-07, S-67). Pure.
+"""What the person said of themselves, as a part of Stage 1's call (SPEC P-05 to P-07, S-67): the prompt extension, and its finding.
 
-A model's answer is untrusted data. A leaf is left out if it is not a field of the seed, not of the field's kind, too long, a
-secret or not printable; the other leaves count. A finding without a usable leaf is empty and not an error. Whether the person
-mentioned a value belongs to `prompt_part`.
+The extension adds a part to the prompt and takes its part out of the answer; the other lines are facts and are not changed. An
+answer is untrusted data: a leaf is left out if it is not a field of the seed, not of the field's kind, too long, a secret, not
+printable, or not mentioned by the person; the other leaves count. What cannot be parsed is an empty finding and not an error, which
+would lose the facts of the same answer.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct, field
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile import dot_paths
-from tacitd_handlers.profile.dot_paths import fold_spelling
-from tacitd_handlers.profile.fields import CHOICES, FIELDS, SAYABLE_FIELDS
+from tacitd_handlers.profile.fields import (
+    CHOICES,
+    FIELDS,
+    NAMES,
+    SAYABLE_FIELDS,
+    Json,
+    fold_spelling,
+    get_value,
+    nest_values,
+)
+from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
+name = "profile"
+"""The plugin that gets the finding."""
 NO_LONGER = "noLonger"
 """The key in a finding whose partial profile names what is no longer true."""
 LONGEST = 80
 """Characters of one value. A longer one is left out."""
 MOST = 20
 """Elements of one array in one finding. Further ones are left out."""
+_MARK = re.compile(r"^[ \t>*_`#-]*(PROFILE)[ \t*_`]*:[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
+_OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
+_CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
+_BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
+"""The rest of the line, and lines below it that look like more of the object."""
+_BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
+_KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
+_ECHO = 30
+"""Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
 
 
 class Finding(Struct, frozen=True):
@@ -46,23 +71,14 @@ def parse_finding(found: Any) -> Finding:
     gone: dict[str, tuple[str, ...]] = {}
     over = found.get(NO_LONGER)
     for path in SAYABLE_FIELDS:
-        if (value := _parse_value(path, _find_value(found, path))) is not None:
+        if (value := _parse_value(path, get_value(found, path))) is not None:
             values[path] = value
-        named = _find_value(over, path)
+        named = get_value(over, path)
         if named is True:
             gone[path] = ()
         elif elements := _parse_elements(named if isinstance(named, list) else [named]):
             gone[path] = tuple(elements)
     return Finding(values, gone)
-
-
-def _find_value(found: Any, path: str) -> Any:
-    """The value at a path; None if it is missing, or a value on the way is not an object."""
-    for key in path.split("."):
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(key)
-    return found
 
 
 def _parse_value(path: str, value: Any) -> str | tuple[str, ...] | None:
@@ -82,10 +98,93 @@ def _parse_elements(values: list[Any]) -> list[str]:
     return [one for one in lines if 0 < len(one) <= LONGEST and not has_secret(one)]
 
 
-def as_json(what: Finding) -> dot_paths.Json:
+def as_json(what: Finding) -> Json:
     """Return a finding as JSON: the reverse of `parse_finding`."""
-    made = dot_paths.nest_values(
+    made = nest_values(
         {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
     )
-    over = dot_paths.nest_values({path: list(values) or True for path, values in what.gone.items()})
+    over = nest_values({path: list(values) or True for path, values in what.gone.items()})
     return made | ({NO_LONGER: over} if over else {})
+
+
+# --- the prompt, and the answer
+
+
+@cache
+def render_addition(project: str = "") -> str:
+    """Return the Markdown to append to the prompt. It is the same in every project."""
+    prompts = files("tacitd_handlers.profile") / "prompts"
+    return (prompts / "question.md").read_text("utf-8").rstrip("\n") + "\n"
+
+
+def extract_finding(answer: str) -> tuple[Any | None, str]:
+    """Given the whole answer, return the finding as JSON (None: none) and the answer without it. Raises nothing."""
+    ours = {line.strip() for line in render_addition().splitlines() if len(line) >= _ECHO}
+    text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
+    found, rest = _taken_out(text, _MARK, marked=True)
+    if rest == text:
+        # Some models leave the mark out and answer with the bare object.
+        found, rest = _taken_out(text, _BARE, marked=False)
+    return found, rest.strip("\n")
+
+
+def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
+    """Given a finding, return the values in it that the person mentioned, and the others (SPEC S-67).
+
+    A choice such as the tone is not judged: it is one of three words of the schema and not the model's text.
+    """
+    what, refused = parse_finding(found), list[RefusedPart]()
+
+    def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
+        kept = list[str]()
+        for value in values:
+            check = find_unknown_names if path in NAMES else word_value
+            if FIELDS[path] == "choice" or (bad := check(value, sources)) is None:
+                kept.append(value)
+            else:
+                refused.append(RefusedPart("profile", f"{path}: {value}", bad.reason, bad.waits))
+        return tuple(kept)
+
+    values: dict[str, str | tuple[str, ...]] = {}
+    for path, value in what.values.items():
+        kept = judged(path, (value,) if isinstance(value, str) else value)
+        if kept:
+            values[path] = kept[0] if isinstance(value, str) else kept
+    gone = {path: judged(path, named) for path, named in what.gone.items()}
+    # An empty tuple means the whole path, so one whose values were all refused must be dropped.
+    gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
+    return GroundedFinding(as_json(Finding(values, gone)) or None, tuple(refused))
+
+
+def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:
+    """The first finding, and the text without any of them."""
+    found, left, at = None, list[str](), 0
+    for match in begins.finditer(text):
+        if match.start() < at:
+            continue
+        partial, end = _finding(text, match, marked=marked)
+        if end > match.start():
+            left.append(text[at : match.start()])
+            found, at = found or partial, end
+    return found, "".join([*left, text[at:]])
+
+
+def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | None, int]:
+    """The finding after a mark, and its end. If the end is the match's start, there is nothing to take out.
+
+    Without a mark, an object counts only if all its keys are a profile's: it could be a fact's otherwise.
+    """
+    opened = _OPEN.match(text, match.end())
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, opened.end() if opened else match.end())
+    except (ValueError, RecursionError):
+        said_nothing = marked and (opened is not None or match[1].isupper())
+        return None, _end_of(_BROKEN, text, match.end()) if said_nothing else match.start()
+    if not marked and not (isinstance(value, dict) and set(value) <= _KEYS):
+        return None, match.start()
+    return as_json(parse_finding(value)) or None, _end_of(_CLOSE, text, end)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at

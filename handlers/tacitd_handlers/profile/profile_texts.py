@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,16 @@ from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.person_rules import PersonRule
 from tacitd.state.paths import state_dir
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock
     from tacitd.contract import Rows, Tx
-    from tacitd_handlers.profile.dot_paths import Json
     from tacitd_handlers.profile.profile_files import ProfileState
 
-LINES, LONGEST = 12, 1_200
+LINES, LONGEST, VALUE = 12, 1_200, 160
+"""Lines and characters of a session's text, and characters of a value."""
 HEADING = "## The person you work with"
 LEAST = 0.3
 """The confidence from which on a learned value is loaded into sessions."""
@@ -36,7 +37,6 @@ def make_text(request: ContextRequest) -> str:
     """Return the values that the client does not load from the rules file; "" if there are none. The same in every directory."""
     if request.occasion in ("agent", "failure") or not (memory_dir(os.environ) / "profile.json").exists():
         return ""
-    from tacitd_handlers.profile import render
     from tacitd_handlers.profile.profile_files import read_state
 
     now = time.time()
@@ -44,7 +44,7 @@ def make_text(request: ContextRequest) -> str:
         state = read_state(request.rows, now=now)
     except (OSError, TacitdError):
         return ""
-    rows = render.format_leaves(_leave_out(state, _list_below(state, request.rows, now, 0.1)))
+    rows = format_values(_list_trusted(state, request.rows, now, 0.1))
     lines = [HEADING, *(f"- {row}" for row in rows.values() if not request.is_loaded(f"- {row}"))]
     for count in range(min(len(lines), LINES), 1, -1):
         said = "\n".join(lines[:count])
@@ -53,24 +53,37 @@ def make_text(request: ContextRequest) -> str:
     return ""
 
 
-def _list_below(state: ProfileState, rows: Rows, now: float, least: float) -> list[str]:
-    """The paths whose confidence is less. While the clock is not believed, nothing fades, and it is the stored one."""
+def _list_trusted(state: ProfileState, rows: Rows, now: float, least: float) -> dict[str, Any]:
+    """The values by path without learned ones whose confidence is less; an own element of such a list stays. While the clock is not
+    believed, nothing fades, and the confidence is the stored one."""
     from tacitd_handlers.profile import profile_confidence
-    from tacitd_handlers.profile.profile_files import find_clock_doubt
+    from tacitd_handlers.profile.profile_files import find_clock_doubt, find_path, list_values
 
     doubted = find_clock_doubt(rows, state, now)
     found = profile_confidence.read_confidences(state.meta).values()
-    return [one.path for one in found if (one.confidence if doubted else one.confidence_at(now)) < least]
+    weak = {one.path for one in found if (one.confidence if doubted else one.confidence_at(now)) < least}
+    return list_values(
+        {
+            leaf: value
+            for leaf, value in state.values.items()
+            if leaf not in state.learned or find_path(leaf) not in weak
+        }
+    )
 
 
-def _leave_out(state: ProfileState, paths: Collection[str]) -> Json:
-    """The profile without the learned values at these paths. What is the person's stays, also elements of a list."""
-    from tacitd_handlers.profile.changes import take_values
+def format_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return one line for each value by its path, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
+    from tacitd_handlers.profile.fields import LABELS
 
-    profile = state.profile
-    for path in paths:
-        profile = take_values(profile, path, state.list_learned(path))
-    return profile
+    order = [*(path for path in LABELS if path in values), *sorted(values.keys() - LABELS.keys())]
+    words = {path: format_value(values[path]) for path in order}
+    return {path: f"{LABELS.get(path, path)}: {text}" for path, text in words.items() if text}
+
+
+def format_value(value: Any) -> str:
+    """Return a value in one line of at most 160 characters, without control characters."""
+    line = sanitize_line(", ".join(map(format_value, value)) if isinstance(value, list) else str(value))
+    return line if len(line) <= VALUE else line[: VALUE - 1] + "…"
 
 
 # --- the rules file
@@ -93,16 +106,16 @@ class ProfileRules:
         """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Raises OSError,
         NotUnderstoodError."""
         from tacitd.session_context.plugin_view import open_rows
-        from tacitd_handlers.profile import make_plugin, render
+        from tacitd_handlers.profile import make_plugin
         from tacitd_handlers.profile.profile_files import read_state
 
         now = self._clock.now()
         with open_rows(make_plugin(), state_dir(self._environ)) as rows:
             state = read_state(rows, self._environ, now)
-            profile = _leave_out(state, _list_below(state, rows, now, LEAST))
+            values = _list_trusted(state, rows, now, LEAST)
         return [
             PersonRule(path, row, state.is_own(path))
-            for path, row in render.format_leaves(profile).items()
+            for path, row in format_values(values).items()
             if path.split(".")[0] != BIOGRAPHY
         ]
 
@@ -127,15 +140,15 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the days until then;
     `suspended` says why nothing fades. Paths only, because values are private. An unreadable profile has `unreadable` instead.
     """
-    from tacitd_handlers.profile import dot_paths, profile_confidence
-    from tacitd_handlers.profile.profile_files import find_clock_doubt, read_state
+    from tacitd_handlers.profile import profile_confidence
+    from tacitd_handlers.profile.profile_files import find_clock_doubt, list_values, read_state
 
     made: dict[str, Any] = {"directory": str(memory_dir(os.environ))}
     try:
         state = read_state(rows, now=now)
     except (OSError, TacitdError) as error:
         return made | {"unreadable": str(error), "lines": [f"! profile: {error}"]}
-    paths = dot_paths.list_leaves(state.profile)
+    paths = list_values(state.values)
     own = sorted(path for path in paths if state.is_own(path) or state.list_own(path))
     found = profile_confidence.read_confidences(state.meta).values()
     ends = sorted((one.days_left(now), one.path) for one in found if not state.is_own(one.path))

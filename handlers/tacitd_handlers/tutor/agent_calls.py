@@ -6,28 +6,25 @@ The tutor's commands call the model in their own process, within the one budget 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.config.settings import load_config
+from tacitd.contract import Part
+from tacitd.model.budget import Budget
 from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
-from tacitd_handlers.tutor.agent_answers import (
-    UnusableAnswer,
-    parse_agent_answer,
-    parse_scores,
-    shorten_spoken,
-)
-from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_grading, build_request
-from tacitd_handlers.tutor.session_model import Scored, SessionEvent, SessionState
+from tacitd.text.hashes import sha256
+from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
+from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
+from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
 from tacitd_handlers.tutor.settings import TutorSettings
 
 AskAgent = Callable[[AgentRequest], Answer | NoAnswer]
 """Asks the model and blocks. Raises KeyboardInterrupt if Ctrl-C ended the call, and TacitdError if there is no store."""
-E = TypeVar("E")
 PURPOSE = "tutor"
 """The plugin and the purpose of all calls of the tutor."""
 HALF = 0.5
@@ -45,13 +42,21 @@ class ModelAccess:
         plugins = find_plugins()
         sections, broken = plugins.collect_sections(), bool(plugins.failed)
         self._config = load_config(self._paths.config_file, environ, sections, broken=broken)
-        self.settings: TutorSettings = self._config.get_section("tutor")
-        given = self.settings.usd_per_day
+        settings: TutorSettings = self._config.get_section("tutor")
+        given = settings.usd_per_day
         self.usd_per_day: float = self._config.budget.usd_per_day * HALF if given is None else given
         """What the tutor may spend in a day, in US dollars."""
+        self._answered: list[int] = []
 
     def __call__(self, request: AgentRequest) -> Answer | NoAnswer:
-        """Ask."""
+        """Ask. An answer that was paid for is kept with its prompt until the next call or `settle`: if a kill comes before what it
+        means is recorded, asking the same again returns it without a call."""
+        part = Part(
+            "work",
+            0,
+            f"{request.agent} {sha256(request.prompt.encode(errors='replace')).hexdigest()}",
+            request.prompt,
+        )
         asked = ModelRequest(
             request.prompt,
             request.tier,
@@ -60,9 +65,26 @@ class ModelAccess:
             usd_per_day=self.usd_per_day,
             project=self._project,
             plugin=PURPOSE,
+            about=(part,),
         )
-        with open_model(self._paths, self._environ, self._config) as model:
-            return model.ask(asked)
+        with open_model(self._paths, self._environ, self._config) as (model, budget):
+            self._settle(budget)
+            answer: Answer | NoAnswer | None = budget.find_answer(PURPOSE, PURPOSE, asked.about)
+            if answer is None:
+                budget.allow_again(asked.about)  # a person asks again on purpose
+                answer = model.ask(asked)
+            self._answered = [int(answer.call)] if isinstance(answer, Answer) and answer.call else []
+            return answer
+
+    def settle(self) -> None:
+        """The last answer is recorded, or was of no use, and is not kept any longer."""
+        if self._answered:
+            with open_model(self._paths, self._environ, self._config) as (_, budget):
+                self._settle(budget)
+
+    def _settle(self, budget: Budget) -> None:
+        budget.settle(self._answered, used=True)
+        self._answered = []
 
 
 class FailedStep(Struct, frozen=True):
@@ -73,31 +95,20 @@ class FailedStep(Struct, frozen=True):
 
 
 def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
-    """Ask for what the step waits for, at most twice; return the event, the fault, or why there is no answer."""
-    made: SessionEvent | UnusableAnswer | NoAnswer
-    made = _ask_twice(build_request(state), lambda text: parse_agent_answer(state, text), ask)
-    if isinstance(made, UnusableAnswer):
-        return shorten_spoken(made) or FailedStep(made.fault, made.text)
-    return made
-
-
-def run_grading(state: SessionState, ask: AskAgent) -> Scored | FailedStep | NoAnswer:
-    """The same for the grader, at any step after the test."""
-    made = _ask_twice(build_grading(state), lambda text: parse_scores(state, text), ask)
-    return FailedStep(made.fault) if isinstance(made, UnusableAnswer) else made
-
-
-def _ask_twice(
-    request: AgentRequest, parse: Callable[[str], E | UnusableAnswer], ask: AskAgent
-) -> E | UnusableAnswer | NoAnswer:
-    """What the first answer means, or the second one, whose request names the fault of the first."""
-    parsed: E | UnusableAnswer = UnusableAnswer("")
+    """Ask for what the step waits for, a second time with the fault of the first answer if it cannot be used; return the event, the
+    fault, or why there is no answer."""
+    request, made = build_request(state), UnusableAnswer("")
     for _ in range(2):
         outcome = ask(request)
         if isinstance(outcome, NoAnswer):
             return outcome
-        parsed = parse(outcome.text)
+        parsed = parse_agent_answer(state, outcome.text)
         if not isinstance(parsed, UnusableAnswer):
             return parsed
-        request = request.with_error(parsed.fault)
-    return parsed
+        request, made = request.with_error(parsed.fault), parsed
+    return shorten_spoken(made) or FailedStep(made.fault, made.text)
+
+
+def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
+    """The same for the grader, at any step after the test was handed in."""
+    return run_model_step(replace(state, step=Step.GRADE), ask)

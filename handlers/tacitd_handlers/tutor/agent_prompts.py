@@ -98,7 +98,7 @@ def build_request(state: SessionState) -> AgentRequest:
         case Step.BUILD_TEST:
             return _build_test(state)
         case Step.GRADE:
-            return build_grading(state)
+            return _build_grading(state)
         case _:
             return _build_tutor(state)
 
@@ -176,20 +176,16 @@ def _format_question(question: Question) -> str:
 
 
 def _build_test(state: SessionState) -> AgentRequest:
-    mix, plan = state.plan.mix, state.plan
+    plan = state.plan
     return _fill(
         "final_test",
         objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
         prerequisites=_list(one for one in plan.prerequisites if one.id in state.reviewed),
         level=_name_level(state),
-        mcq=str(mix.mcq),
-        short=str(mix.short),
-        paraphrase=str(mix.paraphrase),
     )
 
 
-def build_grading(state: SessionState) -> AgentRequest:
-    """The grader's request for a session whose test was handed in, at any step after it."""
+def _build_grading(state: SessionState) -> AgentRequest:
     tested = [one for one in state.plan.objectives if one.id in state.tested]
     parts = []
     for number, (question, answer) in enumerate(zip(state.questions, state.answers, strict=True), 1):

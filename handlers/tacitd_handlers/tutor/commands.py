@@ -1,32 +1,58 @@
 """`tacitd tutor`: start, resume, end, map, history, suggest, grade, graph.
 
-Options and output only; what leads a session is in `session_commands`. Heavy imports are inside the commands.
+Exit codes of what leads or grades a session: 0 the session is over or saved, 75 it waits for the model.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
 from tacitd.clock import local_minutes
-from tacitd.errors import FAILED
+from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
+from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
 from tacitd.text.text_table import format_table
-
-if TYPE_CHECKING:
-    from tacitd_handlers.tutor.graph_files import GraphFile
-    from tacitd_handlers.tutor.session_log import TutorStore
-    from tacitd_handlers.tutor.session_model import ReplayedSession
+from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
+from tacitd_handlers.tutor.conversation import HELP, lead_conversation
+from tacitd_handlers.tutor.graph_files import GraphFile, find_graph_root, find_node, list_graphs, read_graph
+from tacitd_handlers.tutor.knowledge_graph import GraphNode
+from tacitd_handlers.tutor.mastery import (
+    MasteryBook,
+    compute_mean,
+    measure_node,
+    select_objectives,
+    suggest_nodes,
+)
+from tacitd_handlers.tutor.screen import Screen
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
+from tacitd_handlers.tutor.session_model import (
+    Closed,
+    Ended,
+    GradingFailed,
+    ReplayedSession,
+    SessionPlan,
+    Step,
+)
+from tacitd_handlers.tutor.texts import LEGEND, format_map
 
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
 )
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+NEXT = 3
+"""Next nodes that the closing names."""
+HOUR = 3600.0
+"""Seconds between tries to grade a test again that are not asked for: each is up to two calls of the accurate tier."""
+_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
 @click.group(epilog="\b\nExample: tacitd tutor start objects")
@@ -42,9 +68,46 @@ def tutor() -> None:
 @click.pass_context
 def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
-    from tacitd_handlers.tutor.session_commands import start_session
+    store = _open_store()
+    file, found = find_node(list_graphs(store.directory, _find_root(project)), node)
+    for one in store.tend_sessions():
+        plan = one.state.plan
+        if one.state.is_open and (plan.graph, plan.node_id) == (file.key, found.id):
+            raise UsageError(
+                f"the session {plan.session} on {plan.title} is open",
+                "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it",
+            )
+    access, screen = ModelAccess(os.environ, file.project), Screen()
+    plan = plan_session(file, found, store.read_mastery(), store.clock.now())
+    skipped = len(found.objectives) - len(plan.objectives)
+    if skipped:
+        screen.show_note(f"{skipped} objectives are mastered already and left out.")
+    screen.show_note(
+        f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
+        f"${access.usd_per_day:.2f} a day."
+    )
+    screen.show_note(HELP)
+    with store.start_session(plan) as session:
+        ctx.exit(_lead(store, session, access, screen))
 
-    ctx.exit(start_session(_open_store(), node, _find_root(project)))
+
+def plan_session(file: GraphFile, node: GraphNode, book: MasteryBook, now: float) -> SessionPlan:
+    """The plan of a session on a node; its id is made when it starts. `now`: seconds since 1970, UTC."""
+    graph, key = file.graph, file.key
+    following = [one for one in graph.list_followers(node.id) if not measure_node(book, key, one).is_mastered]
+    following += [one.node for one in suggest_nodes(book, key, graph, now) if one.node.id != node.id]
+    return SessionPlan(
+        session="",
+        graph=key,
+        project=file.project,
+        node_id=node.id,
+        title=node.title,
+        objectives=select_objectives(book, key, node),
+        prerequisites=graph.list_prerequisites(node),
+        references=node.references,
+        level=graph.level,
+        next_nodes=tuple(dict.fromkeys(one.title for one in following))[:NEXT],
+    )
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor resume")
@@ -52,9 +115,7 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
 @click.pass_context
 def resume(ctx: click.Context, session: str | None) -> None:
     """Continue the open session, or the one with this id, at the same question."""
-    from tacitd_handlers.tutor.session_commands import resume_session
-
-    ctx.exit(resume_session(_open_store(), session))
+    ctx.exit(_resume(_open_store(), session))
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor end --discard")
@@ -63,10 +124,15 @@ def resume(ctx: click.Context, session: str | None) -> None:
 @click.pass_context
 def end(ctx: click.Context, session: str | None, discard: bool) -> None:
     """End the open session with its test over what was covered."""
-    from tacitd_handlers.tutor.session_commands import discard_session, resume_session
-
     store = _open_store()
-    ctx.exit(discard_session(store, session) if discard else resume_session(store, session, is_ending=True))
+    if not discard:
+        ctx.exit(_resume(store, session, is_ending=True))
+    with store.open_session(session or _choose_session(store)) as found:
+        if found.state.step is Step.GRADE:
+            what = "the test of this session is handed in and waits for its grade"
+            raise UsageError(what, "`tacitd tutor grade`")
+        found.record_event(Closed("discarded"))
+    echo_message("closed without a test; mastery is unchanged")
 
 
 @tutor.command(name="map", epilog="\b\nExample: tacitd tutor map --project ~/work/app")
@@ -74,9 +140,6 @@ def end(ctx: click.Context, session: str | None, discard: bool) -> None:
 @JSON_OPTION
 def map_(project: str | None, as_json: bool) -> None:
     """Show the nodes of all graphs with their mastery, prerequisites first."""
-    from tacitd_handlers.tutor.mastery import measure_node
-    from tacitd_handlers.tutor.texts import LEGEND, format_map
-
     store = _open_store()
     book, rows = store.read_mastery(), []
     for file in _list_usable(store, project):
@@ -103,10 +166,8 @@ def history(as_json: bool) -> None:
 
     A test without scores is graded first. What nobody continued for thirty days is closed.
     """
-    from tacitd_handlers.tutor.session_commands import list_graded
-
     store = _open_store()
-    rows = [_describe(store, one) for one in list_graded(store)]
+    rows = [_describe(store, one) for one in _list_graded(store)]
     if store.bad:
         echo_message(f"{store.bad} records cannot be read and are skipped")
     if as_json:
@@ -123,11 +184,8 @@ def history(as_json: bool) -> None:
 @PROJECT_OPTION
 def suggest(project: str | None) -> None:
     """Show what to learn or to repeat next, and why."""
-    from tacitd_handlers.tutor.mastery import suggest_nodes
-
     store = _open_store()
-    book = store.read_mastery()
-    rows: list[tuple[str, ...]] = []
+    book, rows = store.read_mastery(), list[tuple[str, ...]]()
     for file in _list_usable(store, project):
         for one in suggest_nodes(book, file.key, file.graph, store.clock.now()):
             name = f"{escape_output(file.path.stem)}/{one.node.id}"
@@ -143,9 +201,13 @@ def suggest(project: str | None) -> None:
 @click.pass_context
 def grade(ctx: click.Context, session: str | None) -> None:
     """Try again to grade tests that have no scores: all of them, or one session's."""
-    from tacitd_handlers.tutor.session_commands import grade_sessions
-
-    ctx.exit(grade_sessions(_open_store(), session))
+    store = _open_store()
+    waiting = [one for one in store.tend_sessions() if one.state.needs_grading]
+    chosen = [one for one in waiting if session in (None, one.state.plan.session)]
+    if not chosen:
+        echo_message("no test waits for its grade")
+    are_graded = [_grade(store, one) for one in chosen]
+    ctx.exit(OK if all(are_graded) else PARKED)
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor graph tutor/git.yaml")
@@ -153,8 +215,6 @@ def grade(ctx: click.Context, session: str | None) -> None:
 @click.pass_context
 def graph(ctx: click.Context, file: str) -> None:
     """Check a graph file: list every fault, or its nodes with their objectives, prerequisites first."""
-    from tacitd_handlers.tutor.graph_files import read_graph
-
     checked = read_graph(Path(file)).checked
     for kind, texts in (("", checked.faults), ("warning: ", checked.warnings)):
         for text in texts:
@@ -168,10 +228,19 @@ def graph(ctx: click.Context, file: str) -> None:
             click.echo(f"  - {one.text}")
 
 
+# --- stores and graphs
+
+
+def _open_store() -> TutorStore:
+    return TutorStore(data_dir(os.environ) / "tutor")
+
+
+def _find_root(project: str | None) -> Path:
+    return find_graph_root(resolve_directory(project))
+
+
 def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
-    from tacitd_handlers.tutor.graph_files import list_graphs
-
     for file in list_graphs(store.directory, _find_root(project)):
         if file.checked.faults:
             echo_message(f"{escape_output(str(file.path))}: {escape_output(file.checked.faults[0])}")
@@ -181,35 +250,121 @@ def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
 
 def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
     """One session of `tutor history --json`."""
-    from tacitd_handlers.tutor.mastery import compute_mean
-
-    plan, state = found.state.plan, found.state
+    plan, scores = found.state.plan, found.state.scores
     return {
         "id": plan.session,
         "session": plan.session,
         "title": plan.title,
         "started": local_minutes(found.started),
         "outcome": found.outcome,
-        "mean": compute_mean(list(state.scores.values())) if state.scores is not None else None,
-        "scores": dict(state.scores or {}),
+        "mean": compute_mean(list(scores.values())) if scores is not None else None,
+        "scores": dict(scores or {}),
         "log": str(store.sessions / f"{plan.session}.md"),
     }
 
 
 def _list_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """The columns of one session in `tutor history`."""
     mean = "-" if row["mean"] is None else f"{row['mean']:.2f}"
     started = row["started"].replace("T", " ")
     return started, row["outcome"], mean, row["session"], escape_output(row["title"])
 
 
-def _open_store() -> TutorStore:
-    from tacitd_handlers.tutor.session_log import TutorStore
-
-    return TutorStore(data_dir(os.environ) / "tutor")
+# --- leading and grading sessions
 
 
-def _find_root(project: str | None) -> Path:
-    from tacitd_handlers.tutor.graph_files import find_graph_root
+def _choose_session(store: TutorStore) -> str:
+    """The id of the open session that was used last. Raises UsageError if there is none."""
+    open_sessions = [one for one in store.tend_sessions() if one.state.is_open]
+    if not open_sessions:
+        hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
+        raise UsageError("no session is open", hint)
+    return max(open_sessions, key=lambda one: one.last).state.plan.session
 
-    return find_graph_root(resolve_directory(project))
+
+def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> int:
+    """Continue a session at its pending question; `is_ending`: with its test. Raises UsageError, UnavailableError."""
+    with store.open_session(id or _choose_session(store)) as session:
+        plan, state = session.state.plan, session.state
+        if not state.is_open:
+            what = f"the session {plan.session} is over ({state.outcome})"
+            raise UsageError(what, "`tacitd tutor history` shows its scores")
+        screen = Screen()
+        if session.found.bad:
+            screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
+        screen.show_note(f"Continuing: {plan.title}")
+        if is_ending:
+            session.record_event(Ended())
+        return _lead(store, session, ModelAccess(os.environ, plan.project), screen)
+
+
+def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
+    """Lead a session in a terminal; return the exit code. A signal that ends the terminal leaves the session saved."""
+    try:
+        with _ended_by_signals():
+            waits = lead_conversation(session, ask, screen)
+            ask.settle()
+    finally:
+        store.record_scores(session.state, store.clock.now())
+    if waits is not None:
+        screen.show_note(f"The model does not answer: {waits.reason}")
+        if waits.hint:
+            screen.show_note(f"hint: {waits.hint}")
+    if session.state.is_open:
+        screen.show_note("The session is saved: `tacitd tutor resume` continues here.")
+    return PARKED if waits is not None else OK
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program with `SystemExit`, and so a call of the model."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        # A closed terminal may send two of them. The second must not interrupt what the first ends.
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    old = {one: signal.signal(one, leave) for one in _SIGNALS}
+    try:
+        yield
+    finally:
+        for one, before in old.items():
+            signal.signal(one, before)
+
+
+def _list_graded(store: TutorStore) -> list[ReplayedSession]:
+    """All sessions. Tests that have no scores are graded first, if that did not fail in the last hour (SPEC T-21)."""
+    now, sessions = store.clock.now(), store.tend_sessions()
+    due = [one for one in sessions if one.state.needs_grading]
+    due = [one for one in due if not one.state.grading_tries or now - one.last >= HOUR]
+    for one in due:
+        try:
+            _grade(store, one)
+        except TacitdError as error:  # it is open in a terminal, or the store cannot be used
+            echo_message(f"{one.state.plan.title}: not graded: {error.what}")
+    return store.tend_sessions() if due else sessions
+
+
+def _grade(store: TutorStore, found: ReplayedSession) -> bool:
+    """Ask for the grade of one test, and print what came of it; return whether it has scores now."""
+    plan = found.state.plan
+    with store.open_session(plan.session) as session:
+        if not session.state.needs_grading:
+            return True  # another process has graded it since the sessions were listed
+        access = ModelAccess(os.environ, plan.project)
+        outcome = run_grading(session.state, access)
+        if isinstance(outcome, NoAnswer):
+            hint = f" (hint: {outcome.hint})" if outcome.hint else ""
+            echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
+            return False
+        if isinstance(outcome, FailedStep):
+            session.record_event(GradingFailed(outcome.fault))
+            echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
+        else:
+            store.record_scores(session.record_event(outcome), store.clock.now())
+        access.settle()
+    scores = session.state.scores or {}
+    for one in plan.objectives:
+        if one.id in scores:
+            echo_message(f"{scores[one.id]:.2f}  {one.text}")
+    return bool(scores)

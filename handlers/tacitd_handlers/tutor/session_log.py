@@ -130,13 +130,7 @@ class TutorSession:
         after = _follow(self.found, event, now)
         _append_record(self._path, encode_event(now, event))
         self.found = after
-        self.write_readable()
         return after.state
-
-    def write_readable(self) -> None:
-        """Write the session as Markdown. Raises OSError."""
-        text = format_session_log(self.found).encode("utf-8", "replace")
-        replace_file(self._path.with_suffix(".md"), text, mode=0o600)
 
 
 class TutorStore:
@@ -170,22 +164,24 @@ class TutorStore:
         return sorted(found, key=lambda one: one.started)
 
     def tend_sessions(self) -> list[ReplayedSession]:
-        """Close sessions that nobody continued for thirty days (SPEC T-24), record scores that a crash left out, and list all.
+        """Close sessions that nobody continued for thirty days (SPEC T-24), write scores and readable copies that a kill left out,
+        and list all.
 
         A session that is open elsewhere is left to its terminal. Raises OSError, FileRefusedError.
         """
         now, tended, sessions = self.clock.now(), [], self.list_sessions()
-        recorded = self.read_mastery().sessions
+        recorded, bad = self.read_mastery().sessions, self.bad
         for found in sessions:
             one, id = found, found.state.plan.session
             if found.state.scores is not None and id not in recorded:
                 self.record_scores(found.state, found.last)
-            if is_expired(found.state, now - found.last):
+            if is_expired(found.state, now - found.last) or _lacks_copy(self._log_path(id)):
                 with suppress(UnavailableError, UsageError), self.open_session(id) as session:
                     if is_expired(session.state, now - session.found.last):
                         session.record_event(Closed("expired"))
                     one = session.found
             tended.append(one)
+        self.bad = bad
         return tended
 
     @contextmanager
@@ -197,9 +193,7 @@ class TutorStore:
         path = self._log_path(plan.session)
         with _locked(path):
             _append_record(path, encode_start(now, plan))
-            session = TutorSession(path, self.clock, ReplayedSession(SessionState(plan), now, now))
-            session.write_readable()
-            yield session
+            yield from self._hold_session(path, ReplayedSession(SessionState(plan), now, now))
 
     @contextmanager
     def open_session(self, id: str) -> Iterator[TutorSession]:
@@ -211,7 +205,16 @@ class TutorStore:
             found = replay_session(self._read_records(path))
             if found is None:
                 raise UsageError(f"{path} is not the log of a session", "move it away")
-            yield TutorSession(path, self.clock, found)
+            yield from self._hold_session(path, found)
+
+    def _hold_session(self, path: Path, found: ReplayedSession) -> Iterator[TutorSession]:
+        """Yield a session, and write its readable copy when it is left. Raises OSError."""
+        session = TutorSession(path, self.clock, found)
+        try:
+            yield session
+        finally:
+            text = format_session_log(session.found).encode("utf-8", "replace")
+            replace_file(path.with_suffix(".md"), text, mode=0o600)
 
     def read_mastery(self) -> MasteryBook:
         """All scores. Damaged records are added to `bad`. Raises OSError."""
@@ -267,6 +270,12 @@ def _append_record(path: Path, record: Mapping[str, Any]) -> None:
     """Append a record; it is durable when this returns. Raises OSError, FileRefusedError."""
     line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     append_text(path, f"{line}\n".encode("utf-8", "replace"))
+
+
+def _lacks_copy(log: Path) -> bool:
+    """Whether a session was not written as Markdown since its log was. Raises OSError."""
+    copy = log.with_suffix(".md")
+    return not copy.exists() or copy.stat().st_mtime_ns < log.stat().st_mtime_ns
 
 
 @contextmanager

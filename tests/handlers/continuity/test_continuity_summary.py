@@ -64,7 +64,7 @@ def test_nothing_new_is_not_asked_about_again(world: World) -> None:
 
 
 def test_a_short_session_is_not_asked_about(world: World) -> None:
-    """P-26: a call needs `continuity.min_turns` answers or 20 KB of what was said; what the client writes for itself does not count."""
+    """P-26: a call needs five answers or 20 KB of what was said; what the client writes for itself does not count."""
     world.append(
         "s1", *({"type": "prompt-snapshot", "sessionId": "s1", "snapshot": "x" * 15_000} for _ in range(10))
     )

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import asdict
 
 from support_profile import DAY, Box
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import UsageError
 from tacitd_handlers.profile import cli
 
 Run = Callable[..., Result]
@@ -142,19 +142,6 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert "yours: does not decay" in text
 
 
-def test_meta_shows_elements_with_an_entry_of_their_own(run: Run, box: Box) -> None:
-    """SPEC P-10, P-17: a list of which an old meta file names elements is the person's only in part, or not at all."""
-    box.learn(interests=("chess",))
-    found = box.read("profile-meta.json")
-    found["preferences"][0]["path"] = "interests.0"
-    box.put("profile-meta.json", found)
-    assert [line.split()[0] for line in run("meta").stdout.splitlines()] == ["PATH", "interests.0"]
-    box.edit(lambda document: document["interests"].append("tea")).notice()
-    rows = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
-    assert not rows["interests"]["own"]
-    assert run("meta").stdout.splitlines()[1].split(maxsplit=1) == ["interests", "yours: tea"]
-
-
 def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     """SPEC P-17: which values are the person's."""
     box.learn(tools__editor="vim", interests=("chess",))
@@ -170,26 +157,3 @@ def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     assert box.bench.status_lines == [
         "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor",
     ]
-
-
-def test_decay(run: Run, box: Box) -> None:
-    """`decay` removes now, `--dry-run` only prints."""
-    box.learn(tools__editor="vi")
-    box.clock.advance(100 * DAY)
-    assert run("decay", "--dry-run").stdout == "tools.editor\n"
-    assert "tools" in box.profile
-    assert run("decay").stdout == "tools.editor\n"
-    assert "tools" not in box.profile
-    assert run("decay").stdout == ""
-
-
-def test_decay_of_an_old_profile(run: Run, box: Box) -> None:
-    """SPEC P-13: files that nothing touched for 400 days do not make the clock doubtful where a person runs the command; a
-    time before 2025 does."""
-    box.learn(tools__editor="vi")
-    box.clock.advance(500 * DAY)
-    assert "400 days" in box.fade().bench.status["suspended"]
-    assert run("decay").stdout == "tools.editor\n"
-    box.clock.wall = 0.0
-    with pytest.raises(FileRefusedError, match="2025"):
-        run("decay")

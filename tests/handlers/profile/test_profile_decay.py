@@ -13,7 +13,7 @@ from support_profile import DAY, Box
 from tacitd.clock import doubt_clock, utc_millis
 from tacitd.testing import START
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.dot_paths import Json
+from tacitd_handlers.profile.fields import Json
 from tacitd_handlers.shared import decay
 
 T0 = START

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.profile import prompt_part
+from tacitd_handlers.profile import profile_finding
 from tacitd_handlers.profile.fields import FIELDS, SAYABLE_FIELDS
 from tacitd_handlers.profile.profile_finding import as_json, parse_finding
 
@@ -40,12 +40,12 @@ SPLITS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("answer", "found", "left"), SPLITS)
 def test_split(answer: str, found: Any, left: str) -> None:
     """`{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
-    assert prompt_part.extract_finding(answer) == (found, left)
+    assert profile_finding.extract_finding(answer) == (found, left)
 
 
 def test_an_echo_of_what_was_asked_is_no_answer() -> None:
     """SPEC S-35: the prompt's own lines are neither facts nor a finding."""
-    assert prompt_part.extract_finding(prompt_part.render_addition() + "- a fact") == (
+    assert profile_finding.extract_finding(profile_finding.render_addition() + "- a fact") == (
         None,
         "- a fact",
     )
@@ -55,17 +55,17 @@ def test_an_echo_of_what_was_asked_is_no_answer() -> None:
 @given(st.text(max_size=200))
 def test_no_answer_breaks_it(answer: str) -> None:
     """DESIGN "Model": an answer is untrusted data; no text raises."""
-    prompt_part.extract_finding(answer)
-    prompt_part.extract_finding(f"PROFILE: {answer}")
+    profile_finding.extract_finding(answer)
+    profile_finding.extract_finding(f"PROFILE: {answer}")
 
 
 def test_all_that_is_asked_for_is_named() -> None:
     """SPEC P-05: the prompt names every field that is accepted, and no other."""
-    text = prompt_part.render_addition()
+    text = profile_finding.render_addition()
     for path in SAYABLE_FIELDS:
         assert f"`{path.split('.')[-1]}`" in text
     assert "`bio`" not in text
-    assert prompt_part.name == "profile"
+    assert profile_finding.name == "profile"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from support_editor_marks import open_in_editor
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile import handler
-from tacitd_handlers.profile.cli import list_confidences
 from tacitd_handlers.profile.profile_files import read_state
 
 ELEMENT = {
@@ -113,25 +111,6 @@ def test_history_names_paths_and_hides_bookkeeping(box: Box) -> None:
 
 
 # --- other programs and machines
-
-
-def test_an_entry_for_one_element_removes_it(box: Box) -> None:
-    """Fault 6, P-10: other programs wrote paths of elements; the rest of the list is the person's."""
-    box.put("profile.json", {"work": {"languages": ["Go", "Python"]}})
-    box.put("profile-meta.json", {"preferences": [ELEMENT]})
-    box.put(
-        "changelog.jsonl",
-        json.dumps({"source": "mcp/hook", "changes": {"work": {"languages": ["Python"]}}}) + "\n",
-    )
-    rows = list_confidences(read_state(box.bench.rows, now=box.clock.now()), box.clock.now())
-    assert [(one["path"], one["own"]) for one in rows] == [
-        ("work.languages", False),
-        ("work.languages.Python", False),
-    ]
-    box.fade().wait(101 * DAY).fade()
-    assert box.profile["work"]["languages"] == ["Go"] and box.changelog[-1]["removed"] == [
-        "work.languages.Python"
-    ]
 
 
 def test_what_another_machine_learned_fades_here(box: Box) -> None:

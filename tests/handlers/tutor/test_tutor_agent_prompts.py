@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from support_examples import examples
 from support_tutor import QUIZ_MARK, choice_question, make_model_event, make_plan
-from tacitd_handlers.tutor.agent_prompts import AGENTS, build_grading, build_request
+from tacitd_handlers.tutor.agent_prompts import AGENTS, build_request
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -66,7 +66,8 @@ def test_the_grader_sees_the_test_and_nothing_else() -> None:
     prompt = build_request(state).prompt
     assert "Test of o1?" in prompt and "- o1: Objective number 1" in prompt
     assert QUIZ_MARK not in prompt and "Text of" not in prompt and "Incorrect" not in prompt
-    assert build_grading(walk()[-1]).prompt == prompt, "a retry after the end sends the same"
+    after = replace(walk()[-1], step=Step.GRADE)
+    assert build_request(after).prompt == prompt, "a retry after the end sends the same"
 
 
 INJECTION = (

@@ -12,12 +12,11 @@ from support_tutor import make_plan, make_store
 from support_tutor_script import LEARNER, ScriptedAgents, ScriptedScreen, answer_by_script
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
+from tacitd_handlers.tutor.commands import plan_session
 from tacitd_handlers.tutor.conversation import lead_conversation
 from tacitd_handlers.tutor.graph_files import find_node, list_graphs
 from tacitd_handlers.tutor.screen import LearnerCommand
-from tacitd_handlers.tutor.session_commands import plan_session
 from tacitd_handlers.tutor.session_model import SessionState, Step
-from tacitd_handlers.tutor.settings import TutorSettings
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "session.txt"
 
@@ -26,7 +25,7 @@ def test_a_session_is_the_golden_transcript(tmp_path: Path) -> None:
     """Seed 002, section 3: introduction, check, two objectives, an offer, /end, test, grader, greeting."""
     store, screen = make_store(tmp_path), ScriptedScreen(LEARNER)
     file, node = find_node(list_graphs(store.directory, None), "git-internals/refs")
-    plan = plan_session(file, node, store.read_mastery(), TutorSettings(), store.clock.now())
+    plan = plan_session(file, node, store.read_mastery(), store.clock.now())
     with store.start_session(plan) as session:
         lead_conversation(session, ScriptedAgents(), screen)
     assert "\n".join(screen.shown).rstrip() + "\n" == GOLDEN.read_text(encoding="utf-8")
