@@ -6,6 +6,7 @@ Only refusals belong here. They read paths and permissions and change nothing.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
@@ -60,6 +61,22 @@ def refuse_git_directory(path: Path, real: Path, home: Path) -> None:
     """
     if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
         raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")
+
+
+def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
+    """Raise FileRefusedError if what has this name is no file that tacitd made: a link, a directory, a device, a file of another user,
+    or one of more than `largest` bytes."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not an ordinary file"
+        raise FileRefusedError(f"{path} is {what}", "move it away")
+    if found.st_uid != os.geteuid():
+        raise FileRefusedError(f"{path} belongs to another user", "move it away")
+    if found.st_size > largest:
+        raise FileRefusedError(f"{path} is longer than {largest >> 20} MB", "move it away")
 
 
 def refuse_unwritable(target: Path, disk: Disk) -> None:

@@ -8,7 +8,6 @@ applied to its source, and then the copies follow. They have no state but what t
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from tacitd.files import git
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.worktrees import list_work_trees
-from tacitd.files.write_checks import refuse_unwritable
+from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
@@ -424,27 +423,18 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
             yield f"cannot be made: {place} is not a directory"
     if git.read_index_mode(tree, path):
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
-    if os.path.lexists(path):
-        yield from _list_defects(path, tree, rows)
+    if os.path.lexists(path) and _is_foreign(path, tree, rows):
+        yield "was not written by this tacitd: move it away"
     refuse_unwritable(path, RealDisk())
 
 
-def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
-    """Why what stands in the place of a copy is not tacitd's."""
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        yield "is a link"
-    elif not stat.S_ISREG(found.st_mode):
-        yield "is not an ordinary file"
-    elif found.st_uid != os.geteuid():
-        yield "belongs to another user"
-    elif found.st_size > LARGEST or b"\0" in (data := path.read_bytes()):
-        yield "is not a text of tacitd's"
-    else:
-        COPY.read_leaves(data)
-        known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-        if not known and not (HEAD_START.encode() in data and _is_hidden(tree, path)):
-            yield "was not written by this tacitd: move it away"
+def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
+    """Whether what stands in the place of a copy is not tacitd's. Raises FileRefusedError, OSError."""
+    refuse_foreign(path)
+    data = path.read_bytes()
+    COPY.read_leaves(data)
+    known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+    return b"\0" in data or not (known or (HEAD_START.encode() in data and _is_hidden(tree, path)))
 
 
 def _is_hidden(tree: Path, path: Path) -> bool:

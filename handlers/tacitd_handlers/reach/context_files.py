@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -36,35 +36,20 @@ _IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
 
 
 def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
-    """Yield what the client loads in the directory of the request, then the learned files that it does not load itself.
+    """Yield what the client loads in the directory of the request, then LEARNED.md if the person chose that its copy is not loaded.
 
     If the request names no version, the newest known one is meant.
     """
     home, place = config_dir(os.environ), locate_directory(request.cwd)
     version = client_rules.parse_version(request.client) or client_rules.NESTED_AGENTS_SINCE
     if request.occasion == "agent" and request.agent in WITHOUT_RULES:
-        yield from _list_sources(place, frozenset(), is_excluded=False)
         return
-    patterns = read_patterns(home, dict.fromkeys([place[1], place[0]]))
-    loaded = list(list_loaded(home, place, version, patterns))
-    yield from loaded
-    is_excluded = find_exclude(place[1] / PROJECT_RULE, patterns) is not None
-    yield from _list_sources(place, {one.path for one in loaded}, is_excluded=is_excluded)
-
-
-def _list_sources(
-    place: tuple[Path, Path, Path], loaded: Set[Path], *, is_excluded: bool
-) -> Iterator[ContextFile]:
-    """The learned files of the project, from the top to the directory, which the client does not load as such.
-
-    `is_excluded`: whether a person chose that LEARNED.md is not loaded.
-    """
     here, tree, main = place
-    learned = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
-    for path in (learned, *(below / AGENTS for below in _list_between(tree, here))):
-        if path not in loaded and (text := read_text(path)).strip():
-            meant = is_excluded and path.name == LEARNED
-            yield ContextFile(path, "never", text, learned=True, meant=meant)
+    patterns = read_patterns(home, dict.fromkeys([tree, here]))
+    yield from list_loaded(home, place, version, patterns)
+    if find_exclude(tree / PROJECT_RULE, patterns) is not None:
+        learned = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
+        yield ContextFile(learned, "never", "", meant=True)
 
 
 def list_loaded(
@@ -121,9 +106,8 @@ def _load_file(
     when: Literal["start", "read", "never"] = "start"
     if "\npaths:" in matter:
         when = client_rules.when_paths_load(version, headless=False)
-    is_ours = path.name == LEARNED or path.name.startswith("tacitd") or path.parent.name == "tacitd"
     if when != "never":
-        yield ContextFile(path, when, body, learned=is_ours)
+        yield ContextFile(path, when, body)
     for name in _IMPORT.findall(body) if hops else ():
         target = Path(os.path.normpath(path.parent / name))  # an absolute name replaces the parent
         if target.is_relative_to(here):

@@ -8,7 +8,6 @@ is followed at once. A line that the person deletes is withdrawn where it comes 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tacitd.files import git
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import Bullets, bullet
 from tacitd.files.temporary import read_snapshot
-from tacitd.files.write_checks import refuse_unwritable
+from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
 from tacitd.session_context.person_rules import PersonRules
@@ -285,28 +284,12 @@ def _stat_file(path: Path) -> tuple[int, int, int] | None:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-LARGEST = 1 << 20
-"""Bytes. A longer file was not made by tacitd."""
-
-
 def check_place(path: Path) -> None:
     """Raise FileRefusedError if something else is in the file's place, or it cannot be written."""
     rules = path.parent
     if os.path.lexists(rules) and not rules.is_dir():
         raise FileRefusedError(f"{rules} is not a directory", "move it away")
-    if rules.is_dir() and not os.access(rules, os.W_OK | os.X_OK):
-        raise FileRefusedError(f"{rules} is read-only", f"chmod u+w {rules}")
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
-        raise FileRefusedError(f"{path} is {what}", "move it away")
-    if found.st_uid != os.geteuid():
-        raise FileRefusedError(f"{path} belongs to another user", "move it away")
-    if found.st_size > LARGEST:
-        raise FileRefusedError(f"{path} is longer than 1 MB", "move it away")
+    refuse_foreign(path)
     refuse_unwritable(path, RealDisk())
 
 
