@@ -28,8 +28,8 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real_client")]
 
 from support_daemon import Daemon  # noqa: E402
-from tacitd.cli.statusline_command import make_statusline_command  # noqa: E402
-from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks  # noqa: E402
+from tacitd.cli.client_commands import make_statusline_command  # noqa: E402
+from tacitd.sources.claude_code.transcripts import ClaudeCode  # noqa: E402
 from tacitd.state.hook_files import write_hook_script  # noqa: E402
 
 HOOK = ["/bin/sh", "-c", f'sh "{ROOT}/plugin/hooks/run-hook.sh" || true']
@@ -59,7 +59,7 @@ def time_process(command: Sequence[str], data: bytes, environ: Mapping[str, str]
 @contextmanager
 def hang(state: Path) -> Iterator[None]:
     """A state directory with a socket on which nobody answers."""
-    write_hook_script(state, ClaudeCodeHooks.program)
+    write_hook_script(state, ClaudeCode.hook_program)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(state / "tacitd.sock"))
     listening.listen(100)
@@ -85,7 +85,7 @@ def compare_processes(runs: int) -> None:
         daemon.start()
         stack.callback(daemon.finish)
         stack.enter_context(hang(folder / "hangs"))
-        write_hook_script(folder / "none", ClaudeCodeHooks.program)
+        write_hook_script(folder / "none", ClaudeCode.hook_program)
         environ = {**os.environ, **daemon.environ}
         shims = {"PATH": f"{make_shims(folder / 'shims')}:{environ['PATH']}"}
         tacitd = str(Path(sysconfig.get_path("scripts")) / "tacitd")

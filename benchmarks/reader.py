@@ -46,7 +46,7 @@ MEMORY = {"tacitd": 40.0, "tacitd scan": 60.0}
 """Peak MB."""
 
 if TYPE_CHECKING:
-    from tacitd.sources.base import Source
+    from tacitd.sources.source import Source
 
 _BLOCK = 32 << 20
 _MARK = b"00000000-bbbb-4bbb-8bbb-"
@@ -342,7 +342,7 @@ _CHILDREN = frozenset({"cat", "tacitd scan"})
 """Those that are processes of their own."""
 
 
-_OURS = ("tacitd.sources.registry", "tacitd.sources.claude_code.source", "tacitd.sources.transcript")
+_OURS = ("tacitd.sources.registry", "tacitd.sources.claude_code.transcripts", "tacitd.sources.transcript")
 IMPORTS = {
     "orjson": ("orjson",),
     "orjson, 1 MB buffer": ("orjson",),

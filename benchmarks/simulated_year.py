@@ -18,18 +18,18 @@ from tacitd.clock import utc_millis
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.files.formats import Bullets, bullet
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
-from tacitd.session_context.shown_texts import ShownTexts
+from tacitd.session_context.session_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning.learned_rows import (
     NewFact,
     NewLineRow,
@@ -49,7 +49,7 @@ LINES = 150
 WORDS = "use tabs and not spaces in generated files, and keep the header that the build script writes there "
 
 
-class UnsyncedDisk(RealDisk):
+class UnsyncedDisk(Disk):
     """A disk that does not wait: nothing that is written here has to survive a power cut."""
 
     def sync(self, fd: int) -> None:
@@ -149,7 +149,7 @@ class SimulatedUse:
         reading = [name for name, plugin in self.plugins.items() if plugin.observe or plugin.gather]
         numbers = list[int]()
         for prompt in prompts:
-            stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", str(path), project), self.clock.now())
+            stored = insert_prompt(tx, prompt, "claude-code", str(path), project, self.clock.now())
             if stored is not None:
                 queue_prompt(tx, stored.number, reading)
                 numbers.append(stored.number)

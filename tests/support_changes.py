@@ -7,7 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.events import Project
+from tacitd.contract import Done, FileChange, Task
+from tacitd.events import NoProject, Project
+from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Notice
 from tacitd.store import Store
 from tacitd.work.activities import Activities
@@ -63,6 +65,17 @@ def store_change(
             )
             tx.execute("INSERT INTO change_prompt SELECT ?, max(number) FROM prompt", number)
     return id
+
+
+def change_now(files: SharedFiles, store: Store, change: FileChange, project: int | None = None) -> None:
+    """Change a file as a task does: decide, plan, swap. Raises what each of them raises, and what kept the file from being written."""
+    task = Task(0, "command", "", NoProject("", "none"), project)
+    done = Done(files=(change,))
+    files.read("toy", task, done)
+    with store.write() as tx:
+        files.plan(tx, "toy", task, done)
+    files.settle(change.path)
+    files.swap("toy", task)
 
 
 def announce_made(activities: Activities, store: Store, plugin: str, notice: Notice, at: float) -> None:

@@ -38,8 +38,8 @@ from support_world import make_world
 from tacitd.app import App
 from tacitd.control.server import Server
 from tacitd.errors import TacitdError, UnavailableError
-from tacitd.files.disk import RealDisk
-from tacitd.files.temporary import TEMP_PREFIX, sweep_temporary
+from tacitd.files.atomic import TEMP_PREFIX, sweep_temporary
+from tacitd.files.disk import Disk
 from tacitd.store import Store
 from tacitd.testing import Crash, World
 from tacitd.testing.world import Cwd, Ran
@@ -80,7 +80,7 @@ class Steps:
     )
     has_cut_input: bool = False
     """Whether a command ended that a person types lines into."""
-    _close: Callable[[RealDisk, int], None] = RealDisk.close
+    _close: Callable[[Disk, int], None] = Disk.close
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -118,7 +118,7 @@ class Steps:
         for fd, file in self._opened[process].items():
             with suppress(OSError):
                 if _identify(fd) == file:  # its number may be that of another file by now
-                    self._close(RealDisk(), fd)
+                    self._close(Disk(), fd)
         self._opened[process].clear()
         raise Crash(what)
 
@@ -153,20 +153,16 @@ class Steps:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threading, "excepthook", say)
             for name in CHANGES:
-                patch.setattr(RealDisk, name, self._counted(name, getattr(RealDisk, name)))
-            patch.setattr(RealDisk, "open_read", self._opening(RealDisk.open_read))
-            close, unlock, begin, answer = RealDisk.close, RealDisk.unlock, Store.__init__, Server._serve
+                patch.setattr(Disk, name, self._counted(name, getattr(Disk, name)))
+            patch.setattr(Disk, "open_read", self._opening(Disk.open_read))
+            close, begin, answer = Disk.close, Store.__init__, Server._serve
 
             self._close = close
 
-            def close_alive(disk: RealDisk, fd: int) -> None:
+            def close_alive(disk: Disk, fd: int) -> None:
                 if self.process not in self.dead:
                     self._opened[self.process].pop(fd, None)
                     close(disk, fd)
-
-            def unlock_alive(disk: RealDisk, fd: int) -> None:
-                if self.process not in self.dead:
-                    unlock(disk, fd)
 
             def serve(server: Server, connection: socket.socket) -> None:
                 self.connections.append(connection)
@@ -176,14 +172,13 @@ class Steps:
                 state, clock, plugins, owner, _ = arguments
                 begin(store, state, clock, plugins, owner, self.count)
 
-            patch.setattr(RealDisk, "close", close_alive)
-            patch.setattr(RealDisk, "unlock", unlock_alive)
+            patch.setattr(Disk, "close", close_alive)
             patch.setattr(Store, "__init__", init)
             patch.setattr(Server, "_serve", serve)
             yield
 
     def _opening(self, real: Callable[..., int]) -> Callable[..., int]:
-        def open_file(disk: RealDisk, *arguments: Any) -> int:
+        def open_file(disk: Disk, *arguments: Any) -> int:
             fd = real(disk, *arguments)
             self._opened[self.process][fd] = _identify(fd)
             return fd
@@ -193,7 +188,7 @@ class Steps:
     def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         call = self._opening(real) if name.startswith("open") else real
 
-        def change(disk: RealDisk, *arguments: Any) -> Any:
+        def change(disk: Disk, *arguments: Any) -> Any:
             self.count(name)
             if name == "write" and self.take("half a write"):
                 fd, data = arguments
@@ -411,7 +406,7 @@ class Story:
         if broke:
             return "input" * STEPS.has_cut_input
         for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
-            sweep_temporary(path, math.inf, RealDisk())
+            sweep_temporary(path, math.inf, Disk())
         recorded, found = self._recorded, record_files(world)
         if recorded == found:
             return "temporary"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.store import Store
 
 MANY = 64
@@ -33,14 +33,14 @@ class Descriptors:
         """Record what every disk opens and closes while the block runs."""
         with pytest.MonkeyPatch.context() as patch:
             for name in ("open_read", "open_append", "open_new"):
-                patch.setattr(RealDisk, name, self._noting(getattr(RealDisk, name)))
-            close = RealDisk.close
+                patch.setattr(Disk, name, self._noting(getattr(Disk, name)))
+            close = Disk.close
 
-            def closing(disk: RealDisk, fd: int) -> None:
+            def closing(disk: Disk, fd: int) -> None:
                 self._open.discard(fd)
                 close(disk, fd)
 
-            patch.setattr(RealDisk, "close", closing)
+            patch.setattr(Disk, "close", closing)
             yield
 
     @contextmanager
@@ -63,7 +63,7 @@ class Descriptors:
             os.close(fd)
 
     def _noting(self, opening: Callable[..., int]) -> Callable[..., int]:
-        def opened(disk: RealDisk, path: Path, *mode: Any) -> int:
+        def opened(disk: Disk, path: Path, *mode: Any) -> int:
             fd = opening(disk, path, *mode)
             self._open.add(fd)
             return fd

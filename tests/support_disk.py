@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.testing import Crash, FaultyDisk
 
 CHANGES = (
@@ -23,7 +23,6 @@ CHANGES = (
     "truncate",
     "chmod",
     "sync",
-    "sync_data",
     "sync_dir",
     "mkdir",
     "replace",
@@ -82,10 +81,6 @@ class PowerCutDisk(FaultyDisk):
 
     def sync(self, fd: int) -> None:
         super().sync(fd)
-        self.lost_bytes.discard(self.fstat(fd).st_ino)
-
-    def sync_data(self, fd: int) -> None:
-        super().sync_data(fd)
         self.lost_bytes.discard(self.fstat(fd).st_ino)
 
     def sync_dir(self, directory: Path) -> None:
@@ -163,11 +158,11 @@ class DiskFaults:
         """All disks use these settings while the block runs."""
         with pytest.MonkeyPatch.context() as patch:
             for name in CHANGES:
-                patch.setattr(RealDisk, name, self._counted(name, getattr(RealDisk, name)))
+                patch.setattr(Disk, name, self._counted(name, getattr(Disk, name)))
             yield
 
     def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def change(disk: RealDisk, *args: Any, **options: Any) -> Any:
+        def change(disk: Disk, *args: Any, **options: Any) -> Any:
             if not self.fails(name):
                 # A sync costs milliseconds and is only observable after a power cut.
                 return None if name.startswith("sync") else real(disk, *args, **options)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tacitd.sources.claude_code.source import ClaudeCode
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.follow import FileChanges, Follower
 from tacitd.sources.watch import SilentWatcher
 

@@ -62,12 +62,8 @@ def _find_answer(arguments: tuple[str, ...], own: Path) -> tuple[int, bytes] | N
     if not MADE <= names <= MADE | {"info"} or not _is_empty(own):
         return None
     match arguments:
-        case ("ls-files", "-z", "--", *_):
+        case ("ls-files", "-s", "-z", "--", _):
             return 0, b""
-        case ("--literal-pathspecs", "ls-files", "--error-unmatch", "--", _):
-            return 1, b""
-        case ("rev-list", "--max-parents=0", "HEAD"):
-            return REFUSED, b""
         case _:
             return None
 

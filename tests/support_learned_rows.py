@@ -21,7 +21,7 @@ from tacitd.model.port import Model
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd.work.daemon_note import DaemonNote, NoteWriter
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import NewPrompt, insert_prompt
+from tacitd.work.prompt_rows import insert_prompt
 from tacitd_handlers.learning import line_items, make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import (
     FactState,
@@ -135,11 +135,7 @@ class LearnedRows:
         with self.bench._app.store.write() as tx:
             number = store_project(tx, self.bench._app.projects.find_project(str(root or self.root)), now)  # type: ignore[arg-type]
             prompt = Prompt("typed", said, session, f"u{self._serial}", now, str(root or self.root))
-            stored = (
-                insert_prompt(tx, NewPrompt(prompt, "claude-code", "/t.jsonl", number), now)
-                if typed
-                else None
-            )
+            stored = insert_prompt(tx, prompt, "claude-code", "/t.jsonl", number, now) if typed else None
             known = tx.rows("SELECT number FROM learning_line WHERE text = ?", line)
             repeats = known[0][0] if line else None
             insert_fact(

@@ -26,11 +26,27 @@ le mot de passe est ⟦soleil⟧
 le mot de passe du serveur est ⟦Soleil<d2>⟧
 la contraseña es ⟦verano⟧
 la contraseña del servidor es ⟦verano⟧
+lösenordet är ⟦sommar⟧
+adgangskoden er ⟦sommer⟧
+salasana on ⟦kesäyö⟧
+hasło to ⟦lato⟧
+mon mot de passe c'est ⟦tulipe⟧
+Passwort fürs WLAN: ⟦Tulpe⟧
+the password for the wifi: ⟦tulip⟧
+mot de passe pour le wifi : ⟦tulipe⟧
+my apple id password is ⟦Tulpe⟧ btw
 パスワードは⟦geheim⟧です
 密码是⟦geheim⟧
 use ⟦geheim⟧ as the password
 nimm ⟦Sommer⟧ als Passwort
 password=⟦geheim⟧
+password = ⟦rosebud⟧
+[db]\nuser = joe\npassword = ⟦rosebud⟧\nport = 5432
+db.password = ⟦rosebud⟧
+java -Djavax.net.ssl.keyStorePassword=⟦tulpe⟧ -jar a.jar
+kubectl create secret generic x --from-literal 'token=⟦tulpe⟧'
+mongo joe:⟦tulpe⟧@cluster0.mongodb.net
+Bitlocker recovery key: ⟦123456-234567-345678-456789-567890-678901-789012-890123⟧
 host=db user=joe password=⟦geheim⟧ dbname=shop
 spring.datasource.password=⟦geheim⟧
 user: joe, pass: ⟦geheim⟧
@@ -109,6 +125,13 @@ rabbitmqctl add_user joe ⟦geheim⟧
 mongosh -u joe -p ⟦geheim⟧ shop
 docker login -u joe --password ⟦geheim⟧
 svn co --username joe --password ⟦geheim⟧ https://svn.example.com
+DB_PASSWORD: "⟦correct horse⟧"
+the api key is ⟦Zx81mn40qp⟧
+"client_secret": "⟦s3cr3tvalue⟧"
+password: ⟦123456⟧
+postgres://app:⟦s3cret⟧@db.local/main
+redis://:⟦hunter2⟧@cache:6379/0
+Authorization: Bearer ⟦<x20>⟧
 Cookie: sid_=⟦<a32>⟧
 """.strip().splitlines()
 
@@ -171,6 +194,17 @@ take it as a password
 def login(user, password=None): pass
 connect(user=user, password=password, host=host)
 connect(host, password=settings)
+    password = geheimnis
+const password = hunter
+let password = wert
+password = password
+password = value
+password = get_password()
+password for the test: required
+password reset: done
+password field: disabled
+Passwort für alle: nein
+the password for admin: see the vault
 login(user: User, password: Password)
 interface Login { user: string; password: string }
 type Status = 'pass' | 'fail' | 'skip'
@@ -273,5 +307,32 @@ secret: geheim
 the secret is patience
 token: required
 iban DE89 3704 0044 0532 0130 00
+use pnpm, not npm, and never commit to main without a test
+the token: a JWT that we get from the auth service
+rename the password field to passphrase and keep the secret handling as it is
+password: string; token?: string | null
+the secret is patience, the password is required
+max_tokens: 4096, tokenizer: gpt2bpe, token_count=1234567
+password = os.environ['DB_PASSWORD'] and token=${GITHUB_TOKEN}
+password=$DB_PASSWORD token={{ token }} secret: <your-secret> api_key=YOUR_API_KEY_1
+const token = await getToken2(user); this.password = password2
+password_hash = argon2id(password), tokens are base64url, the token is sha256-hashed
+see commit 9fceb02d0ae598e95dc970b74767f19372d61af8 and 356a192
+sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+session 123e4567-e89b-12d3-a456-426614174000
+in handlers/tacitd_handlers/learning/extraction2/Prompt2Builder/very_long_directory_name_1.py
+/home/dev/Projects2024/MyCompany_Backend1/src/main/java/com/example/UserServiceImpl2.java
+getUserAccountByIdFromDatabaseConnectionPool2AndRetry3Times must stay
+UserAuthenticationServiceImplFactoryBean2024Configuration1
+TEST_USER_ACCOUNT_CREATION_WITH_2_FACTORS_AND_3_RETRIES
+https://github.com/owner/repo/blob/main/src/SomeVeryLongFileNameWithNumbers123AndMore456.ts#L10-L20
+https://docs.google.com/document/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit
+integrity sha512-q7Zt2XbN9vKd4RfW8mLc1YhP6sJg3TuEq7Zt2XbN9vKd4RfW8mLc1YhP6sJg3TuE==
+sk-learn and task-runner-configuration-option-names are fine, so is sk-something-with-a-long-name
+git@github.com:owner/repo.git, http://localhost:8080/a@b, mailto:me@example.com
+basic authentication with bearer authentication tokens
+iVBORw0KGgoAAAANSUhEUg
+--------------------------------------------------------------
+Use TypeScript 5.4's `satisfies`; api key: see the vault, secret: in 1Password
 """.strip().splitlines()
 """Sentences, code and commands that look like those above and have no secret."""

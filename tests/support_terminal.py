@@ -38,8 +38,13 @@ class Terminal:
         self._seen = 0
 
     @property
+    def raw(self) -> bytes:
+        """Everything printed so far, with escape sequences."""
+        return self._raw
+
+    @property
     def shown(self) -> str:
-        """Everything printed so far."""
+        """The same as text without them."""
         text = ESCAPES.sub("", self._raw.decode("utf-8", "replace"))
         return text.replace("\r\n", "\n").replace("\r", "\n")
 

@@ -20,7 +20,6 @@ from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store, do_nothing
 from tacitd.testing import FakeClock
-from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import PASS_BYTES, Observer, Reader
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
@@ -99,7 +98,7 @@ class WorkBench:
         self.store = Store.open(self.state, self.clock, on_step=self.on_step)
         source, wake = make_source(self.client_home), threading.Event()
         follower = Follower(source, self.clock, SilentWatcher, wake.set)
-        finder = ProjectFinder(self.home, self.clock, private=[self.state, self.client_home])
+        finder = ProjectFinder(self.home, private=[self.state, self.client_home])
         self.lookup = ProjectLookup(self.find or finder.find_project, self.clock, threads=self.threads)
         observers = [Observer(toy.name, toy.observe, True, True) for toy in self.toys]
         self.reader = Reader(
@@ -117,7 +116,6 @@ class WorkBench:
             self.store,
             follower,
             self.reader,
-            BehindReader(self.store, source, self.lookup, observers, self.clock),
             Sessions(self.clock, 1800.0, claims, lambda pid: False),
             self.runner,
             self.lookup,

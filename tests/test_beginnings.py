@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_beginnings import PRINTED, SHAPES, Shape, beginning, leading, opening
-from tacitd.sources.claude_code.source import is_subagent
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 
 CLIENT = Path(__file__).parent / "fixtures" / "client"
 RECORDED = {
@@ -41,7 +41,7 @@ def test_each_recorded_beginning_has_a_shape() -> None:
     unknown = {}
     for path in CLIENT.glob("*/*/*.jsonl"):
         found, named = leading(path)
-        if named and not is_subagent(str(path)) and found not in shapes:
+        if named and not ClaudeCode(CLIENT).is_subagent(str(path)) and found not in shapes:
             unknown[path.name] = found
     assert unknown == {}
 

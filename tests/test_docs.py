@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import shlex
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,6 @@ import generate
 from support_beginnings import opening
 from support_heard import say_fact
 from support_sources import ROOT, Module, engine, mounted, plugins, project
-from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli.program import make_program
 from tacitd.control.server import Server
@@ -142,35 +140,17 @@ def learn(app: App, box: Path) -> Path:
     return project
 
 
-def test_the_socket_page_lists_every_method(app: App) -> None:
-    """docs/socket.md has each method of the socket, and no other."""
-    rows = page("docs/socket.md").partition("| method |")[2].partition("\n\n")[0]
-    cells = re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE)
-    assert [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)] == list(build_methods(app))
+def test_the_socket_page_is_complete(app: App) -> None:
+    """docs/socket.md is a contract: it has each method of the socket and each top-level key of the status document, and no other."""
+    text = page("docs/socket.md")
+    assert _first_cells(text.partition("| method |")[2].partition("\n\n")[0]) == list(build_methods(app))
+    assert set(_first_cells(text.partition("| key |")[2])) == set(app.read_status())
 
 
-def test_the_nc_example_works_as_it_stands(app: App) -> None:
-    """The printf of docs/socket.md, byte for byte, gets the status in one line from a real server."""
-    example = re.search(
-        r"^ +printf '(.+)' \| nc -U \"\$\(tacitd config socket\)\"$", page("docs/socket.md"), re.MULTILINE
-    )
-    assert example is not None
-    with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answers:
-        connection.settimeout(PATIENCE)
-        connection.connect(str(app.paths.socket))
-        connection.sendall(example[1].replace(r"\n", "\n").encode())
-        answer = json.loads(answers.readline())
-    assert (answer["jsonrpc"], answer["id"], answer["result"]["running"]) == ("2.0", 1, True)
-
-
-def test_the_socket_page_lists_every_field_of_the_status(app: App) -> None:
-    """docs/socket.md is a contract: each top-level key of the status document has its place in the table, and no other."""
-    assert _keys(page("docs/socket.md").partition("| key |")[2]) == set(app.read_status())
-
-
-def _keys(table: str) -> set[str]:
+def _first_cells(table: str) -> list[str]:
+    """The names in backticks in the first column of a table."""
     cells = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
-    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    return [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
 
 
 def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) -> None:
@@ -209,27 +189,7 @@ def test_the_plugin_of_the_guide_uses_only_what_it_may() -> None:
 def test_the_guide_names_each_field_of_a_plugin() -> None:
     """docs/handlers.md has each field of `PluginSpec` in its table, and no other."""
     rows = page("docs/handlers.md").partition("## The fields")[2].partition("\n\nA tool for agents")[0]
-    cells = re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE)
-    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
-    assert sorted(named) == sorted(PluginSpec.__struct_fields__)
-
-
-# --- ids ----------------------------------------------------------------------------------------------------
-
-ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
-NO_IDS = re.compile(
-    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|html|new|old|bin)"
-)
-"""Names of modules, services, methods and files."""
-
-
-def test_troubleshooting_names_each_id() -> None:
-    """Every degradation and every finding of doctor has a row with its fix, or is listed as what is well; no other id is there."""
-    texts = {text.removesuffix(":") for module in sources() for text in module.strings}
-    used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
-    rows, _, well = page("docs/troubleshooting.md").partition("## By id")[2].partition("\n\nDoctor also")
-    named = [cell for line in rows.splitlines() for cell in line.split("|")[1:2]] + [well]
-    assert {one for text in named for one in re.findall(r"`([a-z]+\.[a-z-]+)`", text)} == used
+    assert sorted(_first_cells(rows)) == sorted(PluginSpec.__struct_fields__)
 
 
 # --- commands that are named --------------------------------------------------------------------------------
@@ -326,7 +286,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 MAPS = ["docs/map.md", "CONTRIBUTING.md"]
 PATH_IN_TREE = re.compile(r"(?<![\w./~*-])[a-z]\w*(?:/\w+)*(?:/|\.py)(?![\w*<{-])")
 """`sources/`, `app.py`, `learning/stage1/run.py`: in backticks, in a table or in the tree of a code block."""
-MODULE_PATH = re.compile(r"`([a-z]\w*(?:/[a-z]\w*)*)(?::(\w+(?:\.\w+)*))?`")
+MODULE_PATH = re.compile(r"`([a-z]\w*(?:/[a-z]\w*)+)(?::\w+(?:\.\w+)*)?`")
 """`files/locks` and `files/locks:Lock.release`; in the last column of a table's row also `locks`."""
 
 PLACEHOLDERS = {"handlers/tacitd_handlers/yours/"}
@@ -347,28 +307,12 @@ def _is_in_tree(name: str) -> bool:
     return (ROOT / name).exists() or any(f"/{path}".endswith(f"/{name}") for path in _tree())
 
 
-def _defines(module: str, function: str) -> bool:
-    """Whether a module with this path defines the function or class, by its qualified name."""
-    every = [m for m in (*engine(), *plugins()) if f"/{m.path.as_posix()}".endswith(f"/{module}.py")]
-    return any(function in _definitions(found.tree) for found in every)
-
-
-def _definitions(tree: ast.AST, above: str = "") -> set[str]:
-    found = set()
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found |= {f"{above}{node.name}", *_definitions(node, f"{above}{node.name}.")}
-    return found
-
-
 def _unknown_names(text: str) -> set[str]:
     """The modules, folders and functions that a page names and that do not exist."""
     named = set(PATH_IN_TREE.findall(text)) - PLACEHOLDERS
     unknown = {name for name in named if not _is_in_tree(name)}
-    for path, function in MODULE_PATH.findall(text):
-        if function and not _defines(path, function):
-            unknown.add(f"{path}:{function}")
-        elif "/" in path and not (ROOT / path).is_file() and not _is_in_tree(f"{path}.py"):
+    for path in MODULE_PATH.findall(text):
+        if not (ROOT / path).is_file() and not _is_in_tree(f"{path}.py"):
             unknown.add(path)
     for row in re.findall(r"^\| `([\w/]+/)`.*\|([^|]*)\|$", text, re.MULTILINE):
         unknown |= {
@@ -385,8 +329,10 @@ def test_maps_name_only_modules_that_exist(name: str) -> None:
 
 def test_unknown_modules_on_a_map_are_found() -> None:
     """The check above can fail, for each form in which a page names a module."""
-    text = "`nowhere/` `gone.py` `files/gone` `files/locks:Lock.gone`\n| `files/` | durable | `locks`, `missing` |\n"
-    named = {"nowhere/", "gone.py", "files/gone", "files/locks:Lock.gone", "files/missing"}
+    text = (
+        "`nowhere/` `gone.py` `files/gone` `files/away:Lock`\n| `files/` | durable | `locks`, `missing` |\n"
+    )
+    named = {"nowhere/", "gone.py", "files/gone", "files/away", "files/missing"}
     assert _unknown_names(text) == named
 
 

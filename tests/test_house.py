@@ -1,4 +1,4 @@
-"""The rules of the code base: the contents of modules, of the wheel, and what fast commands load.
+"""The rules of the code base: the contents of modules and of the wheel.
 
 The sources are parsed with `ast`; tacitd itself is imported only in child processes. A test that fails lists the
 modules with what is wrong in each.
@@ -22,14 +22,9 @@ from support_sources import (
     Module,
     engine,
     find_wrong,
-    modules,
     plugins,
     project,
 )
-
-LIMIT = 500
-"""Maximum lines of a module."""
-
 
 # --- source roots, distribution -----------------------------------------------------------------------------
 
@@ -98,25 +93,6 @@ def test_every_import_is_a_declared_dependency() -> None:
 # --- the contents of modules --------------------------------------------------------------------------------
 
 
-def test_every_module_says_what_it_is() -> None:
-    """STYLE habit 1: every module has a docstring."""
-    assert (
-        find_wrong([*engine(), *plugins(), *modules("tests")], lambda m: not m.text.startswith('"""')) == {}
-    )
-
-
-def test_no_module_is_long() -> None:
-    """STYLE "Anchors": a module has 120 to 250 lines, and at most 500."""
-    ours = [*engine(), *plugins()]
-    assert find_wrong(ours, lambda m: m.lines if m.lines > LIMIT else 0) == {}
-    assert sorted(module.lines for module in ours)[len(ours) // 2] <= 140
-
-
-def test_no_test_module_is_long() -> None:
-    """STYLE "Anchors": the limit holds for tests too; a longer module is split by its topics."""
-    assert find_wrong(modules("tests"), lambda m: m.lines if m.lines > LIMIT else 0) == {}
-
-
 def test_nothing_prints() -> None:
     """DESIGN "Control": data goes to stdout through click, in commands only."""
     assert find_wrong([*engine(), *plugins()], lambda m: "print" in m.calls) == {}
@@ -141,41 +117,6 @@ def test_apscheduler_is_in_one_place() -> None:
     """DESIGN "The tree": only schedule.py imports APScheduler."""
     using = [m.name for m in (*engine(), *plugins()) if any(n.startswith("apscheduler") for n in m.imports)]
     assert using == ["tacitd.schedule"]
-
-
-WAITING = re.compile(r"(?:scenario|soak|real_client|stand_in)\.|support_")
-"""Test modules with real processes, in which polling is the only way to wait."""
-
-
-def test_no_test_sleeps() -> None:
-    """STYLE habit 11: a test waits for `sync` or an event, never for a sleep."""
-    quick = [module for module in modules("tests") if not WAITING.match(module.name)]
-    assert find_wrong(quick, lambda m: "time.sleep" in m.text and "time.sleep" in m.calls) == {}
-
-
-IMPATIENT = re.compile(
-    r"\.(?:wait|join|settimeout|acquire|communicate|result)\((?:timeout=)?(?:[1-9]|[12]\d)(?:\.\d+)?\)"
-    r"|\btimeout=(?:[1-9]|[12]\d)(?:\.\d+)?\b"
-)
-
-
-def test_no_test_is_impatient() -> None:
-    """A wait for an event lasts at least half a minute (`PATIENCE`), because a busy machine is slow.
-
-    A wait of less than a second is a step of a loop, or one that is expected to time out.
-    """
-    tests = [module for module in modules("tests") if not module.name.startswith("real_client.")]
-    assert find_wrong(tests, lambda m: IMPATIENT.findall(m.text)) == {}
-
-
-def test_no_property_is_judged_by_its_speed() -> None:
-    """STYLE habit 11: `support_examples.examples` sets no deadline; by default hypothesis gives each example 200 ms."""
-
-    def bare(module: Module) -> int:
-        patient = re.findall(r"^ *@(?:examples\(|settings\(PATIENT)", module.text, re.MULTILINE)
-        return len(re.findall(r"^ *@given\(", module.text, re.MULTILINE)) - len(patient)
-
-    assert find_wrong(modules("tests"), bare) == {}
 
 
 WORKPLACE = (

@@ -1,7 +1,4 @@
-"""Import directions, unique names, and how the parts are joined, read from the sources with `ast`.
-
-A test that fails lists the modules with what is wrong in each. The contents of modules are in test_house.py.
-"""
+"""Import directions, and who names whom, read from the sources with `ast`. A test that fails lists the modules with what is wrong."""
 
 from __future__ import annotations
 
@@ -9,17 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-import pytest
-
-from support_sources import (
-    Module,
-    callbacks_in,
-    engine,
-    find_wrong,
-    late_callbacks,
-    methods_in,
-    plugins,
-)
+from support_sources import Module, engine, find_wrong, plugins
 
 FOUNDATION = {"clock", "contract", "errors", "events", "files", "text"}
 ABOVE = {
@@ -62,8 +49,6 @@ MAY = {
     "report": {"clock", "files", "model", "store", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
-ROOT_MODULES = 19
-"""Maximum number of modules directly below `daemon/tacitd`, including `__init__`."""
 
 
 def test_imports_run_from_the_plugins_to_the_engine() -> None:
@@ -119,71 +104,16 @@ def test_text_has_no_clock() -> None:
     assert texts and find_wrong(texts, lambda m: m.imports & clocks) == {}
 
 
-RULES = frozenset(
-    f"tacitd_handlers.{name}"
-    for name in [
-        "learning.estimate",
-        "learning.heard",
-        "learning.line_checks",
-        "learning.numbered",
-        "learning.plan",
-        "learning.proposals",
-        "shared.line_cleaning",
-        "learning.statements",
-        *("profile.fields", "profile.profile_finding", "profile.profile_confidence"),
-        *("continuity.client_tasks", "continuity.resume_text", "continuity.text_end"),
-        "shared.answer_screening",
-        "shared.decay",
-        "shared.equality",
-        "shared.lexicon",
-        "shared.prompt_filling",
-        "shared.tidy",
-        "shared.words",
-        "tutor.choices",
-        "tutor.knowledge_graph",
-        "tutor.mastery",
-        "tutor.session_model",
-        "tutor.session_policy",
-        "tutor.texts",
-    ]
-)
-"""Pure rules of the plugins, and those that several of them share."""
-
-
-def test_plugins_import_only_pure_rules_of_each_other() -> None:
-    """DESIGN "Plugins": a plugin imports pure rules of another plugin at most, and neither its store nor its handler.
-
-    Folders without a `make_plugin` are shared. The modules beside the folders may name several plugins.
-    """
-    tops = [module for module in plugins() if module.name.count(".") == 1]
-    offering = {
-        m.name
-        for m in tops
-        if any(isinstance(n, ast.FunctionDef) and n.name == "make_plugin" for n in m.tree.body)
-    }
-    closed = {m.name for m in plugins() if _top(m.name) in offering} - RULES - offering
+def test_plugins_do_not_import_each_other() -> None:
+    """DESIGN "Plugins": what several of them use is in `shared`."""
+    folders = {module.name.split(".")[1] for module in plugins() if module.name.count(".") > 1} - {"shared"}
 
     def others(module: Module) -> set[str]:
-        return {name for name in module.imports & closed if _top(name) != _top(module.name)}
+        tops = {tuple(name.split(".")[:2]) for name in module.imports if name.startswith("tacitd_handlers.")}
+        return {top for _, top in tops if top in folders} - {module.name.split(".")[1]}
 
-    assert "tacitd_handlers.learning" in offering
+    assert len(folders) > 5
     assert find_wrong([m for m in plugins() if m.name.count(".") > 1], others) == {}
-
-
-def _top(name: str) -> str:
-    return ".".join(name.split(".")[:2])
-
-
-PURE = {"clock", "errors", "events", "text"}
-"""The parts of the engine that a pure rule may import: types, formats, pure functions."""
-WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
-
-
-def test_rules_are_pure() -> None:
-    """STYLE habit 2: no clock, no disk, no model in a rule."""
-    rules = [module for module in plugins() if module.name in RULES]
-    assert len(rules) == len(RULES)
-    assert find_wrong(rules, lambda m: (m.parts - PURE) | (m.imports & WORLD)) == {}
 
 
 NAMES_OF_SYSTEMS = re.compile(
@@ -313,60 +243,3 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_a_circle_of_imports_is_found() -> None:
     """The check above can fail."""
     assert _find_circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
-
-
-def test_the_root_of_the_engine_is_small() -> None:
-    """DESIGN "The tree": the root contains only the modules that join the parts."""
-    assert len([module for module in engine() if module.path.parent.name == "tacitd"]) <= ROOT_MODULES
-
-
-def test_module_names_are_unique() -> None:
-    """STYLE "Names": a name identifies a module, except for the fixed names in a plugin's folder."""
-    fixed = {
-        "handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt", "mcp_tools",
-    }  # fmt: skip
-    names = [m.path.stem for m in (*engine(), *plugins()) if m.path.stem not in {*fixed, "__init__"}]
-    assert sorted({name for name in names if names.count(name) > 1}) == []
-
-
-def test_class_names_are_unique() -> None:
-    """STYLE "Names": a name identifies a class, in each of the two packages."""
-    for package in (engine(), plugins()):
-        # contract.py takes the place of handler.py: until then, both have some names
-        once = [m for m in package if m.path.name != "contract.py"]
-        names = [node.name for m in once for node in ast.walk(m.tree) if isinstance(node, ast.ClassDef)]
-        assert sorted({name for name in names if names.count(name) > 1}) == []
-
-
-# --- how parts are joined -----------------------------------------------------------------------------------
-
-
-def test_no_callback_is_set_after_construction() -> None:
-    """DESIGN "The tree": parts are joined by constructors, in the order in which they are built.
-
-    An object that is completed by a later assignment can be used too early, and nobody sees from its constructor what it
-    calls. `files/` is left out.
-    """
-    among = [module for module in engine() if module.part != "files"]
-    methods = {name for module in among for name in methods_in(module.tree)}
-    callbacks = {name for module in among for name in callbacks_in(module.tree)}
-    assert "start_ready" in methods
-    assert {"_on_read", "set_log_level"} <= callbacks
-    assert find_wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
-
-
-@pytest.mark.parametrize(
-    "late",
-    [
-        "def join(pool, engine):\n    pool.on_change = lambda: None",
-        "def join(pool, engine):\n    pool.on_change = engine.wake_up",
-        "def join(pool, engine):\n    pool.size, pool.on_change = 1, engine.wake_up",
-        "class Pool:\n    def __init__(self, other):\n        other.on_change = self.wake_up",
-        "class Pool:\n    def listen(self):\n        self.on_change = self.wake_up",
-    ],
-)
-def test_a_late_callback_is_found(late: str) -> None:
-    """The check above can fail."""
-    assert len(late_callbacks(ast.parse(late), {"wake_up"}, set())) == 1
-    early = "class Pool:\n    def __init__(self, call):\n        self._call, self.size = call, 1"
-    assert late_callbacks(ast.parse(early), {"call"}, {"_call"}) == []

@@ -17,7 +17,6 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store
-from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import Observer, Reader
 from tacitd.work.task_runner import Runnable, TaskRunner
@@ -56,7 +55,7 @@ def main() -> None:
     store = Store.open(state, clock)
     client_home = home / ".claude"
     source = make_source(client_home)
-    finder = ProjectFinder(home, clock, private=[state, client_home])
+    finder = ProjectFinder(home, private=[state, client_home])
     lookup = ProjectLookup(finder.find_project, clock)
     observers = [Observer("toy", observe, True, True)]
     reader = Reader(store, source, lookup, observers, clock)
@@ -71,7 +70,6 @@ def main() -> None:
         store,
         Follower(source, clock, SilentWatcher, wake.set),
         reader,
-        BehindReader(store, source, lookup, observers, clock),
         Sessions(clock, IDLE, tuple, lambda pid: False),
         runner,
         lookup,

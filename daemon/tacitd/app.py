@@ -26,11 +26,8 @@ from tacitd.control.server import Server
 from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
-from tacitd.files.busy_files import BusyFiles
-from tacitd.files.follow_up import FollowUp
-from tacitd.files.late_writes import LateWrites
+from tacitd.files.editors import Editors
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
-from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
@@ -41,11 +38,12 @@ from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import store_settings
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import Source
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.paths import Paths
@@ -53,13 +51,13 @@ from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import Activities, describe_call, read_activities
-from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.daemon_note import NoteWriter
 from tacitd.work.engine_problems import find_refusal
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
@@ -97,9 +95,7 @@ class App:
     stopping: threading.Event
     projects: ProjectFinder
     environ: Mapping[str, str]
-    late_writes: LateWrites
-    guards: EditGuards
-    follow_up: FollowUp
+    editors: Editors
     activities: Activities
     note_writer: NoteWriter
     degraded: dict[str, Degradation]
@@ -116,16 +112,15 @@ class App:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
         places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
-        self.late_writes.find_copies(sorted(places))
+        self.editors.find_copies(sorted(places))
         since = self.clock.now() - A_DAY
         self.activities.load(read_activities(self.store.rows, since))
         store_settings(self.store, self.config)
         self.engine.start()
         self.plugins.open(self.engine.schedule)
         self._is_open = True
-        hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
         keep_house(self)
         self.note_state()
         self.check_sources()
@@ -163,7 +158,6 @@ class App:
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
         `max_sleep` seconds at most."""
-        self.follow_up.start()
         self.engine.run(on_iteration, max_sleep)
 
     def request_stop(self) -> None:
@@ -177,7 +171,7 @@ class App:
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [self.follow_up.stop, self.late_writes.close, partial(save_budget, self)]
+        steps += [self.editors.close, partial(save_budget, self)]
         steps += [self._note_last_state] if self._is_open else []
         steps += [self.store.close]
         steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]
@@ -285,27 +279,23 @@ def _join_parts(
     source = outside.source_for(paths.config_dir, own, outside.environ)
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, own_sessions)
     model = make_model(config, budget)
-    unfinished = threading.Event()
-    late_writes = LateWrites(clock, on_kept=unfinished.set)
-    busy_files = BusyFiles(clock)
-    guards = EditGuards(late_writes, busy_files)
+    editors = Editors(clock)
     write_modes = WriteModes(paths.state_dir, clock, config.projects.write, store)
 
     def is_off(root: Path) -> bool:
         return write_modes.get_mode(Project(root, False)) == "off"
 
-    follow_up = FollowUp(late_writes, unfinished)
     projects = ProjectFinder(
         paths.home,
-        clock,
         excludes=config.projects.exclude,
         private=[paths.state_dir, paths.config_dir],
         is_off=is_off,
+        list_aliases=lambda: list_aliases(store.rows),
     )
     degraded = dict[str, Degradation]()
     threads = outside.pool is None
     notes = WorkNotes(activities, clock)
-    files = SharedFiles(store, clock, guards=guards)
+    files = SharedFiles(store, clock, editors=editors)
     sessions = Sessions(clock, config.session.idle, source.read_claims)
 
     def refuse_model(task: Task) -> NoAnswer | None:
@@ -345,7 +335,6 @@ def _join_parts(
         store,
         follower,
         reader,
-        BehindReader(store, source, lookup, plugins.observers, clock, mode),
         sessions,
         runner,
         lookup,
@@ -380,9 +369,7 @@ def _join_parts(
         stopping=stopping,
         projects=projects,
         environ=environ,
-        late_writes=late_writes,
-        guards=guards,
-        follow_up=follow_up,
+        editors=editors,
         activities=activities,
         note_writer=NoteWriter(store),
         degraded=degraded,

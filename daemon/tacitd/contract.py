@@ -135,8 +135,6 @@ class Batch(Struct, frozen=True):
     """Byte offset of the first record."""
     end: int
     """Byte offset behind the last record."""
-    lines: int
-    """Newlines of the transcript before `end`."""
     prompts: tuple[StoredPrompt, ...] = ()
     """Those of the prompts in `records` that are new: no fork, resume or rewritten file gives a prompt twice."""
     passed: Literal["", "paused", "excluded", "no project"] = ""

@@ -23,19 +23,17 @@ from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.schedule import Schedule
-from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
+from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints
 from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
-from tacitd.work.lookup import ProjectLookup
-from tacitd.work.missing_projects import find_missing_projects
+from tacitd.work.lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
@@ -82,7 +80,6 @@ class Engine:
         store: Store,
         follower: Follower,
         reader: Reader,
-        behind: BehindReader,
         sessions: Sessions,
         runner: TaskRunner,
         lookup: ProjectLookup,
@@ -102,7 +99,6 @@ class Engine:
         self._store = store
         self.follower = follower
         self.reader = reader
-        self._behind = behind
         self.sessions = sessions
         self.runner = runner
         self._lookup = lookup
@@ -174,11 +170,11 @@ class Engine:
         now = self.started_at = self._clock.now()
         self._clocks = now, self._clock.monotonic()
         self.follower.start()
-        self.follower.list_all()
+        self.follower.poll(full=True)
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
-            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            of_new = [name for name in known if self.source.name_of(name) in new]
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
@@ -268,7 +264,7 @@ class Engine:
         try:
             self._watch_clock()
             self._keep_first_start()
-            self.choices = read_choices(self._store, self._default_mode, self._clock.now())
+            self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()
@@ -407,7 +403,7 @@ class Engine:
         if self.fault is not None and self._clock.monotonic() - self._fault_at > SHOWN:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
-        self._behind.read()
+        self.reader.read_behind()
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())

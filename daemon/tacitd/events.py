@@ -21,9 +21,9 @@ __all__ = [
     "ToolUse",
 ]
 
-from msgspec import Struct
+from hashlib import blake2b
 
-from tacitd.text.hashes import sha256
+from msgspec import Struct
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""
@@ -62,10 +62,12 @@ class Prompt(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Identifies this prompt, also after a restart: the uuid, otherwise a hash of session, text and time."""
+        """Identifies this prompt in all transcripts: the uuid; without one, `~` and a digest of its text and time, or of its session
+        if it has no time. So a fork of a queued message is the same prompt."""
         if self.uuid:
             return self.uuid
-        return sha256(f"{self.session}\0{self.text}\0{self.time}".encode(errors="replace")).hexdigest()[:32]
+        key = f"{self.text}\0{self.time if self.time is not None else self.session}"
+        return "~" + blake2b(key.encode(errors="replace"), digest_size=16).hexdigest()
 
 
 class ToolUse(Struct, frozen=True):

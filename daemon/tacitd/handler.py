@@ -24,7 +24,7 @@ class Degradation(Struct, frozen=True):
     """A problem that is reported until it is gone. State, not a log line."""
 
     id: str
-    """Stable, such as `model.absent`. docs/troubleshooting.md has a section for each."""
+    """Stable, such as `model.absent`."""
     what: str
     hint: str = ""
 

@@ -7,8 +7,6 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from loguru import logger
-
 from tacitd import __version__
 from tacitd.contract import Done, Task, Tx
 from tacitd.engine import SYNC_JOB
@@ -24,11 +22,8 @@ if TYPE_CHECKING:
 
 
 def keep_house(app: App) -> None:
-    """Finish files that wait, check a refused configuration, look for the model's program, store ends of calls, check the store."""
-    try:
-        app.follow_up.run_once()
-    except (OSError, TacitdError) as error:
-        logger.warning("files that wait cannot be finished now: {}", error)
+    """Save what was written into files that were swapped out, check a refused configuration, look for the model's program, store ends of calls, check the store."""
+    app.editors.check_old_files()
     check_refused(app)
     app.outdated = check_installed_version()
     save_budget(app)

@@ -19,17 +19,16 @@ from tacitd import __version__
 from tacitd.app import App
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.disk import RealDisk
+from tacitd.files.atomic import list_kept_copies
+from tacitd.files.disk import DISK
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
-from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decision, Degradation, StoredItem
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
@@ -180,8 +179,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
-    shown = ShownTexts(app.store, app.clock)
-    return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
+    return SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ)
 
 
 def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,11 +187,11 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
     `input`: what the hook got from the client. Returns `text`, "" for nothing.
     """
-    data, hooks = params.get("input"), app.engine.source.hooks
-    question = hooks.read_question(data) if hooks is not None and isinstance(data, dict) else None
-    if hooks is None or question is None:
-        return {"text": ""}
-    return {"text": hooks.format_answer(question, texts.answer_hook(question))}
+    data, source = params.get("input"), app.engine.source
+    question = source.read_question(data) if isinstance(data, dict) else None
+    return {
+        "text": source.format_answer(question, texts.answer_hook(question)) if question is not None else ""
+    }
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,7 +309,7 @@ def _list_kept_files(app: App) -> list[Path]:
             inside = (each for each in sorted(path.rglob("*")) if each.is_file()) if path.is_dir() else [path]
             found |= dict.fromkeys(inside)
         for place in made.places:
-            found |= dict.fromkeys(list_kept_copies(place, RealDisk()))
+            found |= dict.fromkeys(list_kept_copies(place, DISK))
     return list(found)
 
 
@@ -329,14 +327,17 @@ def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, 
         app.engine.call(app.engine.read_all, 2.0)
     done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
     app.engine.call_soon(lambda: None)
-    return {"scope": scope, "name": name, "held": held, **done}
+    known = scope != "session" or bool(app.store.rows("SELECT 1 FROM session WHERE id = ?", name))
+    return {"scope": scope, "name": name, "held": held, "known": known, **done}
 
 
 def _read_scope(app: App, params: Mapping[str, Any]) -> tuple[Scope, str]:
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
-    if params.get("session"):
-        return "session", str(params["session"])
+    if name := str(params.get("session") or ""):
+        if not name.isprintable() or any(map(str.isspace, name)) or len(name) > 200:
+            raise UsageError("this is no session's id", "`tacitd sessions list` has them")
+        return "session", name
     if params.get("project"):
         return "project", str(_project(app, params["project"]).root)
     return "all", ""

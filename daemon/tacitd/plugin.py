@@ -113,7 +113,7 @@ class PluginSpec(Struct, frozen=True):
     `context-files`: `(request: ContextRequest) -> Iterable[ContextFile]`, files with text for sessions, and whether the client loads
     them by itself in the directory of the request.
     `doctor`: `(environ) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in its files. It changes nothing and does not call
-    the model. docs/troubleshooting.md has a section for each id that is not ok.
+    the model.
     `banner`: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what it writes that a person would not expect.
     `history`: `(environ) -> Iterable[Mapping]`, changes of the person's files that no row of `change` says, oldest first, in the form
     of `tacitd.files.row_history.list_row_changes`. `undo` says which command takes one back. It only reads files."""

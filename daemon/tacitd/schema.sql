@@ -18,7 +18,6 @@ CREATE TABLE project(
   common TEXT UNIQUE,                   -- git common directory; NULL without git
   device INTEGER,                       -- of the root, when it was last seen: a moved directory is the same project
   inode INTEGER,
-  alias TEXT UNIQUE,                    -- another path by which sessions name the root, such as a container's
   write_mode TEXT CHECK(write_mode IN ('local', 'shared', 'off')),  -- NULL: the configured one
   trusted INTEGER NOT NULL DEFAULT 0,   -- whether a LEARNED.md that tacitd did not write is copied to where clients load it
   first_seen REAL NOT NULL
@@ -256,7 +255,7 @@ CREATE TABLE choice(                    -- each row is a line of choices.jsonl t
   scope TEXT NOT NULL CHECK(scope IN ('all', 'project', 'session', 'text')),
   name TEXT NOT NULL,                   -- '', a root, a session's id, or the digest of a text that is never learned again
   what TEXT NOT NULL CHECK(what IN ('pause', 'exclude', 'share', 'local', 'trust', 'alias', 'never')),
-  value TEXT NOT NULL DEFAULT '',
+  value TEXT NOT NULL DEFAULT '',       -- of an alias: the directory that sessions mean when they name `name`
   at REAL NOT NULL,
   PRIMARY KEY(scope, name, what)
 ) WITHOUT ROWID;

@@ -59,7 +59,7 @@ def read_status(
     if note is None:
         return _describe_unknown(pid, problem)
     runs, settings = pid is not None, SettingsInForce(rows)
-    choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
+    choices = read_choices(rows, settings.get("projects", "write", "local"), now)
     slices, silent = _read_parts(rows, plugins, note, now)
     endings = list_endings(rows, note, settings, now)
     waits = list(list_waits(slices, endings))
@@ -201,8 +201,11 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
         )
     ]
     counts = {"root": note.root, "transcripts": note.transcripts, "lines": dict(note.lines)}
+    sources: dict[str, int] = dict(
+        rows("SELECT source, count(*) FROM transcript GROUP BY source ORDER BY source")
+    )
     ((excluded,),) = rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
-    return counts | {"projects": projects, "excluded": excluded + patterns}
+    return counts | {"sources": sources, "projects": projects, "excluded": excluded + patterns}
 
 
 def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:
@@ -317,12 +320,12 @@ def _list_model_faults(app: App) -> Iterator[Degradation]:
 
 def _list_files(app: App) -> Iterator[Degradation]:
     """Files that an editor has open, and copies of what was saved while a file was swapped."""
-    for one in app.guards.busy_files.list_waiting() if app.guards.busy_files is not None else ():
-        what = f"{one.path} is open in an editor ({one.mark.name}); tacitd's change to it waits"
+    for path, mark in app.editors.list_open():
+        what = f"{path} is open in an editor ({mark.name}); tacitd's change to it waits"
         hint = "save and close it; a mark that is older than ten minutes does not count"
         yield Degradation("files.busy", what, hint)
-    for copy in app.late_writes.recovered:
-        what = f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there"
+    for copy, target in app.editors.list_copies():
+        what = f"{copy} contains what was saved in {target or 'a file beside it'} while tacitd wrote there"
         hint = "compare the two, copy what is missing into the file, then remove the copy"
         yield Degradation("files.recovered", what, hint)
 

@@ -19,7 +19,6 @@ from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import Project
-from tacitd.files.follow_up import FollowUp
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
@@ -52,7 +51,7 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
     def start(self: Any, *_: object) -> None:
         raise Broken
 
-    for place in ("tacitd.engine.Engine.start", "tacitd.files.late_writes.LateWrites.find_copies"):
+    for place in ("tacitd.engine.Engine.start", "tacitd.files.editors.Editors.find_copies"):
         with monkeypatch.context() as broken:
             broken.setattr(place, start)
             app = _built(scene)
@@ -331,24 +330,6 @@ def test_what_cannot_be_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.Mo
     scene.type("s", "three")
     scene.settle()
     assert scene.app.read_status()["degraded"] == [] and scene.handler.words == [["one"], ["two", "three"]]
-
-
-def test_a_kept_file_wakes_its_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY 11: it is looked at soon, and not only when something else is due."""
-    scene = Scene(tmp_path)
-    ran = threading.Semaphore(0)
-    monkeypatch.setattr(FollowUp, "run_once", lambda self: ran.release())
-    path, app = scene.root / "LEARNED.md", scene.app
-    path.write_bytes(b"# T\n\n## A\n- one\n")
-    app.follow_up.start()
-    try:
-        assert ran.acquire(timeout=PATIENCE), "it begins at once"
-        old = scene.tmp / "old"
-        old.write_bytes(b"")
-        app.late_writes.keep_old_file(path, old, b"")
-        assert ran.acquire(timeout=PATIENCE), "a file was kept"
-    finally:
-        app.follow_up.stop()
 
 
 def test_files_of_the_first_design_are_named_and_left_alone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, with_words
-from tacitd.cli.statusline_command import statusline
+from tacitd.cli.client_commands import statusline
 from tacitd.contract import Later
 from tacitd.handler import Degradation
 from tacitd.state.paths import state_dir

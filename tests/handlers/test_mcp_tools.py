@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.mcp_command import list_interfaces, make_offer
+from tacitd.cli.client_commands import list_interfaces, make_offer
 from tacitd.mcp.mcp_server import Offer
 from tacitd.mcp.tools import describe_tool, run_tool
 

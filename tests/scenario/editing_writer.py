@@ -10,30 +10,40 @@ each save, as the daemon does after its longest wait.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
+import zlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from tacitd.clock import SystemClock
-from tacitd.contract import Cause, FileChange
+from tacitd.contract import Cause, Done, FileChange, Task
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files.busy_files import BusyFiles
+from tacitd.events import NoProject
+from tacitd.files.editors import Editors
 from tacitd.files.formats import Bullets, bullet
-from tacitd.files.late_writes import LateWrites
-from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 
 
+class Rushing(Editors):
+    """Waits for no editor."""
+
+    def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
+        pass
+
+    def check_marks(self, target: Path) -> None:
+        pass
+
+
 def main(state: Path, waiting: str) -> None:
     clock = SystemClock()
-    second = LateWrites(clock)
-    guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
+    editors = Editors(clock) if waiting == "waits" else Rushing(clock)
     state.mkdir(mode=0o700, exist_ok=True)
     store = Store.open(state, clock)
-    files = SharedFiles(store, clock, guards=guards)
+    files = SharedFiles(store, clock, editors=editors)
     format = Bullets("Learned")
     later: list[tuple[Path, str]] = []
     ended = threading.Event()
@@ -46,9 +56,16 @@ def main(state: Path, waiting: str) -> None:
 
     def change(path: Path, line: str) -> None:
         leaf = bullet("Facts", line)
-        files.change_now(
-            "test", [FileChange(path, format, lambda now, edits: {leaf: line}, Cause(line, "prompt"))]
+        made = FileChange(path, format, lambda now, edits: {leaf: line}, Cause(line, "prompt"))
+        task, done = (
+            Task(zlib.crc32(line.encode()), "command", "", NoProject("", "none"), None),
+            Done(files=(made,)),
         )
+        files.read("test", task, done)
+        with store.write() as tx:
+            files.plan(tx, "test", task, done)
+        files.settle(path)
+        files.swap("test", task)
 
     def put(path: Path, line: str) -> None:
         say({"begun": line})
@@ -62,7 +79,7 @@ def main(state: Path, waiting: str) -> None:
 
     def check_swapped() -> None:
         while not ended.wait(0.05):
-            second.check_due()
+            editors.check_old_files()
 
     checker = threading.Thread(target=check_swapped, daemon=True)
     checker.start()
@@ -77,7 +94,7 @@ def main(state: Path, waiting: str) -> None:
                 each.result()
             begun.clear()
             quiet = 0
-            while quiet < 6:
+            while quiet < 14:  # a person writes into an old file for at most three seconds
                 waits = later.copy()
                 later.clear()
                 for path, line in waits:
@@ -85,14 +102,12 @@ def main(state: Path, waiting: str) -> None:
                         change(path, line)
                     except (FileBusyError, FileRefusedError):
                         later.append((path, line))
-                # After its first look a file that nobody wrote into is next looked at in some seconds.
-                soon = second.next_in()
-                quiet = quiet + 1 if not later and (soon is None or soon > 3.0) else 0
+                quiet = 0 if later else quiet + 1
                 time.sleep(0.25)
-            say({"copies": {str(one.path): str(one.target) for one in second.recovered}})
+            say({"copies": {str(path): str(target) for path, target in editors.list_copies()}})
     ended.set()
     checker.join()
-    second.close()
+    editors.close()
     store.close()
 
 

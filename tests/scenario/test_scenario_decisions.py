@@ -261,7 +261,14 @@ def test_learned_finds_lines_by_words_and_why_explains_an_id(make: MakeDaemon) -
     missing = daemon.cli("learned", "./ap", cwd=daemon.project.parent)
     assert missing.returncode == 2 and "no such directory" in missing.stderr
     said = daemon.cli("why", ids(daemon, "--all")["Prefers opal-3"], cwd=daemon.project)
-    for words in (str(other), "from session s9", "you said at 20", "extraction by", "synthesis by", "$"):
+    for words in (
+        str(other),
+        "from session s9",
+        "you said in Claude Code at 20",
+        "extraction by",
+        "synthesis by",
+        "$",
+    ):
         assert words in said.stdout, said.stdout
     (row,) = json.loads(daemon.cli("why", "basalt", "--json", cwd=daemon.project).stdout)
     assert row["id"] == ids(daemon)["Prefers basalt-2"] and len(row["calls"]) == 2

@@ -124,6 +124,32 @@ def test_no_codex_says_nothing(begin: Begin) -> None:
         assert not (world.home / ".codex").exists()
 
 
+def test_why_learned_and_status_name_the_client(begin: Begin) -> None:
+    """Issue 40, build 2: a person sees in which client they said a line, and how many transcripts are whose."""
+    world = begin(FACTS)
+    home = _make_codex(world)
+    with world:
+        talk = _begin_rollout(world, home)
+        talk.ask("no, use pnpm, not npm")
+        world.type("s1", "use tabs in Go files")
+        world.wait()
+        assert {row["source"] for row in world.run("status", "--json").json["sessions"]} == {
+            "Claude Code",
+            "Codex",
+        }
+        assert "2 transcripts: 1 of Claude Code, 1 of Codex" in world.run("status").out
+        world.leave("s1")
+        _leave(world)
+        assert "you said in Codex at " in world.run("why", "pnpm").out
+        assert "you said in Claude Code at " in world.run("why", "tabs").out
+        assert {one["line"]: one["source"] for one in world.run("learned", "--json").json} == {
+            PNPM: "Codex",
+            "Use tabs in Go files": "Claude Code",
+        }
+        (reason,) = world.run("why", "pnpm", "--json").json
+        assert [one["source"] for one in reason["said"]] == ["Codex"]
+
+
 @pytest.mark.parametrize(("version", "prompt"), RECORDED)
 def test_a_correction_in_a_recorded_session_reaches_both(begin: Begin, version: str, prompt: str) -> None:
     """Issue 40, must show 2: a recording of Codex grows record by record; its correction is a line that Claude Code loads, and with

@@ -270,6 +270,14 @@ def test_share_can_be_taken_back(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"
 
 
+def test_learned_counts_the_persons_own_lines(begin: Begin) -> None:
+    """A LEARNED.md that a new installation finds is the person's: `learned` does not say that there is nothing."""
+    with begin() as world:
+        (world.project / "LEARNED.md").write_text("# Learned\n\n- Use pnpm\n- Use tabs\n")
+        told = world.run("learned")
+        assert told.out == "" and "LEARNED.md has 2 lines, which are your own" in told.err
+
+
 @pytest.mark.parametrize("running", [True, False])
 def test_sessions_load_nothing_of_an_undone_change(begin: Begin, running: bool) -> None:
     """S-28, X-07: `undo` of a whole change is a removal by the person: the copies follow before the command ends, with and without a

@@ -29,6 +29,24 @@ def test_a_line_deleted_while_no_daemon_runs_stays_deleted(begin: Begin) -> None
         assert world.bullets("LEARNED.md") == [SHORT]
 
 
+TOOLS = ("pnpm", "ruff", "uv", "mypy", "sphinx", "fzf")
+
+
+def test_an_older_copy_put_back_takes_nothing_away(begin: Begin) -> None:
+    """Issue 39, point 22: `rsync` or an editor's old buffer brings back a file without the newest lines: nobody removed them."""
+    with begin({f"use {name} here": f"Use {name} in this repo" for name in TOOLS}) as world:
+        world.type("s1", f"use {TOOLS[0]} here", f"use {TOOLS[1]} here", f"use {TOOLS[2]} here").leave("s1")
+        older = world.read("LEARNED.md")
+        world.type("s2", *(f"use {name} here" for name in TOOLS[3:])).leave("s2")
+        whole = world.read("LEARNED.md")
+        assert len(world.bullets("LEARNED.md")) == 6
+        world.write("LEARNED.md", older).wait(300)
+        world.type("s3", "thanks, that is all").leave("s3")
+        assert world.run("learned", "--forgotten").out == ""
+        world.write("LEARNED.md", whole).wait(300)
+        assert len(world.run("learned", "--json").json) == 6
+
+
 def test_a_line_deleted_in_its_copy_is_deleted(begin: Begin) -> None:
     """S-28, REACH: a line deleted in the copy that sessions load is deleted in LEARNED.md too, and stays so."""
     with begin(FACTS) as world:

@@ -132,3 +132,16 @@ def test_a_fork_is_told_what_changed(begin: Begin) -> None:
         assert "helix" in world.hook("SessionStart", "s2", source="startup")
         world.fork("s1", "s3")
         assert "helix" in world.hook("SessionStart", "s3", source="fork")
+
+
+def test_the_rules_file_follows_the_persons_own_line_in_seconds(begin: Begin) -> None:
+    """DESIGN "Files that people edit too": what a person writes for all projects is in what sessions load before they start the next one."""
+    with begin() as world:
+        own = world.path("~/.agents/LEARNED.md")
+        own.parent.mkdir(parents=True)
+        own.write_text(f"# Learned\n\n- {SHORT}\n", "utf-8")
+        world.wait(120)
+        assert SHORT in world.read(RULES)
+        own.write_text(f"# Learned\n\n- {SHORT}\n- Never use emoji\n", "utf-8")
+        world.wait(6)
+        assert "Never use emoji" in world.read(RULES)

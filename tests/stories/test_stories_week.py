@@ -170,3 +170,23 @@ def test_after_a_purge_and_a_new_install_my_lines_are_mine(begin: Begin) -> None
                 PNPM,
                 "Use tabs in Go files",
             ]
+
+
+def test_scan_says_what_was_typed_while_paused(begin: Begin) -> None:
+    """Issue 39, point 2: what a person kept private is taken only if they ask for it, and they are told before."""
+    with begin({"tabs": "Use tabs in Go files", "secret": "Call it Pelican"}) as world:
+        world.run("pause")
+        world.type("s1", "the secret name is Pelican").wait()
+        assert "1 prompt was passed over" in world.run("resume").err
+        world.type("s1", "use tabs in Go files").wait()
+        told = world.run("scan", "--since", "1d", "--dry-run")
+        assert "1 of them was typed while paused" in told.err
+        assert world.run("scan", "--since", "1d", "--dry-run", "--json").json["paused"] == 1
+
+
+@pytest.mark.parametrize("command", ["profile", "sessions", "learner", "lesson", "tutor"])
+def test_a_group_alone_shows_its_content(begin: Begin, command: str) -> None:
+    """Issue 39, point 12: what is known is shown, or that there is none yet; `--help` shows the commands."""
+    with begin() as world:
+        told = world.run(command)
+        assert told.code == 0 and "Usage:" not in told.out and told.out + told.err

@@ -22,19 +22,24 @@ from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
 
 __all__ = [
+    "PROJECT_OPTION",
+    "SINCE_OPTION",
     "CallMethod",
     "add_pager_option",
     "connect_or_run",
     "echo_json",
-    "echo_json_line",
     "echo_message",
     "echo_paged",
     "echo_text",
     "escape_output",
+    "format_moment",
     "get_paths",
+    "json_option",
     "parse_since",
     "resolve_directory",
     "show_argument",
+    "show_progress",
+    "to_json_line",
 ]
 
 LONGEST_SHOWN = 80
@@ -84,6 +89,17 @@ def connect_or_run() -> Iterator[CallMethod]:
     yield ask
 
 
+PROJECT_OPTION = click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
+SINCE_OPTION = click.option("--since", metavar="AGE", help="Only what is not older, such as 12h or 7d.")
+
+
+def json_option(about: str) -> Callable[[_F], _F]:
+    """The decorator of the option `--json`, which gives the command `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=about)
+
+
 def add_pager_option(command: _F) -> _F:
     """The decorator of the option `--no-pager`; the command gets `no_pager` for `echo_paged`."""
     about = "Print long output without a pager (PAGER, TACITD_PAGER)."
@@ -104,19 +120,43 @@ def echo_text(text: str, *, nl: bool = True) -> None:
     click.echo(text, nl=nl, color=True)
 
 
-def echo_message(text: str) -> None:
-    """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
-    click.echo(escape_lines(text), err=True)
+def echo_message(text: str, hint: str = "") -> None:
+    """Print a text for a person on stderr, and what helps; control characters are escaped, as it may name files of a cloned repository."""
+    click.echo(escape_lines(f"{text}\nhint: {hint}" if hint else text), err=True)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
-    """Print lines on stdout, through a pager if they do not fit the terminal."""
-    if sys.stdout.isatty() and not no_pager:
-        from tacitd.cli.pager import print_paged
-
-        print_paged(lines, echo_text)
+    """Print lines on stdout; on a terminal through TACITD_PAGER, PAGER or `less`, which ends by itself if they fit the screen."""
+    text = "\n".join(lines)
+    pager = os.environ.get("TACITD_PAGER", os.environ.get("PAGER", "less")).strip()
+    if no_pager or not text or pager in ("", "cat") or not sys.stdout.isatty():
+        echo_text(text, nl=bool(text))
         return
-    echo_text("".join(f"{line}\n" for line in lines), nl=False)
+    os.environ["PAGER"] = pager
+    os.environ.setdefault("LESS", "FRX")
+    click.echo_via_pager(text, color=True)
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show on a terminal's standard error how far a long command is. Yield a function that sets how much is done, and the total if
+    it is known now."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+
+    def advance(done: int, total: int | None) -> None:
+        click.echo(
+            f"\r\x1b[K{what}: {done:,}{'' if total is None else f' of {total:,}'}",
+            nl=False,
+            err=True,
+            color=True,
+        )
+
+    try:
+        yield advance
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True, color=True)
 
 
 def echo_json(document: object) -> None:
@@ -124,9 +164,24 @@ def echo_json(document: object) -> None:
     echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
-def echo_json_line(document: Mapping[str, Any]) -> None:
-    """Print an object on stdout as one line of JSON."""
-    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
+def to_json_line(document: Mapping[str, Any]) -> str:
+    """An object as one line of JSON."""
+    return replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+
+
+def format_moment(at: str, now: float | None = None) -> str:
+    """Given a UTC time, return `2026-11-22 10:05 (3 h ago)`, local; the text itself if it is no time, such as a local date.
+
+    `now`: seconds since 1970, UTC; None: the machine's clock.
+    """
+    from tacitd.clock import SystemClock, local_minutes, parse_utc
+    from tacitd.text.wording import format_age
+
+    found = parse_utc(at)
+    if found is None or len(at) == len("2026-11-22"):
+        return at
+    age = format_age((SystemClock().now() if now is None else now) - found)
+    return local_minutes(found).replace("T", " ") + (f" ({age})" if age else "")
 
 
 def show_argument(text: str) -> str:

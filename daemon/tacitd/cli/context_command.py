@@ -10,49 +10,33 @@ import click
 from msgspec.structs import replace
 
 from tacitd.cli.command_table import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, resolve_directory
 from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.context_sections import BUDGET, collect_sections, fence_sections
+from tacitd.session_context.context_sections import collect_sections, fence_sections
 
 if TYPE_CHECKING:
     from tacitd.store import ReadOnlyStore
 
 
-@click.command(
-    epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --agent Explore",
-)
+@click.command(epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --agent Explore")
 @click.argument("directory", metavar="[DIR]", required=False)
-@click.option(
-    "--budget",
-    default=BUDGET,
-    show_default=True,
-    type=click.IntRange(500, BUDGET),
-    metavar="CHARS",
-    help="Characters at most.",
-)
-@click.option(
-    "--session", default="", help="The client's id of the session; the default is the one that runs this."
-)
 @click.option(
     "--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
-def context(directory: str | None, budget: int, session: str, agent: str, as_json: bool) -> None:
+@json_option("As JSON: one text for each plugin.")
+def context(directory: str | None, agent: str, as_json: bool) -> None:
     """Print what a session that starts in DIR gets from tacitd: the section of each plugin.
 
     What the client loads by itself, such as tacitd's rules files, is left out; `tacitd reach` lists it. Works without a daemon and without claude.
     """
-    # A hook of a person's own may call this, so a missing directory must not fail it.
-    here = resolve_directory(directory, missing_ok=True)
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
-    session = session or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     asked = ContextRequest(
-        here,
-        budget,
-        session,
+        # A hook of a person's own may call this, so a missing directory must not fail it.
+        resolve_directory(directory, missing_ok=True),
+        session=os.environ.get("CLAUDE_CODE_SESSION_ID", ""),
         occasion="agent" if agent else "start",
         agent=agent,
     )

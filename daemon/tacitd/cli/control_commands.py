@@ -8,10 +8,18 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import connect_daemon, echo_json, echo_message, get_paths, resolve_directory
-from tacitd.cli.parked_lines import find_reasons, parked_lines
+from tacitd.cli.common import (
+    connect_daemon,
+    echo_json,
+    echo_message,
+    get_paths,
+    json_option,
+    resolve_directory,
+)
+from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
+from tacitd.text.wording import count_noun
 from tacitd.work.waiting_lines import describe_waiting
 
 LATE = 10.0
@@ -38,9 +46,7 @@ def stop() -> None:
 @click.option(
     "--write", is_flag=True, help="Write what was gathered now, without waiting for a session's end."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: what is parked, degraded, waiting and made."
-)
+@json_option("Print JSON: what is parked, degraded, waiting and made.")
 @click.pass_context
 def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) -> None:
     """Handle everything that exists now, including gathered prompts, and wait until it is done.
@@ -75,49 +81,44 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
     if not said["done"]:
         echo_message("not done in time; the daemon continues in the background")
     for text, hint in parked_lines(said["parked"]):
-        echo_message(f"parked: {text}")
-        if hint:
-            echo_message(f"hint: {hint}")
+        echo_message(f"parked: {text}", hint)
     for text in describe_waiting(said["waits"]):
         echo_message(f"waits: {text}")
+    undone = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     if write:
-        _tell_why_waiting(said)
-    elif any(row.get("job") != "" for row in said["waits"]):
+        echo_reasons(said, undone)
+        parked = {row.get("project") for row in said["parked"]}
+        for root in undone:
+            if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
+                echo_message(
+                    f"{root}: it came after the call, or is not to be written now; the log says more"
+                )
+    elif undone:
         echo_message("hint: `tacitd sync --write` does it now")
-    rescued = said["rescued"]
-    if rescued:
-        words = "1 text was rejected or waits" if rescued == 1 else f"{rescued} texts were rejected or wait"
-        echo_message(f"{words}: `tacitd rescue` lists them")
+    if rescued := said["rescued"]:
+        verbs = "was rejected or waits" if rescued == 1 else "were rejected or wait"
+        echo_message(f"{count_noun(rescued, 'text')} {verbs}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
         echo_message("all read" if said["waits"] or rescued else "all handled")
-
-
-def _tell_why_waiting(said: Mapping[str, Any]) -> None:
-    """Print why something still waits after `sync --write`, also where nothing is parked or degraded."""
-    roots = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
-    echo_reasons(said, roots)
-    parked = {row.get("project") for row in said["parked"]}
-    for root in roots:
-        if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
-            echo_message(f"{root}: it came after the call, or is not to be written now; the log says more")
 
 
 def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
     """Print what is degraded in these projects (roots), with its hint."""
     for what, hint in find_reasons(said["degraded"], sorted(projects)):
-        echo_message(what)
-        if hint:
-            echo_message(f"hint: {hint}")
+        echo_message(what, hint)
 
 
-def _scope(project: str | None, session: str | None) -> dict[str, str]:
+def _ask_pause(method: str, project: str | None, session: str | None) -> dict[str, Any]:
+    """Pause or resume everything, a project or a session."""
     if project and session:
         raise click.UsageError("--project and --session exclude each other")
     if "" in (project, session):  # an unset shell variable must not mean everything
         raise click.UsageError("the name is empty; leave the option out for everything")
-    if session:
-        return {"session": session}
-    return {"project": str(resolve_directory(project))} if project else {}
+    scope = (
+        {"session": session} if session else {"project": str(resolve_directory(project))} if project else {}
+    )
+    said: dict[str, Any] = connect_daemon(get_paths().socket)(method, **scope)
+    return said
 
 
 @click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
@@ -128,10 +129,11 @@ def pause(project: str | None, session: str | None) -> None:
 
     It survives a restart. What you typed before waits for `resume`.
     """
-    scope = _scope(project, session)
-    said = connect_daemon(get_paths().socket)("pause", **scope)
-    what = "paused" if said.get("changed", True) else "already paused"
+    said = _ask_pause("pause", project, session)
+    what = "paused" if said["changed"] else "already paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    if not said.get("known", True):
+        echo_message("no session with this id was read so far; `tacitd sessions list` has those that were")
     echo_message(
         "what you type meanwhile is passed over and never sent to the model, also not after `tacitd resume`"
     )
@@ -146,16 +148,14 @@ def resume(project: str | None, session: str | None) -> None:
 
     What was typed while it was paused stays unsent, unless you ask for it with `tacitd scan --since`. This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
-    scope = _scope(project, session)
-    said = connect_daemon(get_paths().socket)("resume", **scope)
-    what = "resumed" if said.get("changed", True) else "was not paused"
+    said = _ask_pause("resume", project, session)
+    what = "resumed" if said["changed"] else "was not paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
-    passed = said.get("passed", 0)
-    if passed:
+    if passed := said["passed"]:
         echo_message(
-            f"{passed} prompt{' was' if passed == 1 else 's were'} passed over and will not be sent; "
+            f"{count_noun(passed, 'prompt')} {'was' if passed == 1 else 'were'} passed over and will not be sent; "
             "`tacitd scan --since` takes them, if you ask for it"
         )
-    for one in said.get("paused", ()):
+    for one in said["paused"]:
         option = f" --{one['scope']} {shlex.quote(one['name'])}" if one["name"] else ""
         echo_message(f"still paused: {one['scope']} {one['name']}".rstrip() + f": `tacitd resume{option}`")

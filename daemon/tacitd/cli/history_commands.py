@@ -1,4 +1,4 @@
-"""`tacitd history` and `show`: what tacitd changed in files. They read the store and need no daemon."""
+"""`tacitd history`, `show` and `undo`: what tacitd changed in files. Only `undo` needs the daemon, or an engine in this process."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ import click
 
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
+    SINCE_OPTION,
     add_pager_option,
+    connect_or_run,
     echo_json,
     echo_message,
     echo_paged,
     escape_output,
+    format_moment,
     get_paths,
+    json_option,
     parse_since,
     resolve_directory,
     show_argument,
 )
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""
@@ -34,11 +38,11 @@ SHOWN = 20
 )
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
-@click.option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
+@SINCE_OPTION
 @click.option(
     "-n", "limit", type=click.IntRange(1), help=f"At most this many, the newest; the default is {SHOWN}."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
+@json_option("As JSON, the newest first; all of them without -n.")
 @add_pager_option
 def history(
     project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool, no_pager: bool
@@ -73,7 +77,7 @@ def history(
 
 @click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
 @click.argument("change", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
+@json_option("As JSON: a list with the change.")
 @add_pager_option
 def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""
@@ -91,10 +95,37 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
     echo_paged(lines, no_pager=no_pager)
 
 
+@click.command(epilog="\b\nExample: tacitd undo 20261122T061502-3fa2c1 --dry-run")
+@click.argument("change", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
+@json_option("As JSON: a list with the change that the undo made.")
+def undo(change: str, dry_run: bool, as_json: bool) -> None:
+    """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
+
+    A line that was changed since stays, and is named; it is refused if that is all of them. The first letters of ID suffice, and so do
+    the last; `tacitd history` lists them.
+    """
+    every = list_changes(None)
+    id = find_change_id(change, [each["id"] for each in every])
+    if hint := next((each["undo"] for each in every if each["id"] == id and each.get("undo")), ""):
+        raise UsageError(f"{id} is not a change of a project's file", hint)
+    with connect_or_run() as call:
+        done = call("undo", id=id, dry_run=dry_run)
+    if as_json:
+        echo_json([done])
+        return
+    for line in format_change(done, with_root=True):
+        click.echo(line)
+    if dry_run:
+        echo_message("nothing was written; this is what it would do")
+    else:
+        for text in done.get("left", ()):
+            echo_message(f"not undone, because somebody removed or changed it since: {text}")
+        echo_message(f"{id} is undone; `tacitd undo {done['id']}` restores it")
+
+
 def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str]:
     """The lines of one change as a small diff. Times are local."""
-    from tacitd.cli.local_times import format_moment
-
     yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {escape_output(_describe_cause(change))}"
     if with_root and change["root"]:
         yield f"    in {escape_output(change['root'])}"

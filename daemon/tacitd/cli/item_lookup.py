@@ -1,16 +1,14 @@
-"""Finding what a person means by an id or a text, among the items of all plugins.
-
-Each plugin lists its items with its `items` hook; commands decide about one through the daemon's method `decide`.
-"""
+"""What a person means by an id or a text, among the items that each plugin lists with its `items` hook; and deciding about one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
@@ -32,42 +30,27 @@ class FoundItem(Struct, frozen=True):
 
     def as_data(self) -> dict[str, Any]:
         """Return JSON: `id`, `kind`, `text`, `where`, `root` ("" for the person), `state`, `by_person`, `review`, `words`."""
-        item = self.item
-        return {
-            "id": item.id,
-            "kind": item.kind,
-            "text": item.text,
-            "where": item.where,
-            "root": str(item.root or ""),
-            "state": item.state,
-            "by_person": item.by_person,
-            "review": item.review,
-            "words": list(item.words),
-        }
+        fields = asdict(self.item) | {"root": str(self.item.root or ""), "words": list(self.item.words)}
+        del fields["earlier"]
+        return fields
 
 
-def collect_items(
-    root: Path | None,
-    advance: Callable[[int, int | None], None] = lambda done, total: None,
-    *,
-    without: str = "",
-) -> list[FoundItem]:
+def collect_items(root: Path | None, *, without: str = "") -> list[FoundItem]:
     """The items of all plugins: those of a project and of the person, or of all projects (None).
 
-    `without`: the name of a plugin that is left out. `advance` is called after each plugin with the number of plugins that are
-    read, and of all. A plugin that fails is reported on standard error.
+    `without`: the name of a plugin that is left out. A plugin that fails is reported on standard error.
     """
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
     found: list[FoundItem] = []
-    listed = [one for one in table.plugins if one.items and one.name != without]
-    for number, one in enumerate(listed, 1):
+    for one in table.plugins:
+        if not one.items or one.name == without:
+            continue
         try:
             found += [FoundItem(one.name, item) for item in list_items(one, os.environ, root)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
-        advance(number, len(listed))
     return found
 
 
@@ -79,10 +62,7 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
     """
     if not asked.strip():
         raise UsageError("the id or text is empty", "`tacitd learned` lists the lines with their ids")
-    here = collect_items(root)
-    found = match_items(asked, here)
-    everywhere = collect_items(None) if not found else here
-    found = found or _match_ids(asked, everywhere)
+    found = match_items(asked, collect_items(root)) or _match_ids(asked, collect_items(None))
     shown = show_argument(asked)
     if not found:
         raise UsageError(
@@ -128,9 +108,8 @@ _STATES = {
 }
 
 
-def match_items(asked: str, items: Iterable[FoundItem]) -> list[FoundItem]:
+def match_items(asked: str, listed: Sequence[FoundItem]) -> list[FoundItem]:
     """The items with this id; otherwise those whose id begins with it; otherwise those whose text is or contains it."""
-    listed = list(items)
     if found := _match_ids(asked, listed):
         return found
     wanted = asked.strip().removeprefix("- ").casefold()
@@ -138,8 +117,7 @@ def match_items(asked: str, items: Iterable[FoundItem]) -> list[FoundItem]:
     return exact or [one for one in listed if wanted and wanted in one.item.text.casefold()]
 
 
-def _match_ids(asked: str, items: Iterable[FoundItem]) -> list[FoundItem]:
-    listed = list(items)
+def _match_ids(asked: str, listed: Sequence[FoundItem]) -> list[FoundItem]:
     if exact := [one for one in listed if one.item.id == asked]:
         return exact
     if len(asked) < SHORTEST_ID:

@@ -1,10 +1,11 @@
-"""`tacitd log`: what happened, one line each, from the running daemon and from the logs."""
+"""`tacitd log`: what happened, one line each: what the running daemon keeps, and before it what the store has."""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,18 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output, get_paths, parse_since
+from tacitd.cli.common import (
+    SINCE_OPTION,
+    add_pager_option,
+    echo_json,
+    echo_message,
+    echo_paged,
+    escape_output,
+    get_paths,
+    json_option,
+    parse_since,
+    to_json_line,
+)
 from tacitd.clock import parse_utc
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError
@@ -23,6 +35,8 @@ KEPT = 500
 """Lines that are printed with `--since` and without `-n`."""
 EVERY = 0.5
 """Seconds between two looks of `-f`."""
+LATEST = 253_402_300_800.0
+"""The year 10000, in seconds since 1970: a foreign record may have a time that cannot be shown."""
 COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": "cyan"}
 
 
@@ -34,12 +48,13 @@ COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": 
     type=click.IntRange(min=0),
     help=f"At most this many lines, the newest; the default is {SHOWN}.",
 )
-@click.option("--since", metavar="AGE", help="Only what is not older, such as 12h or 7d.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list; with -f one object a line.")
-def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> None:
+@SINCE_OPTION
+@json_option("As JSON: a list; with -f one object a line.")
+@add_pager_option
+def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pager: bool) -> None:
     """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.
 
-    Without a running daemon it shows what the logs contain: calls, changes of files, and what was made. What was read and
+    Without a running daemon it shows what the store has: calls, changes of files, and what was made. What was read and
     parked is only known since the daemon's start.
     """
     places, earliest = get_paths(), parse_since(since)
@@ -48,11 +63,14 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
         kept: Mapping[str, Any] = call_daemon(places.socket, "log")
     except UnavailableError:
         kept = {"rows": [], "since": math.inf, "number": 0, "started": None}
-    rows = _list_rows(places.state_dir, kept, earliest, count)
+    rows = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
+    if len(rows) < count:
+        rows = _list_stored(places.state_dir, max(earliest, 0.0), kept["since"]) + rows
+    rows = rows[-count:] if count else []
     if as_json and not follow:
         echo_json(rows)
     else:
-        _echo_rows(rows, as_json)
+        echo_paged(_format_rows(rows, as_json), no_pager=no_pager or follow)
     if follow:
         with suppress(KeyboardInterrupt):
             _follow_daemon(places.socket, kept, as_json)
@@ -60,15 +78,27 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _list_rows(state: Path, kept: Mapping[str, Any], earliest: float, count: int) -> list[dict[str, Any]]:
-    """The newest rows: those that the daemon has `kept`, and those of the logs from before. Seconds since 1970."""
-    chosen = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
-    if len(chosen) < count:
-        from tacitd.cli.stored_activities import list_stored
+def _list_stored(state: Path, since: float, before: float) -> list[dict[str, Any]]:
+    """What happened from `since` on and earlier than `before` (seconds since 1970, UTC), oldest first: calls, changes of files, and what
+    plugins made."""
+    from tacitd.files.row_history import list_row_changes
+    from tacitd.model.budget import list_ended
+    from tacitd.store import open_readonly
+    from tacitd.work.activities import Activity, describe_call, describe_change, read_activities
 
-        stored = list_stored(state, earliest, kept["since"], count)
-        chosen = [one.describe() for one in stored] + chosen
-    return chosen[-count:] if count else []
+    store = open_readonly(state)
+    if store is None:
+        return []
+    with store:
+        found = [
+            Activity(parse_utc(each["at"]) or 0.0, "changed", *describe_change(each))
+            for each in list_row_changes(store.rows)
+            if each["state"] == "done" and each["lines"]
+        ]
+        found += [Activity(at, "asked", *describe_call(one)) for at, one in list_ended(store, since)]
+        found += read_activities(store.rows, since)
+    chosen = [one for one in found if since <= one.at < min(before, LATEST)]
+    return [one.describe() for one in sorted(chosen, key=lambda one: one.at)]
 
 
 def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None:
@@ -80,7 +110,8 @@ def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None
             if answer["started"] != kept["started"]:  # another daemon, with numbers of its own
                 answer = call_daemon(socket, "log")
             kept, is_waiting = answer, False
-            _echo_rows(answer["rows"], as_json)
+            for line in _format_rows(answer["rows"], as_json):
+                click.echo(line)
         except TacitdError:  # gone, or stopping: then it refuses to answer
             if not is_waiting:
                 echo_message("no daemon runs; waiting for one")
@@ -88,12 +119,12 @@ def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None
         time.sleep(EVERY)
 
 
-def _echo_rows(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[str]:
     for row in rows:
         if as_json:
-            echo_json_line(row)
+            yield to_json_line(row)
             continue
         at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
         did, _, rest = escape_output(str(row["line"])).partition(":")
-        colour = COLOURS.get(did)
-        click.echo(f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}")
+        colour = COLOURS.get(did) if sys.stdout.isatty() else None
+        yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}"

@@ -1,8 +1,6 @@
-"""The command line: a table of commands, each imported when it is called.
+"""The command line: commands by a table (`command_table.py`), each imported when it is called, and how the process ends.
 
-`status` must be instant, so nothing heavy is imported here: no pydantic, no scan of entry points. Each command
-is a click command in a module of its own, which a table names (`command_table.py`). Plugins
-add theirs; they are looked for only if the engine has no command of a name.
+Plugins add theirs; they are looked for only if the engine has no command of a name.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -32,7 +30,20 @@ LIST_ALL = "tacitd.list_all"
 
 
 class OrderedGroup(click.Group):
-    """A group that lists its commands in the order in which they were added. A closed stdout is not an error."""
+    """A group that lists its commands in the order in which they were added. A closed stdout is not an error.
+
+    `alone`: the command that runs if none is named; "": its help is shown.
+    """
+
+    def __init__(self, *args: Any, alone: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.alone = alone
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command that runs alone where none is named. Raises click.UsageError."""
+        if not args and self.alone and not ctx.resilient_parsing:  # otherwise its commands are completed
+            args = [self.alone]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in order."""
@@ -56,9 +67,9 @@ class LazyGroup(OrderedGroup):
         self,
         table: Mapping[str, CommandRow],
         load_more: Callable[[], Mapping[str, CommandRow]] = dict,
-        **options: object,
+        **options: Any,
     ) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
+        super().__init__(**options)
         self.table = table
         self._load_more = load_more
 
@@ -92,8 +103,7 @@ class LazyGroup(OrderedGroup):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            similar = get_close_matches(args[0], self.list_commands(ctx))
-            if similar and not args[0].startswith("-"):
+            if similar := get_close_matches(args[0], self.list_commands(ctx)):
                 what = f"{error.message} Did you mean {' or '.join(map(repr, similar))}?"
                 raise click.UsageError(what, ctx) from error
             raise
@@ -126,6 +136,42 @@ def load_command(name: str, path: Sequence[str] = ()) -> click.Command:
     if found is None:
         raise ValueError(f"there is no command {' '.join((name, *path))}")
     return found
+
+
+@click.command("help", epilog="\b\nExample: tacitd help learned\nExample: tacitd help --all")
+@click.argument("topic", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="List every command.")
+@click.pass_context
+def show_help(ctx: click.Context, topic: tuple[str, ...], everything: bool) -> None:
+    """Show the help of a command, as `--help` does; without TOPIC the list of commands."""
+    context = ctx.parent or ctx
+    context.meta[LIST_ALL] = everything
+    command = context.command
+    for name in topic:
+        if not isinstance(command, click.Group):
+            raise click.UsageError(f"{context.command_path} has no commands", ctx)
+        _, found, _ = command.resolve_command(context, [name])
+        assert found is not None  # it raises UsageError for an unknown name
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    click.echo(command.get_help(context))
+
+
+@click.command(
+    epilog="\b\nExample: echo 'eval \"$(tacitd completion bash)\"' >> ~/.bashrc"
+    "\nExample: tacitd completion fish > ~/.config/fish/completions/tacitd.fish"
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell: commands, options and their values."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    program = ctx.find_root().command
+    maker = kind(program, {}, "tacitd", "_TACITD_COMPLETE")
+    # Not `source()`: for bash it runs `bash --version`, and the script works in each version that is still maintained.
+    click.echo(maker.source_template % maker.source_vars())
 
 
 EPILOG = """\b

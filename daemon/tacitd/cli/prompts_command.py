@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json_line, echo_message, echo_text, get_paths
-from tacitd.cli.common import escape_output as clean
-from tacitd.clock import SystemClock, utc_millis
+from tacitd.cli.common import echo_message, echo_text, escape_output, get_paths, json_option, to_json_line
+from tacitd.clock import utc_millis
 from tacitd.errors import FAILED, TacitdError
-from tacitd.events import Project, Prompt
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.events import NoProject, Project
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
+from tacitd.sources.transcript import judge_transcript
+
+FindProject = Callable[[str], Project | NoProject]
 
 
-@click.command(
-    epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text",
-)
+@click.command(epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text")
 @click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one object a line: kind, time, session, project, uuid, text, …",
-)
+@json_option("One object a line: kind, time, session, project, uuid, text, …")
 @click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
 def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
@@ -39,12 +35,16 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     seen, places = SeenPrompts(), get_paths()
     own = OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL)
     source = make_source(places.config_dir, own, os.environ)
-    projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
+    find_project = cache(ProjectFinder(places.home, tmpdirs=()).find_project)
     failed = False
     for path in _list_files(where, source):
         try:
-            for shown in _list_rows(path, source, seen, projects, explain):
-                _print(shown, as_json)
+            for row in _list_rows(path, source, seen, find_project):
+                if explain or "left_out" not in row:
+                    shown = (
+                        row if explain else {name: row[name] for name in row if name not in ("rule", "file")}
+                    )
+                    echo_text(to_json_line(shown) if as_json else escape_output(_format_row(row)))
         except BrokenPipeError:
             raise  # the reader of stdout is gone; the transcript is fine
         except (OSError, TacitdError) as error:
@@ -59,59 +59,50 @@ def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
             is_folder = path.is_dir()
         except OSError:  # to read it fails too, and is reported
             is_folder = False
-        if is_folder:
-            yield from sorted(
-                Path(folder) / name
-                for folder, _, names in os.walk(path)
-                for name in names
-                if source.is_transcript(name)
-            )
-        else:
-            yield path
+        inside = (
+            sorted(Path(folder) / name for folder, _, names in os.walk(path) for name in names)
+            if is_folder
+            else []
+        )
+        yield from (one for one in inside if source.is_transcript(one.name)) if is_folder else [path]
 
 
 def _list_rows(
-    path: Path, source: Source, seen: SeenPrompts, projects: ProjectFinder, explain: bool
+    path: Path, source: Source, seen: SeenPrompts, find_project: FindProject
 ) -> Iterator[dict[str, Any]]:
-    if source.is_subagent(str(path)):
-        if explain:
-            yield {
-                "left_out": "a sub-agent's transcript: a person typed nothing in it",
-                "rule": 1,
-                "file": str(path),
-                "at": 0,
-            }
+    """What a person typed in a transcript, and what was left out, with the rule that says so."""
+    file = str(path)
+    if source.is_subagent(file):
+        yield {
+            "left_out": "a sub-agent's transcript: a person typed nothing in it",
+            "rule": 1,
+            "file": file,
+            "at": 0,
+        }
         return
     for judged in judge_transcript(path, source):
-        new = [p for p in judged.prompts if not seen.has_prompt(p)]
+        rule = judged.verdict.rule
+        new = [one for one in judged.prompts if seen.add_if_new(one)]
         for prompt in new:
-            seen.add_prompt(prompt)
-            yield _make_row(prompt, projects) | (
-                {"rule": judged.verdict.rule, "file": str(path)} if explain else {}
-            )
-        if explain and not new:
+            place = find_project(prompt.cwd)
+            yield {
+                "kind": prompt.kind,
+                "time": utc_millis(prompt.time) if prompt.time is not None else None,
+                "session": prompt.session,
+                "project": str(place.root) if isinstance(place, Project) else prompt.cwd,
+                "uuid": prompt.uuid,
+                "text": prompt.text,
+                "context": prompt.context,
+                "pasted": prompt.pasted,
+                "rule": rule,
+                "file": file,
+            }
+        if not new:
             reason = "already in another file" if judged.prompts else judged.verdict.reason
-            yield {"left_out": reason, "rule": judged.verdict.rule, "file": str(path), "at": judged.start}
+            yield {"left_out": reason, "rule": rule, "file": file, "at": judged.start}
 
 
-def _make_row(prompt: Prompt, projects: ProjectFinder) -> dict[str, Any]:
-    place = projects.find_project(prompt.cwd)
-    return {
-        "kind": prompt.kind,
-        "time": utc_millis(prompt.time) if prompt.time is not None else None,
-        "session": prompt.session,
-        "project": str(place.root) if isinstance(place, Project) else prompt.cwd,
-        "uuid": prompt.uuid,
-        "text": prompt.text,
-        "context": prompt.context,
-        "pasted": prompt.pasted,
-    }
-
-
-def _print(shown: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        echo_json_line(shown)
-    elif "left_out" in shown:
-        echo_text(clean(f"- {shown['file']}:{shown['at']}: rule {shown['rule']}: {shown['left_out']}"))
-    else:
-        echo_text(clean(f"{shown['time'] or '?'} {shown['kind']}: {shown['text']}"))
+def _format_row(row: dict[str, Any]) -> str:
+    if "left_out" in row:
+        return f"- {row['file']}:{row['at']}: rule {row['rule']}: {row['left_out']}"
+    return f"{row['time'] or '?'} {row['kind']}: {row['text']}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output, json_option
 from tacitd.cli.control_commands import echo_sync
 from tacitd.errors import PARKED, UsageError
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import count_noun, format_table
 
 
 @click.group(
     invoke_without_command=True,
     epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, project, reason, text, …")
+@json_option("Print JSON: id, project, reason, text, …")
 @click.pass_context
 def rescue(ctx: click.Context, as_json: bool) -> None:
     """List the prompts that wait or were rejected.
@@ -64,22 +64,15 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
     with connect_or_run() as call:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
         after = call("sync") if said["retried"] or everything else None
-    if ids and not said["retried"] and not said["gone"]:
+    if ids and not said["retried"]:
         hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
         raise UsageError("nothing was rejected under these ids", hint)
-    echo_message(_count_tried(said["retried"], said.get("parked", 0), everything=everything))
-    for id in said["gone"]:
-        echo_message(
-            f"{id}: its transcript was deleted; copy its text from `tacitd rescue` and type it again in a session"
-        )
+    tried = [count_noun(said["retried"], "rejected prompt")]
+    tried += [count_noun(said["parked"], "parked work item")] if everything else []
+    if said["retried"] or said["parked"]:
+        echo_message(f"tried again: {', '.join(tried)}")
+    else:
+        echo_message("nothing was rejected, and nothing is parked that can be tried now")
     if after is not None:
         echo_sync(after)
         ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
-
-
-def _count_tried(prompts: int, parked: int, *, everything: bool) -> str:
-    """`tried again: 1 rejected prompt, 2 parked work items`."""
-    if everything and not prompts and not parked:
-        return "nothing was rejected, and nothing is parked that can be tried now"
-    tried = f"tried again: {prompts} rejected prompt{'' if prompts == 1 else 's'}"
-    return f"{tried}, {parked} parked work item{'' if parked == 1 else 's'}" if everything else tried

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from tacitd.cli.common import echo_message, get_paths
-from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.status_lines import parked_lines
 from tacitd.errors import PARKED, TacitdError
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ def _run_once(quiet: bool) -> int:
         for activity in app.activities.list_since(mark):
             echo_message(activity_line(activity))
     for text, hint in parked_lines(said["parked"]):
-        echo_message(f"parked: {text}")
-        if hint:
-            echo_message(f"hint: {hint}")
+        echo_message(f"parked: {text}", hint)
     return PARKED if said["parked"] else 0
 
 

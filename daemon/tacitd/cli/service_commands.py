@@ -18,6 +18,7 @@ NOT_RUNNING = 3
 
 if TYPE_CHECKING:
     from tacitd.handler import Footprint
+    from tacitd.service.finding import DoctorFinding
     from tacitd.service.managers import Manager
     from tacitd.service.units import ServiceFacts
     from tacitd.state.paths import Paths
@@ -115,14 +116,32 @@ def start() -> None:
     if (pid := ping_daemon(places.socket)) is not None:
         echo_message(f"tacitd is already running (process {pid})")
         return
+    missing = _find_missing(places)
     manager = _manager(places)
     if _runs_this_daemon(manager, places) and not manager.why_unavailable():
         manager.start()
         pid = wait_for_daemon(places.socket)
         echo_message(f"the service is running (process {pid}); `tacitd service logs` shows its log")
-        return
-    pid = spawn_daemon(places, os.environ)
-    echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+    else:
+        pid = spawn_daemon(places, os.environ)
+        echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+    for one in missing:
+        echo_message(f"missing: {one.what}", one.hint)
+
+
+def _find_missing(places: Paths) -> list[DoctorFinding]:
+    """What a person is to know at the very first start; nothing at a later one."""
+    from tacitd.service.doctor import examine_client, load_or_default
+    from tacitd.store import open_readonly
+
+    try:
+        store = open_readonly(places.state_dir)
+    except TacitdError:
+        return []
+    if store is not None:
+        store.close()
+        return []
+    return examine_client(places, load_or_default(places, os.environ), os.environ)
 
 
 @click.command(epilog="\b\nExample: tacitd restart")
@@ -180,7 +199,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
 def _remove_plugin(places: Paths) -> None:
     """Take the plugin out of the client; one that cannot be taken out is named, and does nothing any more."""
-    from tacitd.cli.plugin_command import make_client_runner
+    from tacitd.cli.client_commands import make_client_runner
     from tacitd.service.client_plugin import LEFT, read_state, remove_plugin
 
     state = read_state(places.config_dir, Path.cwd())

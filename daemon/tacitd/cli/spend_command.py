@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from tacitd.cli.common import (
+    SINCE_OPTION,
     echo_json,
     echo_message,
     echo_text,
     escape_output,
     get_paths,
-    measure_columns,
+    json_option,
     parse_since,
 )
-from tacitd.text.dollars import format_dollars
-from tacitd.text.text_table import format_table, measure_width
+from tacitd.text.wording import format_dollars, format_table
 
 if TYPE_CHECKING:
-    from tacitd.model.spend_report import GroupBy, SpendRow
-
-BAR = 24
-"""Characters of the longest bar."""
+    from tacitd.model.spend_report import GroupBy
 
 
 @click.command(
@@ -38,10 +33,8 @@ BAR = 24
     show_default=True,
     help="What to group the calls by.",
 )
-@click.option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens."
-)
+@SINCE_OPTION
+@json_option("As JSON: a list of groups with calls, dollars and tokens.")
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
     from tacitd.model.spend_report import report_spending, sum_rows
@@ -56,32 +49,17 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    block = "█" if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else "#"
-    for line in format_rows(by, [*rows, sum_rows(rows)], measure_columns(), block=block):
-        echo_text(line)
-
-
-def format_rows(by: str, rows: Sequence[SpendRow], width: int | None, *, block: str) -> list[str]:
-    """The lines of a table; the last row is the sum and has no bar.
-
-    `width`: columns of the terminal, into which the bars fit; None: it is none, and there are no bars. `block`: what a bar
-    is made of.
-    """
-    dearest = max((row.usd for row in rows[:-1]), default=0.0)
-    head = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if rows[-1].unanswered else [])]
+    total = sum_rows(rows)
+    columns = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if total.unanswered else [])]
     cells = [
         (
             escape_output(row.name),
             f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}",
             f"{row.calls:,}",
-            *([str(row.unanswered or "")] if rows[-1].unanswered else []),
+            str(row.unanswered or ""),
         )
-        for row in rows
+        for row in (*rows, total)
     ]
-    lines = format_table(head, cells, right=range(1, len(head)))
-    size = min(BAR, width - 3 - max(map(measure_width, lines))) if width is not None else 0
-    bars = [round(size * row.usd / dearest) if size > 0 and dearest else 0 for row in rows[:-1]]
-    return [
-        lines[0],
-        *(f"{line}  {block * bar}".rstrip() for line, bar in zip(lines[1:], [*bars, 0], strict=True)),
-    ]
+    right = range(1, len(columns))
+    for line in format_table(columns, (row[: len(columns)] for row in cells), right=right):
+        echo_text(line)

@@ -8,8 +8,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
-import click
-
+from tacitd.cli.common import echo_message
 from tacitd.errors import FAILED, TacitdError, describe_os_error
 
 
@@ -77,9 +76,5 @@ def open_streams() -> None:
 
 def echo_error(error: TacitdError, name: str = "tacitd") -> None:
     """Print what happened and its hint on stderr."""
-    from tacitd.text.sanitize import escape_lines
-
     with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
-        click.echo(escape_lines(f"{name}: {error.what}"), err=True)
-        if error.hint:
-            click.echo(escape_lines(f"hint: {error.hint}"), err=True)
+        echo_message(f"{name}: {error.what}", error.hint)

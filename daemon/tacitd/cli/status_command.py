@@ -1,7 +1,6 @@
 """`tacitd status`: the status document as lines for a person (`status_lines.py`), or as JSON.
 
-The document is read from the store; the daemon is only asked whether it answers. `status` must feel instant, so nothing heavy is
-imported here.
+The document is read from the store; the daemon is only asked whether it answers.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, measure_columns
-from tacitd.cli.status_lines import StatusLine, list_status_lines
-from tacitd.cli.terminal_text import layout_lines, wants_colour
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, measure_columns
+from tacitd.cli.status_lines import StatusLine, layout_lines, list_status_lines
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.handler import Degradation
@@ -40,9 +38,7 @@ ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the whole document; docs/socket.md describes it."
-)
+@json_option("Print the whole document; docs/socket.md describes it.")
 @click.option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
 def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.
@@ -65,8 +61,7 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
         return UNAVAILABLE
     if silent is not None:
         process = f" (process {document['pid']})" if document["pid"] else ""
-        echo_message(f"{silent.what}{process}; this is what the store says")
-        echo_message(f"hint: {silent.hint}")
+        echo_message(f"{silent.what}{process}; this is what the store says", silent.hint)
         return UNAVAILABLE
     if not document["running"]:
         echo_message("no daemon runs; `tacitd run` starts one")
@@ -101,7 +96,8 @@ def read_lock_owner(lock: Path) -> int | None:
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
     columns = measure_columns()
-    return layout_lines(lines, columns, colours=columns is not None and wants_colour(os.environ))
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
+    return layout_lines(lines, columns, colours=columns is not None and not dull)
 
 
 def _watch_status(*, as_json: bool, verbose: bool) -> None:

@@ -1,20 +1,20 @@
 """The status document as lines for a person: problems first, then lag, what waits, what was learned, what it cost. Pure.
 
-The lines fit on one screen; `-v` prints all of them. Times are local, with how long ago. How a line is wrapped and coloured
-belongs in `terminal_text.py`. Nothing heavy is imported, because `status` must be instant.
+The lines fit on one screen; `-v` prints all of them. Times are local. On a terminal lines are wrapped and coloured; in a pipe a
+line is a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import parse_utc
-from tacitd.text.dollars import format_dollars
-from tacitd.text.plurals import count_noun, pluralise_noun
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.text.sanitize import escape_output
+from tacitd.text.wording import count_noun, format_age, format_dollars, pluralise_noun
+from tacitd.work.waiting_lines import describe_waiting, local_time
 
 Kind = Literal["head", "problem", "hint", "good", "plain"]
 
@@ -23,6 +23,15 @@ SCREEN = 24
 ROWS = 3
 """Rows of one kind that are printed without `-v`: handlers that lag, reasons of parked work, learned lines. Fewer if the
 screen is too small for that; one problem more."""
+NARROW, NARROWEST = 40, 10
+"""Columns below which the texts are not aligned, and to which they are wrapped at least."""
+COLOURS: Mapping[Kind, str] = {
+    "head": "\x1b[1m",
+    "problem": "\x1b[31m\x1b[1m",
+    "hint": "\x1b[33m",
+    "good": "\x1b[32m",
+    "plain": "",
+}
 
 
 class StatusLine(NamedTuple):
@@ -82,18 +91,6 @@ def _more(number: int, noun: str, *, label: str = "") -> StatusLine:
     return StatusLine(label, text or f"{count_noun(number, noun)}: `tacitd status -v`", "hint")
 
 
-def describe_past(at: float, now: float) -> str:
-    """Given two times in seconds since 1970, return the first, local, with how long ago: `14:30 (2 h ago)`."""
-    return (
-        f"{describe_time(at, now)} ({describe_span(now - at)} ago)" if at <= now else describe_time(at, now)
-    )
-
-
-def describe_future(at: float, now: float) -> str:
-    """The same for a time to come: `tomorrow 00:00 (in 9 h)`."""
-    return f"{describe_time(at, now)} (in {describe_span(at - now)})" if at > now else describe_time(at, now)
-
-
 def describe_time(at: float, now: float) -> str:
     """A local time: `14:30` today, `tomorrow 00:00`, `yesterday 23:10`, otherwise with its date."""
     try:
@@ -102,17 +99,6 @@ def describe_time(at: float, now: float) -> str:
         return "a time that cannot be shown"
     names = {today: "", today + timedelta(days=1): "tomorrow ", today - timedelta(days=1): "yesterday "}
     return f"{names.get(when.date(), f'{when:%Y-%m-%d} ')}{when:%H:%M}"
-
-
-def describe_span(seconds: float) -> str:
-    """A duration in one unit: `40 s`, `5 min`, `3 h`, `12 days`."""
-    if seconds < 90:
-        return f"{max(0, round(seconds))} s"
-    if seconds < 90 * 60:
-        return f"{round(seconds / 60)} min"
-    if seconds < 36 * 3600:
-        return f"{round(seconds / 3600)} h"
-    return f"{round(seconds / 86400)} days"
 
 
 def describe_bytes(size: int) -> str:
@@ -124,34 +110,25 @@ def describe_bytes(size: int) -> str:
 
 def _head_line(document: Mapping[str, Any], now: float) -> StatusLine:
     at = parse_utc(document["since"] if document["running"] else document["as_of"]) or 0.0
-    text = f"{document['version']}: {document['state']}"
-    text += (
-        f" since {describe_past(at, now)}" if document["running"] else f", last seen {describe_past(at, now)}"
-    )
-    return StatusLine("tacitd", text, "head")
+    age = format_age(now - at)
+    when = f"{describe_time(at, now)} ({age})" if age else describe_time(at, now)
+    since = " since" if document["running"] else ", last seen"
+    return StatusLine("tacitd", f"{document['version']}: {document['state']}{since} {when}", "head")
 
 
-def _problem_lines(document: Mapping[str, Any], rows: int | None) -> list[StatusLine]:
+def _problem_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[StatusLine]:
     """What needs a person, each with its cure: degradations, the plugins' lines with `!`, damaged lines."""
-    found: list[list[StatusLine]] = []
-    for one in document["degraded"]:
-        hint = [StatusLine("", f"hint: {one['hint']}", "hint")] if one["hint"] else []
-        found.append([StatusLine("!", str(one["what"]), "problem"), *hint])
-    for part in document.get("slices", {}).values():
-        marked = (str(text) for text in part.get("says", ()) if str(text).startswith("!"))
-        found += [[StatusLine("!", text.removeprefix("!").strip(), "problem")] for text in marked]
-    found += [
-        [StatusLine("!", text, "problem")]
-        for text in _damage_texts(document.get("watching", {}).get("lines", {}))
-    ]
-    shown = found[:rows]
-    lines = [line for lines in shown for line in lines]
-    if len(found) > len(shown):
-        more = len(found) - len(shown)
-        lines.append(
-            StatusLine("!", f"{more} more {pluralise_noun(more, 'problem')}: `tacitd status -v`", "problem")
-        )
-    return lines
+    said = [text for part in document.get("slices", {}).values() for text in map(str, part.get("says", ()))]
+    found = [(str(one["what"]), str(one["hint"])) for one in document["degraded"]]
+    found += [(text.removeprefix("!").strip(), "") for text in said if text.startswith("!")]
+    found += [(text, "") for text in _damage_texts(document.get("watching", {}).get("lines", {}))]
+    for what, hint in found[:rows]:
+        yield StatusLine("!", what, "problem")
+        if hint:
+            yield StatusLine("", f"hint: {hint}", "hint")
+    if left := len(found[len(found[:rows]) :]):
+        text = f"{left} more {pluralise_noun(left, 'problem')}: `tacitd status -v`"
+        yield StatusLine("!", text, "problem")
 
 
 def _damage_texts(counts: Mapping[str, int]) -> Iterator[str]:
@@ -162,15 +139,12 @@ def _damage_texts(counts: Mapping[str, int]) -> Iterator[str]:
     if number := counts.get("long", 0):
         yield f"{count_noun(number, 'line')} longer than 8 MB {_was(number)} skipped"
     if number := counts.get("failed", 0):
-        yield f"{count_noun(number, 'line')} {_was(number)} skipped because a rule failed: the log names {_them(number)}"
+        names = f"the log names {'it' if number == 1 else 'them'}"
+        yield f"{count_noun(number, 'line')} {_was(number)} skipped because a rule failed: {names}"
 
 
 def _was(number: int) -> str:
     return "was" if number == 1 else "were"
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
 
 
 def _lag_lines(document: Mapping[str, Any], rows: int | None) -> list[StatusLine]:
@@ -190,10 +164,12 @@ def _lag_lines(document: Mapping[str, Any], rows: int | None) -> list[StatusLine
 
 
 def _wait_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[StatusLine]:
-    """What is paused, parked (one line for each handler and reason), and what waits for a session's end."""
+    """What is paused, parked (one line for each reason), and what waits for a session's end."""
     paused = document["paused"]
     if len(paused) > 1 and rows is not None:
-        yield StatusLine("paused", f"{_count_paused(paused)}: `tacitd status -v`")
+        scopes = [str(one["scope"]) for one in paused]
+        counts = ", ".join(count_noun(scopes.count(one), one) for one in dict.fromkeys(scopes))
+        yield StatusLine("paused", f"{'everything' if 'all' in scopes else counts}: `tacitd status -v`")
     else:
         for one in paused:
             yield StatusLine("paused", f"{one['scope']} {one['name']}".rstrip())
@@ -213,11 +189,42 @@ def _wait_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[Statu
         yield _more(left, "project")
 
 
-def _count_paused(paused: Sequence[Mapping[str, Any]]) -> str:
-    scopes = [str(one["scope"]) for one in paused]
-    if "all" in scopes:
-        return "everything"
-    return ", ".join(count_noun(scopes.count(one), one) for one in dict.fromkeys(scopes))
+def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Given the rows of `parked` in the status document, yield (line, hint) for each reason, in their order.
+
+    Several plugins that wait for the same are named together. If they wait for a time, the line names the earliest one, local.
+    """
+    whole: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        whole.setdefault((str(row["what"]), row["reason"], row["hint"]), []).append(row)
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for (_, reason, hint), same in whole.items():
+        names = ", ".join(dict.fromkeys(str(row["handler"]) for row in same))
+        groups.setdefault((names, reason, hint), []).append(
+            {**same[0], "times": [row.get("not_before") for row in same]}
+        )
+    for (names, reason, hint), group in groups.items():
+        times = sorted(at for row in group for each in row["times"] if (at := parse_utc(each)) is not None)
+        until = f", until {local_time(times[0])}" if times else ""
+        yield f"{names}: {_name_parked([str(row['what']) for row in group])}: {reason}{until}", hint
+
+
+def _name_parked(items: list[str]) -> str:
+    if len(items) == 1:
+        return items[0]
+    for prefix, noun in (("prompts of session ", "prompts of {} sessions"), ("growth of ", "{} transcripts")):
+        if all(one.startswith(prefix) for one in items):
+            return noun.format(len(items))
+    return f"{len(items)} work items"
+
+
+def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
+    projects. `projects`: roots."""
+    named = [re.compile(rf"(?<![^\s('\"]){re.escape(root)}(?![^\s/:,;)'\"])") for root in projects]
+    for row in degraded:
+        if any(one.search(str(row["what"])) for one in named):
+            yield str(row["what"]), str(row["hint"])
 
 
 def _learned_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Iterator[StatusLine]:
@@ -238,7 +245,7 @@ def _spent_line(document: Mapping[str, Any], now: float) -> StatusLine:
     )
     until = parse_utc(budget.get("until"))
     if until is not None:
-        text += f"; {budget['reached']}, calls go on {describe_future(until, now)}"
+        text += f"; {budget['reached']}, calls go on {describe_time(until, now)}"
     return StatusLine("spent", text)
 
 
@@ -258,8 +265,10 @@ def _rejected_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[S
 def _watching_lines(document: Mapping[str, Any], *, verbose: bool) -> Iterator[StatusLine]:
     watching, model = document["watching"], document["model"]
     files, projects = count_noun(watching["transcripts"], "transcript"), watching.get("projects", ())
-    excluded = watching.get("excluded", 0)
-    parts = [f"{files} below {watching['root']}", count_noun(len(projects), "project") + " since the start"]
+    excluded, sources = watching.get("excluded", 0), watching.get("sources", {})
+    named = [f"{number} of {name}" for name, number in sources.items()] if len(sources) > 1 else []
+    where = f": {', '.join(named)}" if named else f" below {watching['root']}"
+    parts = [f"{files}{where}", count_noun(len(projects), "project") + " since the start"]
     parts += [f"{excluded} excluded"] if excluded else []
     yield StatusLine("watching", ", ".join(parts))
     if not verbose:
@@ -283,3 +292,22 @@ def _plugin_lines(document: Mapping[str, Any]) -> Iterator[StatusLine]:
         texts = [str(text) for text in part.get("says", ()) if not str(text).startswith("!")]
         for number, text in enumerate(texts):
             yield StatusLine("" if number else str(name), text)
+
+
+def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: bool) -> Iterator[str]:
+    """Yield the lines as text. `width`: columns to which they are wrapped; None: they are not.
+
+    What follows a wrapped line is indented below its text, on narrow terminals by two columns.
+    """
+    for line in lines:
+        narrow = width is not None and width < NARROW
+        whole = escape_output(" ".join(line.whole.split()) if narrow else line.whole)
+        parts = [whole]
+        if width is not None:
+            from textwrap import wrap
+
+            indent = " " * 10 if line.kind not in ("head", "problem") and not narrow else "  "
+            size = max(NARROWEST, width - 1)  # the last column would make some terminals begin a new line
+            parts = wrap(whole, size, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
+        for text in parts or [whole]:
+            yield f"{COLOURS[line.kind]}{text}\x1b[0m" if colours and COLOURS[line.kind] else text

@@ -13,32 +13,30 @@ import click
 
 from tacitd.cli.command_table import PluginTable, load_plugin_table
 from tacitd.cli.common import (
+    PROJECT_OPTION,
     add_pager_option,
     echo_json,
     echo_message,
     echo_paged,
     escape_output,
+    format_moment,
     get_paths,
+    json_option,
     resolve_directory,
     show_argument,
 )
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.session_context.plugin_view import explain_text
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 
 @click.command(
     epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
 @click.argument("asked", metavar="ID|TEXT")
-@click.option(
-    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls.",
+@PROJECT_OPTION
+@json_option(
+    "As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls."
 )
 @add_pager_option
 def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
@@ -58,29 +56,28 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
 
 
 def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Return the matches of all plugins. One that fails is reported on standard error.
+    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is reported on standard error.
 
     Raises the first plugin's error if nothing was found: the match may be there.
     """
     for what in table.broken:
         echo_message(what)
-    found: list[dict[str, Any]] = []
-    failed: list[tuple[str, Exception]] = []
-    for one in table.plugins:
+    found, failed, explaining = list[dict[str, Any]](), list[tuple[str, Exception]](), set[str]()
+    for one in (one for one in table.plugins if one.why):
+        explaining.add(one.name)
         try:
             found += [_check_reason(each) for each in explain_text(one, asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            failed.append((one.name, error))
-    explained = {one.name for one in table.plugins if one.why}
-    found += _list_row_reasons(asked, cwd, explained)
-    first = failed[0] if failed and not found else None
-    for name, wrong in failed[1:] if first else failed:
-        echo_message(f"{name}: {describe_plugin_error(wrong)}")
-    if first is None:
-        return found
-    if isinstance(first[1], OSError | TacitdError):
+            what = f"{one.name}: {describe_plugin_error(error)}"
+            is_known = isinstance(error, OSError | TacitdError)
+            failed.append((what, error if is_known else TacitdError(what, "update or remove this plugin")))
+    found += _list_row_reasons(asked, cwd, explaining)
+    first = failed.pop(0) if failed and not found else None
+    for what, _ in failed:
+        echo_message(what)
+    if first is not None:
         raise first[1]
-    raise TacitdError(f"{first[0]}: {describe_plugin_error(first[1])}", "update or remove this plugin")
+    return found
 
 
 def _list_row_reasons(asked: str, cwd: Path, known_by: Collection[str]) -> list[dict[str, Any]]:
@@ -111,8 +108,6 @@ def _check_reason(one: Any) -> dict[str, Any]:
 
 def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
     """The lines of a match for a person. Times are local. `now`: seconds since 1970, UTC; None: the machine's clock."""
-    from tacitd.cli.local_times import format_moment
-
     id = f"{one['id']}  " if one["id"] else ""
     yield f"{id}{escape_output(one['what'])}"
     root = f"{one['root']}/" if one.get("root") else ""
@@ -121,10 +116,11 @@ def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[
     yield f"    {escape_output(root + one['where'])}{at}"
     for session in one["sessions"]:
         yield f"    from session {escape_output(str(session))}"
-    times = {said["words"]: said["at"] for said in one.get("said", ())}
+    typed = {said["words"]: said for said in one.get("said", ())}
     for words in one["words"]:
-        said_at = times.get(words)
-        when = f" at {format_moment(said_at, now)}" if said_at else ""
+        said = typed.get(words, {})
+        when = f" in {escape_output(said['source'])}" if said.get("source") else ""
+        when += f" at {format_moment(said['at'], now)}" if said.get("at") else ""
         yield f"    you said{when}: {escape_output(str(words))}"
     for call in one.get("calls", ()):
         about = "about " if call["assumed"] else ""

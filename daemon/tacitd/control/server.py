@@ -65,11 +65,8 @@ class Server:
             bound.bind(str(self.path))
         except OSError as error:
             bound.close()
-            _, hint = describe_os_error(error)
-            raise UnavailableError(
-                f"cannot bind the socket {self.path}: {error.strerror}",
-                f"{hint}; or set TACITD_SOCKET to another path",
-            ) from None
+            hint = f"{describe_os_error(error)[1]}; or set TACITD_SOCKET to another path"
+            raise UnavailableError(f"cannot bind the socket {self.path}: {error.strerror}", hint) from None
         finally:
             os.umask(before)
         bound.listen(CONNECTIONS)
@@ -156,31 +153,25 @@ class Server:
     def _call_method(self, message: protocol.Request) -> bytes:
         method = self._methods.get(message.method)
         if method is None:
-            known = ", ".join(sorted(self._methods))
-            return protocol.encode_error(
-                message.id, protocol.METHOD_NOT_FOUND, f"no such method; there are: {known}"
-            )
+            what = f"no such method; there are: {', '.join(sorted(self._methods))}"
+            return protocol.encode_error(message.id, protocol.METHOD_NOT_FOUND, what)
+        hint, code = "", FAILED
         try:
             return protocol.encode_result(message.id, method(message.params))
         except TacitdError as error:
-            return protocol.encode_error(
-                message.id, protocol.FAILED, error.what, {"hint": error.hint, "exit": error.code}
-            )
+            what, hint, code = error.what, error.hint, error.code
         except (TypeError, ValueError, KeyError) as error:
-            return protocol.encode_error(
-                message.id, protocol.INVALID_PARAMS, f"{type(error).__name__}: {error}"
-            )
+            what = f"{type(error).__name__}: {error}"
+            return protocol.encode_error(message.id, protocol.INVALID_PARAMS, what)
         except TimeoutError:
-            return protocol.encode_error(
-                message.id, protocol.FAILED, "the daemon is too busy to answer", {"exit": FAILED}
-            )
+            what = "the daemon is too busy to answer"
         except OSError as error:
             what, hint = describe_os_error(error)
             logger.warning("a call of {} failed: {}", message.method, what)
-            return protocol.encode_error(message.id, protocol.FAILED, what, {"hint": hint, "exit": FAILED})
         except Exception as error:  # noqa: BLE001  a call must not end the daemon
             logger.opt(exception=error).error("a call of {} failed", message.method)
-            return protocol.encode_error(message.id, protocol.FAILED, f"{type(error).__name__} (see the log)")
+            what = f"{type(error).__name__} (see the log)"
+        return protocol.encode_error(message.id, protocol.FAILED, what, {"hint": hint, "exit": code})
 
 
 def _receive(connection: socket.socket, seconds: float) -> bytes | None:
@@ -197,10 +188,8 @@ def _receive(connection: socket.socket, seconds: float) -> bytes | None:
 def _check_directory(directory: Path) -> None:
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise UnavailableError(
-            f"{directory} is not a directory of your user",
-            "set TACITD_SOCKET to a path in your own directory",
-        )
+        hint = "set TACITD_SOCKET to a path in your own directory"
+        raise UnavailableError(f"{directory} is not a directory of your user", hint)
     if status.st_mode & 0o077:
         directory.chmod(0o700)
 

@@ -1,9 +1,7 @@
-"""`Disk`: every system call that the durable files make.
+"""`Disk`: every system call that the durable files make, each as thin as possible.
 
-Only single calls belong here, each as thin as possible, so that a test can count them, make them fail, or stop the
-process before any of them. Formats, retries and decisions do not belong here.
-
-What the kernel guarantees, and the other modules of this folder rely on:
+A test can count the calls, make one fail, or stop the process before it (`tacitd.testing.FaultyDisk`). What the kernel guarantees,
+and the other modules of this folder rely on:
 
 - One `write` on an O_APPEND descriptor goes to the end of the file in one piece (write(2)). It may be short if the disk
   is full or a signal arrives.
@@ -21,119 +19,28 @@ import fcntl
 import os
 import stat
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
+# rename(2): EINVAL if the file system does not support the flag. ENOSYS: the kernel is older than the C library.
+_NO_RENAME = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
+_SWAP, _EXCLUSIVE = (0x2, 0x4) if sys.platform == "darwin" else (0x2, 0x1)
+_AT_FDCWD = -100
 
 
-class Disk(Protocol):
-    """The operations that durable files are made of. All raise only OSError."""
+class Disk:
+    """The operating system's calls. All raise only OSError."""
 
     def resolve(self, path: Path) -> Path:
         """The path with every symlink resolved; parts that do not exist are kept."""
-        ...
-
-    def stat(self, path: Path) -> os.stat_result:
-        """The stat of the path itself: a symlink is not followed."""
-        ...
-
-    def fstat(self, fd: int) -> os.stat_result:
-        """The stat of the open file."""
-        ...
-
-    def names(self, directory: Path) -> list[str]:
-        """The names in a directory."""
-        ...
-
-    def may_write(self, path: Path) -> bool:
-        """Whether permissions and mount options let this process write here."""
-        ...
-
-    def open_read(self, path: Path) -> int:
-        """A descriptor for reading. It does not block on a FIFO."""
-        ...
-
-    def pread(self, fd: int, size: int, offset: int) -> bytes:
-        """Up to `size` bytes from `offset`; b"" at the end."""
-        ...
-
-    def close(self, fd: int) -> None:
-        """Close a descriptor. Changes nothing on the disk."""
-        ...
-
-    def lock(self, fd: int, *, wait: bool) -> bool:
-        """Take the exclusive flock; False if another open file has it and `wait` is not set."""
-        ...
-
-    def unlock(self, fd: int) -> None:
-        """Release the flock."""
-        ...
-
-    def open_append(self, path: Path, mode: int) -> int:
-        """An O_APPEND descriptor that can also read. A missing file is created with `mode` less the umask."""
-        ...
-
-    def open_new(self, path: Path, mode: int) -> int:
-        """Create a file and return its descriptor; FileExistsError if the name exists."""
-        ...
-
-    def write(self, fd: int, data: bytes) -> int:
-        """One write. Returns how many bytes were written, which may be fewer than given."""
-        ...
-
-    def truncate(self, fd: int) -> None:
-        """Make the file empty."""
-        ...
-
-    def chmod(self, fd: int, mode: int) -> None:
-        """Set the permission bits."""
-        ...
-
-    def chown(self, fd: int, uid: int, gid: int) -> None:
-        """Set owner and group; -1 leaves one unchanged."""
-        ...
-
-    def sync(self, fd: int) -> None:
-        """Bytes and metadata are on the drive when this returns."""
-        ...
-
-    def sync_data(self, fd: int) -> None:
-        """Bytes, and what is needed to read them, are on the drive when this returns."""
-        ...
-
-    def sync_dir(self, directory: Path) -> None:
-        """The names in the directory are on the drive when this returns."""
-        ...
-
-    def mkdir(self, path: Path, mode: int) -> None:
-        """Make one directory."""
-        ...
-
-    def replace(self, source: Path, target: Path) -> None:
-        """Rename, replacing `target` if it exists."""
-        ...
-
-    def place(self, source: Path, target: Path) -> None:
-        """Rename without replacing anything; FileExistsError if `target` exists."""
-        ...
-
-    def exchange(self, one: Path, other: Path) -> bool:
-        """Exchange two names atomically. False if this system or file system cannot."""
-        ...
-
-    def unlink(self, path: Path) -> None: ...
-
-
-class RealDisk:
-    """`Disk` by the operating system's calls."""
-
-    def resolve(self, path: Path) -> Path:
         # realpath, because Path.resolve raises RuntimeError on a loop of links.
         return Path(os.path.realpath(path))
 
     def stat(self, path: Path) -> os.stat_result:
+        """The stat of the path itself: a symlink is not followed."""
         return path.lstat()
 
     def fstat(self, fd: int) -> os.stat_result:
@@ -144,9 +51,11 @@ class RealDisk:
             return [entry.name for entry in entries]
 
     def may_write(self, path: Path) -> bool:
+        """Whether permissions and mount options let this process write here."""
         return os.access(path, os.W_OK)
 
     def open_read(self, path: Path) -> int:
+        """A descriptor for reading. It does not block on a FIFO."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:
@@ -156,6 +65,7 @@ class RealDisk:
         os.close(fd)
 
     def lock(self, fd: int, *, wait: bool) -> bool:
+        """Take the exclusive flock; False if another open file has it and `wait` is not set."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -166,21 +76,17 @@ class RealDisk:
                 raise
         return True
 
-    def unlock(self, fd: int) -> None:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-
     def open_append(self, path: Path, mode: int) -> int:
+        """An O_APPEND descriptor that can also read. A missing file is created with `mode` less the umask."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         return os.open(path, flags, mode)
 
     def open_new(self, path: Path, mode: int) -> int:
+        """Create a file and return its descriptor; FileExistsError if the name exists."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
     def write(self, fd: int, data: bytes) -> int:
+        """One write. Returns how many bytes were written, which may be fewer than given."""
         return os.write(fd, data)
 
     def truncate(self, fd: int) -> None:
@@ -190,9 +96,11 @@ class RealDisk:
         os.fchmod(fd, mode)
 
     def chown(self, fd: int, uid: int, gid: int) -> None:
+        """Set owner and group; -1 leaves one unchanged."""
         os.fchown(fd, uid, gid)
 
     def sync(self, fd: int) -> None:
+        """Bytes and metadata are on the drive when this returns."""
         if sys.platform == "darwin":
             try:
                 fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
@@ -203,13 +111,8 @@ class RealDisk:
                 return
         os.fsync(fd)
 
-    def sync_data(self, fd: int) -> None:
-        if sys.platform == "darwin":
-            self.sync(fd)
-        else:
-            os.fdatasync(fd)
-
     def sync_dir(self, directory: Path) -> None:
+        """The names in the directory are on the drive when this returns."""
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -224,20 +127,69 @@ class RealDisk:
         path.mkdir(mode)
 
     def replace(self, source: Path, target: Path) -> None:
+        """Rename, replacing `target` if it exists."""
         source.replace(target)
 
     def place(self, source: Path, target: Path) -> None:
-        from tacitd.files.swap import rename_exclusive
+        """Rename without replacing anything; FileExistsError if `target` exists.
 
-        rename_exclusive(source, target)
+        Three ways, by what the system offers: an exclusive rename; a hard link, which fails if the name exists; and a check
+        followed by a rename.
+        """
+        if _rename(source, target, _EXCLUSIVE):
+            return
+        try:
+            # link(2) fails with EEXIST if the name exists, and there is no moment at which the file has no name.
+            os.link(source, target)
+        except OSError as error:
+            # link(2): EPERM if the file system has no hard links, EMLINK if the file has as many as it can have.
+            if error.errno not in _NO_RENAME | {errno.EPERM, errno.EMLINK}:
+                raise
+            # No hard links either (FAT). A file that is created between the check and the rename would be overwritten.
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+            source.replace(target)
+        else:
+            source.unlink()
 
     def exchange(self, one: Path, other: Path) -> bool:
-        from tacitd.files.swap import exchange_names
-
-        return exchange_names(one, other)
+        """Exchange two names atomically. False if this system or file system cannot."""
+        return _rename(one, other, _SWAP)
 
     def unlink(self, path: Path) -> None:
         path.unlink()
+
+
+DISK = Disk()
+
+
+def _rename(source: Path, target: Path, flag: int) -> bool:
+    """Rename with a flag; False if the C library, the kernel or the file system does not know it. Raises OSError."""
+    call = _system_call()
+    code = errno.ENOSYS if call is None else call(os.fsencode(source), os.fsencode(target), flag)
+    if code and code not in _NO_RENAME:
+        raise OSError(code, os.strerror(code), str(source), None, str(target))
+    return code == 0
+
+
+@cache
+def _system_call() -> Callable[[bytes, bytes, int], int] | None:
+    """`renameat2` (Linux 3.15, glibc 2.28) or `renamex_np` (macOS 10.12), which returns 0 or the error's number; None if there is
+    neither."""
+    import ctypes  # imported at the first write: commands that only read take half of Python's start less without it
+
+    library = ctypes.CDLL(None, use_errno=True)
+    function = getattr(library, "renamex_np" if sys.platform == "darwin" else "renameat2", None)
+    if function is None:
+        return None
+    function.restype = ctypes.c_int
+    if sys.platform == "darwin":
+        function.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint]
+        return lambda source, target, flag: ctypes.get_errno() if function(source, target, flag) else 0
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return lambda source, target, flag: (
+        ctypes.get_errno() if function(_AT_FDCWD, source, _AT_FDCWD, target, flag) else 0
+    )
 
 
 def is_regular(seen: os.stat_result) -> bool:
@@ -250,8 +202,8 @@ def same_file(one: os.stat_result, other: os.stat_result) -> bool:
     return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 
 
-def read_all(fd: int, disk: Disk) -> bytes:
-    """Given a descriptor of an ordinary file, return all its bytes."""
+def read_all(fd: int, disk: Disk = DISK) -> bytes:
+    """All bytes of an open ordinary file."""
     parts: list[bytes] = []
     offset = 0
     while part := disk.pread(fd, 1 << 20, offset):
@@ -260,7 +212,7 @@ def read_all(fd: int, disk: Disk) -> bytes:
     return b"".join(parts)
 
 
-def write_all(fd: int, data: bytes, disk: Disk) -> None:
+def write_all(fd: int, data: bytes, disk: Disk = DISK) -> None:
     """Write all of `data`, in one write unless the kernel makes it short. Raises OSError, also if a write takes nothing."""
     taken = disk.write(fd, data)
     while taken < len(data):
@@ -270,16 +222,15 @@ def write_all(fd: int, data: bytes, disk: Disk) -> None:
         taken += more
 
 
-def make_dirs(path: Path, disk: Disk, *, private: bool) -> None:
+def make_dirs(path: Path, disk: Disk = DISK, *, private: bool) -> None:
     """Make a directory and the missing ones above it, durably. `private`: 0700, otherwise with their parent's mode.
 
     The umask is not used: a service has a narrow one, but the people who work in a project must be able to use its files.
     """
     missing: list[Path] = []
-    at = path
-    while not path_exists(at, disk):
-        missing.append(at)
-        at = at.parent
+    while not find_stat(path, disk) and path != path.parent:
+        missing.append(path)
+        path = path.parent
     for each in reversed(missing):
         try:
             disk.mkdir(each, 0o700 if private else 0o777)
@@ -306,10 +257,12 @@ def _copy_parent_mode(path: Path, disk: Disk) -> None:
         disk.close(fd)
 
 
-def path_exists(path: Path, disk: Disk) -> bool:
-    """Whether anything has this name. The root of the file system always exists."""
+def find_stat(path: Path, disk: Disk = DISK) -> os.stat_result | None:
+    """What has this name, a link as such; None if nothing has. Raises OSError.
+
+    One look decides: an editor may remove the file and create it anew between two looks.
+    """
     try:
-        disk.stat(path)
-    except FileNotFoundError:
-        return path == path.parent
-    return True
+        return disk.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None

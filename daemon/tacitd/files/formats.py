@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
+from tacitd.text.json_splice import rewrite_json
 
 if TYPE_CHECKING:
     from tacitd.contract import Format, Leaf
 
 __all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
 
+BOM = b"\xef\xbb\xbf"
 WIDTH = 70
 SEVERAL = 3
-"""So many leaves must be missing before a file counts as cut."""
+"""So many leaves that are gone at once may have been cut off, or an older copy was put back."""
 
 
 def bullet(heading: str, text: str) -> Leaf:
@@ -36,9 +36,9 @@ def split_bullet(leaf: Leaf) -> tuple[str, str]:
     return heading, text
 
 
-def _is_mostly_gone(base: Mapping[Leaf, str], now: Mapping[Leaf, str]) -> bool:
-    missing = sum(1 for leaf in base if leaf not in now)
-    return missing >= SEVERAL and 2 * missing > len(base)
+def _are_several_gone(format: Format, base: Mapping[Leaf, str], now: Mapping[Leaf, str]) -> bool:
+    gone = base.keys() - now.keys()
+    return len(gone) >= SEVERAL and len(gone - format.pair_reworded(list(base), list(now)).keys()) >= SEVERAL
 
 
 class Bullets:
@@ -79,13 +79,13 @@ class Bullets:
         new = [(split_bullet(leaf)[0], value) for leaf, value in changes.items() if value and leaf not in now]
         for leaf, value in changes.items():
             if value is not None and leaf in now and now[leaf] != value:
-                data, _ = swap_line(data or b"", now[leaf], value)
+                data = swap_line(data or b"", now[leaf], value)
         if gone:
             headings = [] if self._keeps_headings else [heading for heading, _ in gone]
-            data, _ = take_lines(data or b"", [text for _, text in gone], headings)
+            data = take_lines(data or b"", [text for _, text in gone], headings)
         if new:
             data = self._mend(data or b"", changes) if self.is_generated else data
-            data, _ = put_lines(data, new, self.title, self._later)
+            data = put_lines(data, new, self.title, self._later)
         if not self.is_generated:
             return data or b""
         data = arrange_lines(data or b"", [value for value in changes.values() if value])
@@ -94,8 +94,7 @@ class Bullets:
     def _mend(self, data: bytes, changes: Mapping[Leaf, str | None]) -> bytes:
         """A generated file with its first line, and with the headings of what is put; without a last line that is the beginning of one
         that is put, because the file was cut in it."""
-        from tacitd.text.markdown import list_headings
-        from tacitd.text.markdown_text import normalise_heading
+        from tacitd.text.markdown import list_headings, normalise_heading
 
         text = _decode(data)
         if not text.strip():
@@ -132,11 +131,11 @@ class Bullets:
         return pairs | _pair_by_place(left, fresh)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line or ends in the beginning of
-        one of tacitd's."""
+        """See `Format`: several lines are gone at once, of a generated file more than half of them; or that lacks its first line, or ends
+        in the beginning of one of tacitd's."""
         lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
         if not self.is_generated:
-            return _is_mostly_gone(base, self.read_leaves(data))
+            return _are_several_gone(self, base, self.read_leaves(data))
         now = self.read_leaves(data)
         gone = [value for leaf, value in base.items() if leaf not in now]
         last = "" if data.endswith(b"\n") or not lines else lines[-1]
@@ -178,7 +177,7 @@ class Lines:
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
         """See `Format`."""
-        return _is_mostly_gone(base, self.read_leaves(data))
+        return _are_several_gone(self, base, self.read_leaves(data))
 
 
 class JsonLeaves:
@@ -199,15 +198,13 @@ class JsonLeaves:
         return found
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        """See `Format`. Objects that a new leaf needs are made; one that is left empty stays."""
-        bom = b"\xef\xbb\xbf" if (data or b"").startswith(b"\xef\xbb\xbf") else b""
+        """See `Format`. Objects that a new leaf needs are made, and removed when they are empty again."""
+        bom = BOM if (data or b"").startswith(BOM) else b""
         text = _decode((data or b"")[len(bom) :]) or "{}\n"
         document = _parse(text.encode())
         for leaf, value in changes.items():
-            path = json.loads(leaf)
-            text = _change_leaf(text, document, path, value, self._order)
-            document = _parse(text.encode())
-        return bom + text.encode()
+            _change_leaf(document, json.loads(leaf), value)
+        return bom + rewrite_json(text, document, width=WIDTH, order=self._order).encode()
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """See `Format`. A leaf keeps its name when its value changes."""
@@ -235,39 +232,47 @@ def write_json(value: Any) -> str:
     return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
 
 
-def _change_leaf(text: str, document: Any, path: list[Any], value: str | None, order: Sequence[str]) -> str:
-    """Put, replace or remove one leaf."""
+def _change_leaf(document: dict[str, Any], path: list[Any], value: str | None) -> None:
+    """Put or replace one leaf; or remove it, and each container that is empty then. Raises FileRefusedError if another kind of value
+    is in the way."""
     *keys, last = path
-    parent = document
+    trail: list[Any] = [document]
     for key in keys:
-        parent = parent.get(key) if isinstance(parent, dict) else None
-    if isinstance(last, list):
-        items = parent if isinstance(parent, list) else []
-        at = next(
-            (i for i, item in enumerate(items) if item == last[0] and type(item) is type(last[0])), None
-        )
-        if value is None:
-            return text if at is None else remove_json_value(text, [*keys, at])
-        if at is not None:
-            return text
-        return add_json_value(text, keys, json.loads(value), width=WIDTH)
-    if value is not None:
-        return _put_leaf(text, parent, path, json.loads(value), order)
-    return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
+        at = trail[-1]
+        if not isinstance(at, dict) or (value is None and key not in at):
+            break
+        trail.append(at.setdefault(key, [] if isinstance(last, list) and len(trail) == len(keys) else {}))
+    kind: type = list if isinstance(last, list) else dict
+    is_there = len(trail) == len(path) and isinstance(trail[-1], kind)
+    if value is None:
+        if is_there:
+            _remove_leaf(trail, keys, last)
+    elif not is_there:
+        raise FileRefusedError(f"{'.'.join(map(str, keys))} has another kind of value", "correct it by hand")
+    elif kind is dict:
+        trail[-1][last] = json.loads(value)
+    elif _find_element(trail[-1], last[0]) is None:
+        trail[-1].append(json.loads(value))
 
 
-def _put_leaf(text: str, parent: Any, path: list[Any], value: Any, order: Sequence[str]) -> str:
-    """Put a value. In a list of objects, those that stay keep their bytes."""
-    before = parent.get(path[-1]) if isinstance(parent, dict) else None
-    if isinstance(before, list) and isinstance(value, list):
-        with suppress(ValueError):  # too much differs
-            return change_json_values(text, before, value, tuple(path), width=WIDTH)
-    return put_json_value(text, path, value, width=WIDTH, order=order)
+def _remove_leaf(trail: list[Any], keys: list[Any], last: Any) -> None:
+    step = _find_element(trail[-1], last[0]) if isinstance(last, list) else last
+    if step is None or (isinstance(trail[-1], dict) and step not in trail[-1]):
+        return
+    del trail[-1][step]
+    while len(trail) > 1 and not trail[-1]:
+        trail.pop()
+        del trail[-1][keys[len(trail) - 1]]
+
+
+def _find_element(items: list[Any], element: Any) -> int | None:
+    same = (at for at, item in enumerate(items) if item == element and type(item) is type(element))
+    return next(same, None)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(_decode(data.removeprefix(b"\xef\xbb\xbf")) or "{}")
+        found = json.loads(_decode(data.removeprefix(BOM)) or "{}")
     except ValueError as error:
         raise FileRefusedError(f"it is not JSON: {error}", "correct it, or move it away") from error
     if not isinstance(found, dict):

@@ -15,46 +15,43 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
-from tacitd.text.hashes import sha256
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
 
-RunGit = Callable[[Sequence[str], Path], int | None]
-"""Given the arguments after `git` and a directory, returns the exit code; None if git is absent or too slow."""
-ReadGit = Callable[[Sequence[str], Path], bytes | None]
-"""The same, but returns what git prints; None also if its exit code is not 0."""
-
 INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-_DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
 _JJ = ".jj/repo"
-_PATH_BYTES = 4096
+_PATH_BYTES = 8192
 """Bytes of a file that names a path."""
+_MOST_WORKTREES = 200
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
-_SAFE = [
-    option
-    for setting in (
-        "core.fsmonitor=false",
-        "core.hooksPath=/dev/null",
-        # It would start a second git in each submodule, which these options do not reach.
-        "submodule.recurse=false",
-        "safe.bareRepository=explicit",
-    )
-    for option in ("-c", setting)
-]
+_SAFE = (
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit"),
+    # It would start a second git in each submodule, which these options do not reach.
+    *("-c", "submodule.recurse=false"),
+)
 """Options that keep a repository's configuration from running a program. On the command line they take precedence."""
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "LC_ALL": "C",
+}
 
 
 class Repository(Struct, frozen=True):
@@ -151,29 +148,13 @@ def read_head(root: Path) -> str:
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
 
 
-def read_stash(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after `git stash` has put changes away or brought them back."""
-    found = _repository_at(root)
-    return read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
-
-
-def in_progress(root: Path) -> bool:
-    """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
-    found = _repository_at(root)
-    return found is not None and _find_mark(found, _UNDER_WAY) is not None
-
-
 def find_unsettled(directory: Path) -> Path | None:
     """What shows that a git command is changing this work tree's index now, or that a merge, rebase, cherry-pick or revert is
     under way: a file or directory in its git directory. None if neither.
     """
     found = find_repository(directory)
-    return None if found is None else _find_mark(found, (INDEX_LOCK, *_UNDER_WAY))
-
-
-def _find_mark(repository: Repository, names: Iterable[str]) -> Path | None:
-    paths = (repository.git_dir / name for name in names)
-    return next((path for path in paths if path.exists()), None)
+    marks = [found.git_dir / name for name in (INDEX_LOCK, *_UNDER_WAY)] if found is not None else []
+    return next((mark for mark in marks if mark.exists()), None)
 
 
 def run_git(arguments: Sequence[str], directory: Path) -> int | None:
@@ -182,28 +163,26 @@ def run_git(arguments: Sequence[str], directory: Path) -> int | None:
     return done[0] if done is not None else None
 
 
-def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
-    """Run `git` in a top-level directory and return what it prints; None as in `run_git`, and for exit codes except 0."""
-    code, printed = _execute(arguments, directory) or (None, b"")
-    return printed if code == 0 else None
-
-
 def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
     """The exit code and what it printed; None as in `run_git`. Raises FileRefusedError if git does not
     read a repository that belongs to another user: it would seem to track nothing."""
     import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
 
-    program = _program()
+    program = _find_program()
     if program is None:
         return None
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # Without the ceiling, a git that refuses this directory's `.git` would search the parents and answer for another repository.
+    environment = kept | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(directory.parent)}
+    pipe, command = subprocess.PIPE, [program, *_SAFE, *arguments]
     try:
         child = subprocess.Popen(
-            [program, *_SAFE, *arguments],
+            command,
             cwd=directory,
-            env=_environment(directory),
+            env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=pipe,
+            stderr=pipe,
             start_new_session=True,
         )
     except OSError:
@@ -215,42 +194,49 @@ def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | N
             os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
         child.communicate()
         return None
-    if child.returncode and _DUBIOUS in said:
+    if child.returncode and b"dubious ownership" in said:
         hint = f"if you trust it: git config --global --add safe.directory {directory}"
         raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
     return child.returncode, printed
 
 
-def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
+def _find_program() -> str | None:
+    """The path of `git`. On a Mac without the developer tools, /usr/bin/git only opens a window that offers them."""
+    from shutil import which
+
+    program = which("git")
+    if sys.platform == "darwin" and program == "/usr/bin/git":
+        tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
+        return program if any(Path(tool).exists() for tool in tools) else None
+    return program
+
+
+def is_ignored(root: Path, path: Path) -> bool:
     """Whether git ignores this path (which need not exist) in the work tree `root`. False if git fails."""
-    return run(["check-ignore", "-q", "--", os.fspath(path)], root) == 0
+    return run_git(["check-ignore", "-q", "--", os.fspath(path)], root) == 0
 
 
-def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
-    """Whether this path is in the index of the work tree `root`. False if git fails.
-
-    git is not started for a path that no entry of the index can be.
-    """
+def is_tracked(root: Path, path: Path) -> bool:
+    """Whether this path is in the index of the work tree `root`. False if git fails."""
     found = _repository_at(root)
-    inside = path.is_relative_to(root)
     if found and found.is_jj:
         excluded = read_small_file(found.common_dir / "info/exclude").splitlines()
-        return inside and path.exists() and f"/{path.relative_to(root).as_posix()}" not in excluded
-    if found and inside and not _may_list(found.git_dir / "index", os.fspath(path.relative_to(root))):
-        return False
-    return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
+        inside = path.is_relative_to(root) and path.exists()
+        return inside and f"/{path.relative_to(root).as_posix()}" not in excluded
+    return path.is_relative_to(root) and read_index_mode(root, path) not in ("", "unknown")
 
 
 def read_index_mode(root: Path, path: Path) -> str:
     """Return how the index of the work tree `root` has this path: as `100644`, `120000` for a link; "" if it has not.
 
-    "unknown" if git cannot say. Case is ignored, because a file system may ignore it.
+    "unknown" if git cannot say. Case is ignored, because a file system may ignore it. git is not started for a path that no entry
+    of the index can be.
     """
     found, name = _repository_at(root), path.relative_to(root).as_posix()
     if found is None or not _may_list(found.git_dir / "index", name):
         return ""
-    listed = read_git(["ls-files", "-s", "-z", "--", f":(top,icase,literal){name}"], root)
-    return "unknown" if listed is None else listed[:6].decode()
+    done = _execute(["ls-files", "-s", "-z", "--", f":(top,icase,literal){name}"], root)
+    return "unknown" if done is None or done[0] else done[1][:6].decode()
 
 
 def _may_list(index: Path, path: str) -> bool:
@@ -273,30 +259,6 @@ def _may_list(index: Path, path: str) -> bool:
     if not whole or b"link" in data or b"sdir" in data or not path.isascii():
         return True
     return path.encode().lower() in data.lower()
-
-
-def is_index_locked(repository: Repository) -> bool:
-    """Whether a git command is changing the index now. Its files may exist before the index names them."""
-    return _find_mark(repository, (INDEX_LOCK,)) is not None
-
-
-def list_tracked(
-    root: Path, directory: Path, pattern: str, read: ReadGit = read_git
-) -> frozenset[str] | None:
-    """Given a work tree's top level and a directory in it, return the matching names in that directory that are tracked.
-
-    `pattern` is a glob for names. Case is ignored, and the names are case-folded, because a file system may ignore case.
-    None if the answer is unknown: git is absent, refuses the repository, or another git command is changing the index.
-    """
-    found = _repository_at(root)
-    if found is None or is_index_locked(found):
-        return None
-    place = re.sub(r"([\\*?\[\]])", r"\\\1", directory.relative_to(root).as_posix())
-    spec = f":(top,icase,glob){place}/{pattern}" if place != "." else f":(top,icase,glob){pattern}"
-    listed = read(["ls-files", "-z", "--", spec], root)
-    if listed is None:
-        return None
-    return frozenset(os.fsdecode(path).rpartition("/")[2].casefold() for path in listed.split(b"\0") if path)
 
 
 def _repository_at(root: Path) -> Repository | None:
@@ -407,32 +369,52 @@ def read_small_file(path: Path, limit: int = _SMALL) -> str:
         return ""
 
 
-def _environment(directory: Path) -> dict[str, str]:
-    """The environment of a `git` that reads this repository only, takes no locks, prompts for nothing, fetches nothing.
-
-    Without the ceiling, a git that refuses this directory's `.git` would search the parents and answer for another
-    repository.
-    """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    ours = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    return kept | ours | {"GIT_ALLOW_PROTOCOL": "", "GIT_CEILING_DIRECTORIES": str(directory.parent)}
-
-
-def _program() -> str | None:
-    """The path of `git`. On a Mac without the developer tools, /usr/bin/git only opens a window that offers them."""
-    from shutil import which
-
-    program = which("git")
-    tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
-    if (
-        sys.platform == "darwin"
-        and program == "/usr/bin/git"
-        and not any(Path(tool).exists() for tool in tools)
-    ):
-        return None
-    return program
-
-
 def read_checkout(root: Path) -> str:
-    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
-    return f"{read_head(root)} {read_stash(root)}".strip()
+    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, or
+    `git stash` put changes away or back."""
+    found = _repository_at(root)
+    stash = read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
+    return f"{read_head(root)} {stash}".strip()
+
+
+# --- linked work trees: a repository lists them in `.git/worktrees/<id>/gitdir` (gitrepository-layout(5)). An unpacked archive may
+# list any directory there, so an entry counts only if that directory's `.git` file names the entry too.
+
+
+def list_linked_worktrees(root: Path) -> list[Path]:
+    """Given a project's root, return those of its linked work trees that exist, sorted.
+
+    [] for a linked work tree, and without git. A work tree that cannot be read is left out.
+    """
+    directory = (git_dir(root) or root / ".git") / "worktrees"
+    if (root / ".git").is_symlink() or directory.is_symlink():
+        return []
+    try:
+        entries = sorted(islice(directory.iterdir(), _MOST_WORKTREES))
+    except OSError:
+        return []
+    tops = (_top_of(entry) for entry in entries)
+    return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
+
+
+def list_work_trees(root: Path) -> list[Path]:
+    """The linked work trees of a project, behind its root; without it if its repository is bare, which has no files of its own there."""
+    directory = root if (root / "HEAD").is_file() else git_dir(root) or root
+    return [*([] if _is_bare(directory) else [root]), *list_linked_worktrees(root)]
+
+
+def _top_of(entry: Path) -> Path | None:
+    """The top level that an entry names; None if it cannot be read."""
+    named = read_small_file(entry / "gitdir", _PATH_BYTES).strip()
+    try:
+        # It may be relative (worktree.useRelativePaths).
+        return Path(os.path.realpath(entry / named)).parent if named else None
+    except (OSError, ValueError):
+        return None
+
+
+def _is_linked_to(top: Path, root: Path) -> bool:
+    if top == root or not top.is_dir():
+        return False
+    found = find_repository(top)
+    return found is not None and found.here == top and found.top == Path(os.path.realpath(root))

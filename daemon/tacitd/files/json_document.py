@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, read_all
-from tacitd.files.temporary import read_snapshot
+from tacitd.files.atomic import read_snapshot
+from tacitd.files.disk import DISK, Disk
 
 PATIENCE = 2.0
 """Seconds for which a file that is empty or incomplete is read again, because another program may be writing it."""
@@ -27,13 +27,12 @@ class NotUnderstoodError(FileRefusedError):
     """A file that is not the expected document. It is left as it is."""
 
 
-def read_document(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:
+def read_document(path: Path, disk: Disk = DISK, *, patient: bool = True) -> Json | None:
     """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
 
     An empty or incomplete file may be one that an editor is writing now. With `patient` it is read again for up to two
     seconds.
     """
-    disk = disk or RealDisk()
     began = time.monotonic()
     while True:
         seen = read_snapshot(disk.resolve(path), disk)
@@ -83,17 +82,3 @@ def parse_document(data: bytes, path: Path) -> Json:
 def _may_be_half_written(error: NotUnderstoodError) -> bool:
     """Whether a half-written file can cause this error."""
     return error.what.endswith("is empty") or "is not JSON" in error.what
-
-
-def read_tail(path: Path, size: int = 64 << 10, disk: Disk | None = None) -> bytes:
-    """Return the last `size` bytes of a file; b"" if there is no file. Raises OSError."""
-    disk = disk or RealDisk()
-    try:
-        fd = disk.open_read(path)
-    except FileNotFoundError:
-        return b""
-    try:
-        end = disk.fstat(fd).st_size
-        return disk.pread(fd, size, max(0, end - size)) if end > size else read_all(fd, disk)
-    finally:
-        disk.close(fd)

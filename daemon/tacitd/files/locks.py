@@ -1,7 +1,7 @@
-"""The lock that one process holds for its lifetime, the lock of one change, and private directories (DESIGN "Control").
+"""The lock that one process holds for its lifetime, private directories, and which process planned something (DESIGN "Control").
 
 The flock decides, because the kernel releases it however the process ends. The process id in the file is only used in
-messages and is never trusted. Locks of single appends are in log.py.
+messages and is never trusted.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from tacitd.errors import UnavailableError
-from tacitd.files.disk import Disk, RealDisk, make_dirs, write_all
+from tacitd.files.disk import DISK, Disk, find_stat, make_dirs, same_file, write_all
 
 
 class Lock:
@@ -41,20 +40,23 @@ class Lock:
         self.release()
 
 
-def acquire_lock(path: Path, disk: Disk | None = None) -> Lock:
+def acquire_lock(path: Path, disk: Disk = DISK) -> Lock:
     """Take the lock, or raise UnavailableError with the id of the process that holds it. Does not wait.
 
     The file is 0600; its directory is made 0700. Raises OSError if one of them cannot be made.
     """
-    disk = disk or RealDisk()
     make_private_dir(path.parent, disk)
     while True:
         # Opening must not truncate: until the lock is held, the file names another process.
         fd = disk.open_append(path, 0o600)
         try:
             if not disk.lock(fd, wait=False):
-                raise _make_taken_error(path, fd, disk)
-            if _is_named(path, fd, disk):
+                pid = disk.pread(fd, 32, 0).strip().decode("ascii", "replace")
+                who = f"process {pid}" if pid.isdigit() else "another process"
+                hint = "see `tacitd status`, or end it with `tacitd stop`"
+                raise UnavailableError(f"{who} already runs (it holds {path})", hint)
+            named = find_stat(path, disk)
+            if named is not None and same_file(named, disk.fstat(fd)):
                 with suppress(OSError):  # only the lock matters: on a full disk the process can still run
                     disk.truncate(fd)
                     write_all(fd, f"{os.getpid()}\n".encode(), disk)
@@ -67,23 +69,11 @@ def acquire_lock(path: Path, disk: Disk | None = None) -> Lock:
         disk.close(fd)
 
 
-@contextmanager
-def wait_for_lock(path: Path, disk: Disk) -> Iterator[None]:
-    """Hold the flock on an empty file, which is made if needed and stays. Waits without a limit. Raises OSError."""
-    fd = disk.open_append(path, 0o600)
-    try:
-        disk.lock(fd, wait=True)
-        yield
-    finally:
-        disk.close(fd)
-
-
-def make_private_dir(path: Path, disk: Disk | None = None) -> Path:
+def make_private_dir(path: Path, disk: Disk = DISK) -> Path:
     """Make a directory with mode 0700, with the missing ones above it; set 0700 if it exists and others have access.
 
     Raises OSError; NotADirectoryError if the path is a file.
     """
-    disk = disk or RealDisk()
     make_dirs(path, disk, private=True)
     fd = disk.open_read(path)
     try:
@@ -97,18 +87,26 @@ def make_private_dir(path: Path, disk: Disk | None = None) -> Path:
     return path
 
 
-def _make_taken_error(path: Path, fd: int, disk: Disk) -> UnavailableError:
-    pid = disk.pread(fd, 32, 0).strip().decode("ascii", "replace")
-    who = f"process {pid}" if pid.isdigit() else "another process"
-    return UnavailableError(
-        f"{who} already runs (it holds {path})", "see `tacitd status`, or end it with `tacitd stop`"
-    )
+def name_process(pid: int | None = None) -> str:
+    """A process, by default this one, as plans name it: its id and when it began, because an id is used again."""
+    return f"{pid or os.getpid()} {_read_start(pid or os.getpid())}"
 
 
-def _is_named(path: Path, fd: int, disk: Disk) -> bool:
+def is_alive(process: str) -> bool:
+    """Whether a process that planned a change still runs."""
+    pid, _, start = process.partition(" ")
     try:
-        named = disk.stat(path)
-    except FileNotFoundError:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
         return False
-    held = disk.fstat(fd)
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
+    except PermissionError:
+        pass
+    return _read_start(int(pid)) == start
+
+
+def _read_start(pid: int) -> str:
+    """In the system's ticks; "" where that is not known."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

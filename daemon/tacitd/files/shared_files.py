@@ -1,4 +1,4 @@
-"""Files that people edit too: one way to look at them and to change them, for tasks and for commands.
+"""Files that people edit too: one way to look at them and to change them. The module is in the order in which a change passes it.
 
 A change is decided from what is in the file, and committed as rows of `plan` together with what decided it. Then the
 file is swapped, and what was written is committed as the new base, with the history. A crash at any point leaves a plan that is
@@ -6,48 +6,35 @@ finished leaf by leaf, without the code that made it: a leaf that still equals w
 is the person's.
 
 The base is what tacitd wrote last, never what it saw. A person's edits are what differs from it. A removal is not concluded
-while it is in doubt: git may have made it, the file may have been cut off, or an editor may be saving it right now.
+while it is in doubt: git may have made it, the file may have been cut off, an editor may be saving it right now, or an older copy
+was put back. Then several leaves are gone at once, and count as removed when the person has edited the file again without them.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from tacitd.clock import Clock, utc_seconds
-from tacitd.contract import Cause, Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
+from tacitd.contract import Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
-from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.append_file import finish_lines, plan_lines
+from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
+from tacitd.files.disk import DISK, Disk
+from tacitd.files.editors import Editors
 from tacitd.files.formats import FORMATS, find_format
-from tacitd.files.line_plans import finish_lines, is_alive, name_process, plan_lines
-from tacitd.files.rename import remove_empty
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
-from tacitd.files.temporary import read_snapshot
+from tacitd.files.locks import is_alive, name_process
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
 UNSETTLED = 30.0
 """Seconds until the next look while git merges or has a lock."""
-ID_BYTES = 3
-
-
-class Planned(Struct, frozen=True):
-    """A change that was decided and is not committed yet."""
-
-    change: FileChange
-    leaves: Mapping[Leaf, tuple[str | None, str | None]]
-    """By leaf: what was expected there, and what is put; None: absent."""
-    project: int | None
-    look: Look
-    changes: int = 0
-    """How many changes of the file were planned when this one was decided."""
+NO_EDITS = Edits({}, {}, frozenset())
 
 
 class Look(NamedTuple):
@@ -56,11 +43,22 @@ class Look(NamedTuple):
     view: View
     head: str
     """What git has checked out."""
-    doubt: str | None
-    """Why edits are not concluded."""
-    doubt_of: bytes | None
+    doubt_of: bytes | None = None
+    """The digest of the person's leaves, 16 bytes, then those of the leaves that are in doubt, 8 bytes each, in ascending order."""
     by_git: bool = False
     """Whether git may have changed the file since the base was noted: what is there becomes the base."""
+
+
+class Planned(NamedTuple):
+    """A change that was decided and is not committed yet."""
+
+    change: FileChange
+    leaves: Mapping[Leaf, tuple[str | None, str | None]]
+    """By leaf: what was expected there, and what is put; None: absent."""
+    project: int | None
+    look: Look
+    changes: int
+    """How many changes of the file were planned when this one was decided."""
 
 
 class PlannedLeaf(NamedTuple):
@@ -81,15 +79,15 @@ class SharedFiles:
         clock: Clock,
         *,
         formats: Mapping[str, Format] = FORMATS,
-        disk: Disk | None = None,
-        guards: EditGuards = UNGUARDED,
+        disk: Disk = DISK,
+        editors: Editors | None = None,
         on_step: Callable[[str], None] = lambda step: None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._formats = formats
-        self._disk = disk or RealDisk()
-        self._guards = guards
+        self._disk = disk
+        self._editors = editors
         self._on_step = on_step
         self._process = name_process()
         self._decided: dict[tuple[str, int], list[Planned]] = {}
@@ -100,9 +98,7 @@ class SharedFiles:
 
     def look(self, path: Path, format: Format) -> View:
         """Read a file and say what a person changed. Nothing is stored. Raises FileBusyError, FileRefusedError, OSError."""
-        look = self.take_look(path, format)
-        doubts: Mapping[str, Any] = {"cut": "cut", "missing": "missing", "removed once": "removed once"}
-        return look.view._replace(doubt=doubts.get(look.doubt or "", ""))
+        return self.take_look(path, format).view
 
     def read_stamp(self, path: Path) -> str:
         """A text that differs when the file or what git has checked out is another one; "" if there is no file, or if it cannot be
@@ -116,13 +112,11 @@ class SharedFiles:
 
     def take_look(self, path: Path, format: Format) -> Look:
         """Read a file, and find what a person changed and what is in doubt. Raises FileBusyError, FileRefusedError, OSError."""
-        rows = self._store.rows(
-            "SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", str(path)
+        rows, key = self._store.rows, str(path)
+        base: dict[Leaf, str] = dict(
+            rows("SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", key)
         )
-        base: dict[Leaf, str] = dict(rows)
-        stored = self._store.rows(
-            "SELECT head, doubt, doubt_of, doubt_since FROM shared_file WHERE path = ?", str(path)
-        )
+        stored = rows("SELECT head, doubt, doubt_of, doubt_since FROM shared_file WHERE path = ?", key)
         head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, None, None)
         root = git.find_project_root(path.parent)
         if (mark := git.find_unsettled(root)) is not None:
@@ -131,30 +125,45 @@ class SharedFiles:
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
         head = git.read_checkout(root)
         if snapshot is None:
-            return Look(
-                View({}, Edits({}, {}, frozenset()), exists=False), head, "missing" if base else None, None
-            )
+            return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head)
         now = format.read_leaves(snapshot.data)
         if base and head != head_then and git.is_tracked(root, path):
             # What differs is git's: it becomes the base, and what it took away may be learned again.
             added = {leaf: value for leaf, value in now.items() if leaf not in base}
-            return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, None, None, by_git=True)
-        seen = {
-            leaf for (leaf,) in self._store.rows("SELECT leaf FROM shared_seen WHERE path = ?", str(path))
-        }
+            return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, by_git=True)
+        seen = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", key)}
         edits = find_edits(base, now, format, seen)
-        if not edits.removed and not (base and format.is_generated):
-            return Look(View(now, edits, exists=True), head, None, None)
-        if format.is_cut(snapshot.data, base):
-            return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
-        if not edits.removed:
-            return Look(View(now, edits, exists=True), head, None, None)
-        removed = _digest(edits.removed)
-        agrees = doubt_then == "removed once" and doubt_of == removed and head == head_then
-        if agrees and self._clock.now() - (since or 0.0) >= TWO_LOOKS:
-            return Look(View(now, edits, exists=True), head, None, None)
-        return Look(
-            View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", removed
+        is_cut = (edits.removed or (base and format.is_generated)) and format.is_cut(snapshot.data, base)
+        if not edits.removed and not is_cut:
+            return Look(View(now, edits, exists=True), head)
+        waited = self._clock.now() - (since or 0.0) >= TWO_LOOKS
+        in_doubt = _describe_doubt(edits.removed, (leaf for leaf in now if leaf not in base))
+        if is_cut:
+            again = (
+                doubt_then == "cut"
+                and doubt_of is not None
+                and not format.is_generated
+                and self._is_second_sign(key, edits.removed, doubt_of, in_doubt, since)
+            )
+        else:
+            again = doubt_then == "removed once" and doubt_of[16:] == in_doubt[16:] and head == head_then
+        if again and waited:
+            return Look(View(now, edits, exists=True), head)
+        kept = edits._replace(removed=frozenset())
+        return Look(View(now, kept, exists=True, doubt="cut" if is_cut else "removed once"), head, in_doubt)
+
+    def _is_second_sign(
+        self, path: str, removed: Collection[Leaf], before: bytes, now: bytes, since: float
+    ) -> bool:
+        """Whether the person has edited the file since several of its leaves were missing, and has put none of them back. That what
+        tacitd wrote since is gone again is no sign: the same copy may have been put back again."""
+        gone = {before[at : at + 8] for at in range(16, len(before), 8)}
+        fresh = [leaf for leaf in removed if _digest(leaf)[:8] not in gone]
+        if len(removed) - len(fresh) < len(gone):
+            return False
+        written = "SELECT 1 FROM change_line l JOIN change c ON c.number = l.change WHERE l.path = ? AND l.leaf = ? AND c.at > ?"
+        return before[:16] != now[:16] or any(
+            not self._store.rows(written, path, leaf, since) for leaf in fresh
         )
 
     def store_look(
@@ -162,20 +171,14 @@ class SharedFiles:
     ) -> None:
         """Store a look whose edits are passed on in this transaction: they are the person's now, and no part of the base. What is in
         doubt is stored too, so that the next look can confirm it."""
-        now = self._clock.now()
+        doubt = found.view.doubt or None
         tx.execute(
             "INSERT INTO shared_file(path, plugin, format, project, head, doubt, doubt_of, doubt_since) "
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET head = excluded.head, "
             "doubt_since = CASE WHEN doubt IS excluded.doubt AND doubt_of IS excluded.doubt_of THEN doubt_since "
             "ELSE excluded.doubt_since END, doubt = excluded.doubt, doubt_of = excluded.doubt_of",
-            str(path),
-            plugin,
-            format.name,
-            project,
-            found.head,
-            found.doubt,
-            found.doubt_of,
-            now if found.doubt else None,
+            *(str(path), plugin, format.name, project, found.head),
+            *(doubt, found.doubt_of, self._clock.now() if doubt else None),
         )
         gone = {*found.view.edits.removed, *found.view.edits.changed}
         if found.by_git:
@@ -184,7 +187,7 @@ class SharedFiles:
             "DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", [(str(path), leaf) for leaf in gone]
         )
 
-    # --- deciding and planning (FileSteps)
+    # --- 1. deciding, in the worker
 
     def read(self, plugin: str, task: Task, done: Done) -> None:
         """Read the files of an outcome and decide their changes. Raises FileBusyError, FileRefusedError, OSError."""
@@ -197,49 +200,50 @@ class SharedFiles:
     def _decide(self, plugin: str, change: FileChange, project: int | None) -> Planned:
         changes = _count_changes(self._store, str(change.path))
         look = self.take_look(change.path, change.format)
-        if self._store.rows("SELECT 1 FROM change WHERE key = ?", f"{change.cause.key} {change.path}"):
+        if _is_made(self._store, change):
             return Planned(change, {}, project, look, changes)
-        if look.doubt == "removed once":
-            # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
-            with self._store.write() as tx:
-                self.store_look(tx, change.path, plugin, change.format, project, _only_doubt(look))
-            raise FileBusyError(f"lines of {change.path} were removed a moment ago", seconds=TWO_LOOKS)
         view = look.view
+        if view.doubt == "removed once":
+            # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
+            only_doubt = look._replace(view=view._replace(edits=NO_EDITS))
+            with self._store.write() as tx:
+                self.store_look(tx, change.path, plugin, change.format, project, only_doubt)
+            raise FileBusyError(f"lines of {change.path} were removed a moment ago", seconds=TWO_LOOKS)
         wanted = change.decide(view.now, view.edits)
-        leaves = {
-            leaf: (view.now.get(leaf), value)
-            for leaf, value in wanted.items()
-            if view.now.get(leaf) != value or (value is not None and (change.theirs or change.adopts))
+        leaves = {leaf: (view.now.get(leaf), value) for leaf, value in wanted.items()}
+        changed = {
+            leaf: (before, value)
+            for leaf, (before, value) in leaves.items()
+            if before != value or (value is not None and (change.theirs or change.adopts))
         }
         is_left = view.exists and not view.now and not any(wanted.values())
-        if change.format.is_generated and (
-            leaves or look.doubt == "cut" or is_left or not self._is_known(change.path)
+        if not change.format.is_generated or not (
+            changed or view.doubt == "cut" or is_left or not self._has_written(change.path)
         ):
-            # All of it, in its order: what stands there already is tacitd's too.
-            leaves = {leaf: (view.now.get(leaf), value) for leaf, value in wanted.items()}
+            return Planned(change, changed, project, look, changes)
+        # All of it, in its order: what stands there already is tacitd's too.
         return Planned(change, leaves, project, look, changes)
 
-    def _is_known(self, path: Path) -> bool:
+    def _has_written(self, path: Path) -> bool:
         """Whether tacitd has written the file before, as far as the store knows."""
         return bool(self._store.rows("SELECT 1 FROM change_line WHERE path = ? LIMIT 1", str(path)))
+
+    # --- 2. planning, in the transaction of the task's end
 
     def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
         """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
         for planned in self._decided.get((plugin, task.number), ()):
-            self._plan(tx, plugin, planned)
+            if planned.leaves and not _is_made(tx, planned.change):
+                self._plan(tx, plugin, planned)
         plan_lines(tx, done.lines, self._process)
 
     def _plan(self, tx: Tx, plugin: str, planned: Planned) -> None:
-        change, path = planned.change, str(planned.change.path)
-        cause = change.cause
-        if not planned.leaves or tx.rows("SELECT 1 FROM change WHERE key = ?", f"{cause.key} {path}"):
-            return
+        change, path, name = planned.change, str(planned.change.path), planned.change.format.name
         for (process,) in tx.rows("SELECT DISTINCT process FROM plan WHERE path = ?", path):
-            pid = process.partition(" ")[0]
-            raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
+            raise _make_busy_error(path, process)
         if _count_changes(tx, path) != planned.changes:
             raise FileBusyError(f"{path} was changed a moment ago", seconds=0.1)
-        number = self._store_change(tx, plugin, planned, cause)
+        number = self._store_change(tx, plugin, planned)
         tx.executemany(
             "INSERT INTO plan(path, leaf, format, expected, put, change, process, place, theirs, listed) "
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -247,7 +251,7 @@ class SharedFiles:
                 (
                     path,
                     leaf,
-                    change.format.name,
+                    name,
                     expected,
                     put,
                     number,
@@ -261,32 +265,20 @@ class SharedFiles:
         )
         tx.execute(
             "INSERT OR IGNORE INTO shared_file(path, plugin, format, project, head) VALUES(?, ?, ?, ?, ?)",
-            path,
-            plugin,
-            change.format.name,
-            planned.project,
-            planned.look.head,
+            *(path, plugin, name, planned.project, planned.look.head),
         )
         tx.execute("UPDATE shared_file SET changes = changes + 1 WHERE path = ?", path)
         if planned.look.by_git:
             _take_over(tx, change.path, planned.look.view.now)
             tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
 
-    def _store_change(self, tx: Tx, plugin: str, planned: Planned, cause: Cause) -> int:
-        now = self._clock.now()
+    def _store_change(self, tx: Tx, plugin: str, planned: Planned) -> int:
+        now, cause = self._clock.now(), planned.change.cause
         stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
-        id = f"{stamp}-{os.urandom(ID_BYTES).hex()}"
         done = tx.execute(
             "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            id,
-            f"{cause.key} {planned.change.path}",
-            now,
-            plugin,
-            planned.project,
-            cause.by,
-            cause.what,
-            cause.session,
-            cause.undoes,
+            *(f"{stamp}-{os.urandom(3).hex()}", _key_of(planned.change), now, plugin, planned.project),
+            *(cause.by, cause.what, cause.session, cause.undoes),
         )
         tx.executemany(
             "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
@@ -294,7 +286,7 @@ class SharedFiles:
         )
         return done.row
 
-    # --- swapping
+    # --- 3. swapping, after the commit
 
     def swap(self, plugin: str, task: Task) -> None:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
@@ -302,20 +294,15 @@ class SharedFiles:
             self.finish_path(planned.change.path)
         self._finish_lines()
 
+    def finish_all(self) -> list[Path]:
+        """Finish what processes that are gone had planned; return the paths that cannot be changed now."""
+        left = [path for path in self.list_unfinished() if not self.finish_path(path)]
+        self._finish_lines()
+        return left
+
     def _finish_lines(self) -> None:
         with self._lock:
             finish_lines(self._store, self._process, self._disk, self._on_step)
-
-    def change_now(self, plugin: str, changes: Sequence[FileChange], project: int | None = None) -> None:
-        """Change files for a command: decide, plan and swap. Raises FileBusyError, FileRefusedError, OSError, UnwritableError."""
-        for change in changes:
-            self.settle(change.path)
-        planned = [self._decide(plugin, change, project) for change in changes]
-        with self._store.write() as tx:
-            for one in planned:
-                self._plan(tx, plugin, one)
-        for one in planned:
-            self.finish_path(one.change.path, must=True)
 
     def list_unfinished(self) -> list[Path]:
         """The paths with a plan of a process that is gone, or of this one."""
@@ -326,8 +313,7 @@ class SharedFiles:
         """Finish what is planned for a path, if its process is gone or this one. Raises FileBusyError, FileRefusedError, OSError."""
         for (process,) in self._store.rows("SELECT DISTINCT process FROM plan WHERE path = ?", str(path)):
             if process != self._process and is_alive(process):
-                pid = process.partition(" ")[0]
-                raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
+                raise _make_busy_error(str(path), process)
             self.finish_path(path, must=True)
 
     def finish_path(self, path: Path, *, must: bool = False) -> bool:
@@ -338,62 +324,57 @@ class SharedFiles:
         with self._lock:
             lock = self._swapping.setdefault(path, threading.Lock())
         with lock:
-            return self._finish_path(path, must=must)
+            try:
+                self._apply_plan(path)
+            except (FileBusyError, FileRefusedError, OSError):
+                if must:
+                    raise
+                return False
+        return True
 
-    def _finish_path(self, path: Path, *, must: bool) -> bool:
+    def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
-            "SELECT p.leaf, p.format, p.expected, p.put, p.change, p.theirs, p.listed, r.root FROM plan p "
+            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root FROM plan p "
             "JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
             "WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
-            return True
-        try:
-            format = find_format(rows[0][1], self._formats)
-        except FileRefusedError:
-            if must:
-                raise
-            return False
-        plan = {
-            leaf: PlannedLeaf(expected, put, theirs, listed)
-            for leaf, _, expected, put, _, theirs, listed, _ in rows
-        }
+            return
+        name, number, root = rows[0][5:]
+        format = find_format(name, self._formats)
+        plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
-        emptied = list[bytes]()
+        is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
         def change(data: bytes | None) -> bytes | None:
+            nonlocal is_emptied
             now = format.read_leaves(data) if data else {}
             changes = {
-                leaf: put
-                for leaf, (expected, put, *_) in plan.items()
-                if now.get(leaf) == expected and (put != expected or format.is_generated)
+                leaf: one.put
+                for leaf, one in plan.items()
+                if now.get(leaf) == one.expected and (one.put != one.expected or format.is_generated)
             }
             written.clear()
             written.update(changes)
             # After a crash between the swap and the commit, the leaf is there already.
-            written.update({leaf: put for leaf, (_, put, *_) in plan.items() if now.get(leaf) == put})
+            written.update({leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put})
             after = format.splice(data, changes) if changes else data
-            emptied[:] = [data] if data and after == b"" else []
+            is_emptied = is_emptied or bool(data and after == b"")
             return after
 
         self._on_step("before swap")
-        try:
-            # A file outside of the project is the person's, whatever project it was changed for.
-            is_private = rows[0][-1] is None or not path.is_relative_to(rows[0][-1])
-            new = 0o600 if is_private and not self._disk.resolve(path).exists() else None
-            edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
-            if emptied or not any(
-                one.put for one in plan.values()
-            ):  # a crash may have come before its removal
-                remove_empty(self._disk.resolve(path), self._disk)
-        except (FileBusyError, FileRefusedError, OSError):
-            if must:
-                raise
-            return False
+        target = self._disk.resolve(path)
+        # A file outside of the project is the person's, whatever project it was changed for.
+        is_private = root is None or not path.is_relative_to(root)
+        mode = 0o600 if is_private and not target.exists() else None
+        edit_file(path, change, mode=mode, disk=self._disk, editors=self._editors)
+        if is_emptied:
+            remove_empty(target, self._disk)
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, {row[4] for row in rows})
-        return True
+        self._commit_written(path, format, plan, written, number)
+
+    # --- 4. committing what was written
 
     def _commit_written(
         self,
@@ -401,50 +382,35 @@ class SharedFiles:
         format: Format,
         plan: Mapping[Leaf, PlannedLeaf],
         written: Mapping[Leaf, str | None],
-        numbers: set[int],
+        number: int,
     ) -> None:
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}
-        number = max(numbers)
+        key = str(path)
         with self._store.write() as tx:
             # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
             undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
             for at, (leaf, put) in enumerate(written.items()):
+                one = plan[leaf]
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
-                    tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
-                if put is not None and named is not None and not undoes and not plan[leaf].theirs:
+                    tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", key, leaf)
+                if put is not None and named is not None and not undoes and not one.theirs:
+                    place = places.get(named, len(places))
                     tx.execute(
-                        "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)",
-                        str(path),
-                        named,
-                        put,
-                        places.get(named, len(places)),
+                        "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)", key, named, put, place
                     )
-                if not plan[leaf].listed or plan[leaf].expected == put:
-                    continue
-                heading = leaf.partition("\n")[0] if "\n" in leaf else ""
-                tx.execute(
-                    "INSERT OR IGNORE INTO change_line(change, number, path, leaf, heading, taken, put) "
-                    "VALUES(?, ?, ?, ?, ?, ?, ?)",
-                    number,
-                    at,
-                    str(path),
-                    leaf,
-                    heading,
-                    plan[leaf].expected,
-                    put,
-                )
-            tx.execute("DELETE FROM plan WHERE path = ?", str(path))
-            tx.executemany("UPDATE change SET state = 'done' WHERE number = ?", [(one,) for one in numbers])
-
-    def finish_all(self) -> list[Path]:
-        """Finish what processes that are gone had planned; return the paths that cannot be changed now."""
-        left = [path for path in self.list_unfinished() if not self.finish_path(path)]
-        self._finish_lines()
-        return left
+                if one.listed and one.expected != put:
+                    heading = leaf.partition("\n")[0] if "\n" in leaf else ""
+                    tx.execute(
+                        "INSERT OR IGNORE INTO change_line(change, number, path, leaf, heading, taken, put) "
+                        "VALUES(?, ?, ?, ?, ?, ?, ?)",
+                        *(number, at, key, leaf, heading, one.expected, put),
+                    )
+            tx.execute("DELETE FROM plan WHERE path = ?", key)
+            tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
 
 
 def find_edits(
@@ -461,18 +427,21 @@ def find_edits(
     return Edits(added, changed, removed)
 
 
-def _only_doubt(look: Look) -> Look:
-    """The look without its edits, which are passed on by another one."""
-    return look._replace(view=look.view._replace(edits=Edits({}, {}, frozenset())), by_git=False)
+def _describe_doubt(removed: Iterable[Leaf], theirs: Iterable[Leaf]) -> bytes:
+    """See `Look.doubt_of`."""
+    return _digest("\0".join(sorted(theirs))) + b"".join(sorted(_digest(leaf)[:8] for leaf in removed))
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 def _take_over(tx: Tx, path: Path, now: Mapping[Leaf, str]) -> None:
     """Git changed the file: of what tacitd wrote, what is there now is the base."""
     for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path)):
         if leaf in now:
-            tx.execute(
-                "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?", now[leaf], str(path), leaf
-            )
+            sql = "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?"
+            tx.execute(sql, now[leaf], str(path), leaf)
         else:
             tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
 
@@ -482,5 +451,13 @@ def _count_changes(rows: Database | Tx, path: str) -> int:
     return int(found[0][0]) if found else 0
 
 
-def _digest(leaves: frozenset[Leaf]) -> bytes:
-    return blake2b("\0".join(sorted(leaves)).encode(errors="replace"), digest_size=16).digest()
+def _key_of(change: FileChange) -> str:
+    return f"{change.cause.key} {change.path}"
+
+
+def _is_made(rows: Database | Tx, change: FileChange) -> bool:
+    return bool(rows.rows("SELECT 1 FROM change WHERE key = ?", _key_of(change)))
+
+
+def _make_busy_error(path: str, process: str) -> FileBusyError:
+    return FileBusyError(f"{path} is being changed by the process {process.partition(' ')[0]}", seconds=1.0)

@@ -1,4 +1,4 @@
-"""What a plugin offers to agents: tools and resources. Data only.
+"""What plugins and the engine offer to agents: tools and resources. Data only.
 
 A tool is a command of tacitd, so that what an agent does and what a person does has one implementation. The types, choices
 and limits of its parameters are the command's own (`tools`); only the words for the model are written here.
@@ -70,3 +70,40 @@ class AgentInterface(Struct, frozen=True):
 
     tools: Sequence[AgentTool] = ()
     resources: Sequence[AgentResource] = ()
+
+
+PROJECT = "A directory in the project; leave it out for the session's own."
+
+ENGINE = AgentInterface(
+    tools=(
+        AgentTool(
+            "explain_line",
+            "Why a learned line or a lesson exists: the person's words that it came from, the session, and when. "
+            "Use it when the person asks why you follow a rule, or doubts one.",
+            ("why", "--json"),
+            (
+                ToolParameter("text", "A part of the line, or a lesson's id.", of="asked"),
+                ToolParameter("project", PROJECT, of="cwd"),
+            ),
+        ),
+        AgentTool(
+            "forget_item",
+            "Forget a learned line, a lesson or a value of the profile, because the person asked for it, and never learn it "
+            "again. Show them exactly what it is before: `explain_line` and `list_learned` have the ids.",
+            ("forget", "--yes", "--json"),
+            (
+                ToolParameter("id", "Its id, or a part of its text that only it has.", of="asked"),
+                ToolParameter("project", PROJECT, of="cwd"),
+            ),
+            effect="removes",
+            is_rare=True,
+        ),
+        AgentTool(
+            "get_status",
+            "What tacitd does now: whether it runs, what waits to be learned, problems with their cure, what it cost. "
+            "Use it when something that the person said has not been learned.",
+            ("status",),
+            is_rare=True,
+        ),
+    )
+)

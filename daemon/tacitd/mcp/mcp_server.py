@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,7 @@ from tacitd.control.protocol import (
     parse_request,
 )
 from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentResource
-from tacitd.mcp.bounds import bound_output
-from tacitd.mcp.tools import BoundTool, describe_tool, run_tool
+from tacitd.mcp.tools import BoundTool, bound_output, describe_tool, run_tool
 
 SCHEME = "tacitd://"
 INTERNAL_ERROR = -32603
@@ -60,20 +59,6 @@ class Offer(Struct, frozen=True):
     tools: Mapping[str, BoundTool]
     resources: Mapping[str, AgentResource]
     read: Callable[[AgentResource, Path, int], str]
-
-
-def index_offer(
-    tools: Sequence[BoundTool],
-    resources: Sequence[AgentResource],
-    read: Callable[[AgentResource, Path, int], str],
-) -> Offer:
-    """The offer with tools and resources by name; of two with one name the first is kept."""
-    by_name = {one.tool.name: one for one in reversed(tools)}
-    return Offer(
-        {one.tool.name: by_name[one.tool.name] for one in tools},
-        {one.name: one for one in reversed(resources)},
-        read,
-    )
 
 
 def answer_request(offer: Offer, cwd: Path, request: Request) -> bytes:

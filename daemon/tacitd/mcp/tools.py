@@ -2,24 +2,25 @@
 
 A tool accepts what its command accepts. Arguments are a stranger's data, because a model wrote them: they reach the command as
 `--name=value`, or behind `--`, so no value can be read as another option. Standard streams belong to the whole process, so one
-tool runs at a time; a command cannot end the process, and cannot ask: its standard input is empty, or what the tool says.
+tool runs at a time; a command cannot end the process, and cannot ask: its standard input is empty, or what the tool says. Its output is
+bounded: JSON stays JSON when it is shortened, and what was left out is said in a text of its own.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from msgspec import Struct
 
 from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
 from tacitd.mcp.agent_caller import run_as_agent
-from tacitd.mcp.agent_tools import AgentTool, ToolParameter
-from tacitd.mcp.bounds import bound_output
+from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentTool, ToolParameter
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
 
@@ -249,3 +250,71 @@ def _read(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode("utf-8", "replace").strip()
+
+
+# --- the answer, bounded
+
+DEEPEST = 50
+"""Levels of a document that is shortened; what is deeper is left out."""
+LONGEST_TEXT = 400
+"""Characters of a text in a document that is shortened, or fewer if it must have few elements."""
+FIELDS = 40
+"""The same for the fields of an object."""
+
+
+class Bounded(NamedTuple):
+    """A text of at most the wanted length, and what was left out of it, in words; "" if nothing was."""
+
+    text: str
+    note: str = ""
+
+
+def bound_output(text: str, limit: int = LARGEST_RESULT) -> Bounded:
+    """The text with at most `limit` characters (200 at least)."""
+    text = text.encode("utf-8", "replace").decode("utf-8").strip()
+    if text.startswith(("[", "{")):
+        try:
+            return _bound_document(json.loads(text), limit)
+        except (ValueError, RecursionError):
+            pass  # it only begins like JSON
+    if len(text) <= limit:
+        return Bounded(text)
+    return Bounded(
+        text[: limit - 1] + "…", f"{len(text) - limit + 1:,} characters are left out; ask for less"
+    )
+
+
+def _bound_document(document: Any, limit: int) -> Bounded:
+    text = _write(document)
+    if len(text) <= limit:
+        return Bounded(text)
+    count = len(text)
+    while len(text := _write(_shorten(document, count))) > limit and count:
+        count = count * 7 // 8
+    left = _count(document) - _count(json.loads(text))
+    return Bounded(text, f"{left:,} values are left out, and long texts are cut; ask for less")
+
+
+def _shorten(value: Any, count: int, depth: int = DEEPEST) -> Any:
+    """The value with at most `count` elements of each list; with few, also with few fields and short texts."""
+    longest = min(LONGEST_TEXT, 10 * count + 10)
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[:longest] + "…"
+    if depth == 0 and isinstance(value, list | dict):
+        return None
+    if isinstance(value, list):
+        return [_shorten(one, count, depth - 1) for one in value[:count]]
+    if isinstance(value, dict):
+        fields = list(value.items())[: max(count, min(FIELDS, 5 * count + 1))]
+        return {name[:longest]: _shorten(one, count, depth - 1) for name, one in fields}
+    return value
+
+
+def _count(value: Any) -> int:
+    """The values in a document that are neither lists nor objects."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 1 if inner is None else sum(map(_count, inner))
+
+
+def _write(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

@@ -17,7 +17,7 @@ from tacitd.model.process import FinishedProcess
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 
 UNKNOWN = 1800.0
 """Seconds to wait if the message of a limit has no time."""

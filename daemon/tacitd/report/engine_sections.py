@@ -11,8 +11,7 @@ from tacitd.files.row_history import list_row_changes
 from tacitd.model.spend_report import report_spending, sum_rows
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
 from tacitd.store import open_readonly
-from tacitd.text.dollars import format_dollars
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun, format_dollars
 
 EFFECTS = ("lines added", "lines replaced", "lines removed")
 """What a change did with a line."""

@@ -15,7 +15,7 @@ from html import escape
 
 from tacitd.report.sections import Cell, ReportSection, ReportSeries, ReportTable
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 
 GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""

@@ -12,6 +12,7 @@ from tacitd.config.durations import format_duration
 from tacitd.contract import Task
 from tacitd.events import NoProject
 from tacitd.handler import load_hook
+from tacitd.service.doctor import examine_client
 from tacitd.work.waiting_lines import describe_waiting
 
 NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
@@ -38,10 +39,14 @@ def banner_lines(app: App) -> Iterator[str]:
     for text in describe_waiting(document["waits"], document["sessions"]):
         yield f"waits: {text}"
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
-    for one in document["degraded"]:
-        yield f"missing: {one['what']}"
-        if one["hint"]:
-            yield f"  hint: {one['hint']}"
+    missing = {one["id"]: (one["what"], one["hint"]) for one in document["degraded"]}
+    if app.engine.first_start.is_now:
+        found = examine_client(app.paths, app.config, app.environ)
+        missing |= {one.id: (one.what, one.hint) for one in found if one.id not in missing}
+    for what, hint in missing.values():
+        yield f"missing: {what}"
+        if hint:
+            yield f"  hint: {hint}"
     yield "Press Ctrl-C to stop; no work is lost"
 
 

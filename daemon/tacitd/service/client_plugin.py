@@ -164,6 +164,10 @@ def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:
     """Whether sessions that start in `cwd` have the plugin, and whether its hooks find the daemon."""
     state, here = read_state(paths.config_dir, cwd), find_marketplace()
     install = "`tacitd plugin install`"
+    if state.disabled_by is not None:
+        what = f"{state.disabled_by} has `disableAllHooks`, so the plugin's hooks do not run"
+        hint = "remove it there, if it was not meant for tacitd too"
+        yield DoctorFinding("plugin.no-hooks", "warning", what, hint)
     if not state.is_enabled:
         what = (
             "the plugin is not in Claude Code: sessions get no lessons, tools and commands, lines come minutes later, and a work tree that "
@@ -174,12 +178,7 @@ def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:
     if state.marketplace is not None and not _is_same(state.marketplace, here):
         what = f"Claude Code reads the plugin from {state.marketplace}, which is not that of this tacitd"
         yield DoctorFinding("plugin.elsewhere", "warning", what, install)
-    elif state.disabled_by is not None:
-        what = f"{state.disabled_by} has `disableAllHooks`, so the plugin's hooks do not run"
-        yield DoctorFinding(
-            "plugin.no-hooks", "warning", what, "remove it there, if it was not meant for tacitd too"
-        )
-    else:
+    elif state.disabled_by is None:
         yield DoctorFinding("plugin.installed", "ok", "the plugin is in Claude Code")
     yield from _check_hooks(paths)
 

@@ -1,6 +1,6 @@
 """`tacitd doctor`: tries what the daemon needs. Each finding has a stable id and a hint that fixes it.
 
-Nothing here changes a file, and only `probe_model` calls the model. docs/troubleshooting.md has a row for each id.
+Nothing here changes a file, and only `probe_model` calls the model.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tacitd.service.uninstall import list_state_files
 from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way
-from tacitd.work.known_projects import list_known_projects
+from tacitd.work.project_rows import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
 """Free bytes below which the disk counts as full."""
@@ -87,6 +87,12 @@ def examine_machine(
     found += check_owners(list_known_projects(paths.state_dir))
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
     return [*found, *_ask_plugins(environ)]
+
+
+def examine_client(paths: Paths, config: Config, environ: Mapping[str, str]) -> list[DoctorFinding]:
+    """What is wrong with the client, its login and the plugin in it: what a person is to know at a first start."""
+    found = _check_claude(config, environ, _nearest(paths.state_dir, Path.is_dir), environ)
+    return [one for one in (*found, *check_plugin(paths, Path.cwd())) if one.severity != "ok"]
 
 
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:

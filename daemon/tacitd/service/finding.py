@@ -16,7 +16,7 @@ class DoctorFinding(Struct, frozen=True):
     """What one check found."""
 
     id: str
-    """Stable. docs/troubleshooting.md has a section for each id that is not ok."""
+    """Stable, such as `model.absent`."""
     severity: Severity
     what: str
     hint: str = ""

@@ -20,7 +20,7 @@ from xml.parsers.expat import ExpatError
 from msgspec import Struct
 
 from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError
-from tacitd.files.replaced import replace_file
+from tacitd.files.atomic import replace_file
 from tacitd.service.units import AGENT, UNIT, ServiceFacts, is_edited, render_agent, render_unit
 
 

@@ -16,17 +16,15 @@ from pathlib import Path
 
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError
-from tacitd.files.disk import RealDisk
+from tacitd.files.atomic import edit_file, list_kept_copies, remove_empty, sweep_temporary
+from tacitd.files.disk import DISK
 from tacitd.files.locks import Lock, acquire_lock
-from tacitd.files.rename import remove_empty
-from tacitd.files.replaced import edit_file
-from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
 from tacitd.service.detach import wait_until_gone
 from tacitd.service.managers import Manager
 from tacitd.state import first_design
 from tacitd.state.paths import Paths
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 _NAMES = """
 lock start.log tacitd.log tacitd.[0-9].log tacitd.sqlite tacitd.sqlite-wal
@@ -123,7 +121,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
     for file in dict.fromkeys(file for one in footprints for file in one.removed):
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
-        sweep_temporary(directory, math.inf, RealDisk())
+        sweep_temporary(directory, math.inf, DISK)
     yield from _empty_state(places.state_dir, by_name)
     for directory in dict.fromkeys(place for one in footprints for place in one.own):
         with suppress(OSError):
@@ -131,7 +129,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
     for file in dict.fromkeys(file for one in footprints for file in one.kept):
         yield from _name_kept(file, reasons.get(file, ""))
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
-        for copy in list_kept_copies(directory, RealDisk()):
+        for copy in list_kept_copies(directory, DISK):
             yield f"kept {copy}: it was saved while tacitd replaced a file"
     if places.config_file.is_file():
         yield f"kept {places.config_file}: you wrote it"
@@ -180,7 +178,7 @@ def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
         return
     folders = [state_dir, *(folder for name in STATE_FOLDERS for folder in _list_folders(state_dir / name))]
     for folder in folders:
-        sweep_temporary(folder, math.inf, RealDisk())
+        sweep_temporary(folder, math.inf, DISK)
     for file in list_state_files(state_dir, plugins):
         file.unlink()
     for folder in reversed(folders):
@@ -216,7 +214,7 @@ def _take_part(path: Path, without: Callable[[bytes], bytes]) -> Iterator[str]:
     try:
         if path.is_file() and edit_file(path, lambda data: without(data or b"")):
             yield f"removed tacitd's lines from {path}"
-            remove_empty(path, RealDisk())
+            remove_empty(path, DISK)
     except (OSError, TacitdError) as error:
         yield from _name_kept(path, f"tacitd's lines in it cannot be removed ({error})")
 

@@ -36,8 +36,6 @@ class FailedCall(Struct, frozen=True):
     tool: str
     error: str
     """What the client reports: a stranger's text."""
-    shown: frozenset[str] = frozenset()
-    """The advice that the session got before: keys of the plugin's own."""
 
 
 def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -1,4 +1,5 @@
-"""Answers a client's hooks: the context of a session that starts, and advice about a call of a tool that failed.
+"""Answers a client's hooks: the context of a session that starts, and advice about a call of a tool that failed. What each session got
+is rows of `shown`, digests and no text, so that nothing is repeated to one that goes on.
 
 A person waits for the answer, so it is made in the thread of the caller's connection and never calls the model. A failure
 means that the session gets less.
@@ -9,8 +10,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 from loguru import logger
 
@@ -21,8 +24,10 @@ from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
 from tacitd.session_context.plugin_view import give_advice, list_items
-from tacitd.session_context.shown_texts import ShownTexts
-from tacitd.sources.base import HookQuestion, Source
+from tacitd.sources.base import HookQuestion
+from tacitd.sources.source import Source
+from tacitd.store import Store
+from tacitd.text.wording import count_noun
 
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""
@@ -31,8 +36,6 @@ CLIENT_AGE = 600.0
 """Seconds after which it is looked again which client is used."""
 LONGEST_LOOK = 64 << 20
 """Bytes of a transcript in which an earlier context is looked for: some 50 ms."""
-RECENT = 30 * 86_400.0
-"""Seconds: clients that were used within this time count."""
 
 
 class SessionTexts:
@@ -42,25 +45,21 @@ class SessionTexts:
         self,
         source: Source,
         plugins: Sequence[PluginSpec],
-        shown: ShownTexts,
+        store: Store,
         clock: Clock,
         environ: Mapping[str, str],
     ) -> None:
         self._source = source
         self._plugins = plugins
         self._environ = environ
-        self._shown = shown
+        self._shown = ShownTexts(store, clock)
         self._clock = clock
         self._client = ""
         self._looked_at = float("-inf")
-        self._lock = threading.Lock()
 
     def answer_hook(self, question: HookQuestion) -> str:
-        """What the hook is to print; "" for nothing.
-
-        Trigger: the transcript is not below this client's directory. Why: several accounts may have directories of their
-        own, and what one gets must not reach another. Outcome: nothing.
-        """
+        """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
+        account gets must not reach another."""
         if not self._is_of_source(question.transcript):
             return ""
         if question.kind == "failure":
@@ -68,8 +67,8 @@ class SessionTexts:
         return self._make_context(question)
 
     def _make_context(self, question: HookQuestion) -> str:
-        # Trigger: a session is resumed. Why: newer clients keep what hooks printed in the transcript and send it again, older
-        # ones (2.1.63) forget it, and a hook whose time was over printed nothing. Outcome: all of it, if it is not there.
+        # Newer clients keep what hooks printed in the transcript and send it again when a session is resumed. Older ones (2.1.63) forget
+        # it, and a hook whose time was over printed nothing: then the session gets all of it.
         occasion = "agent" if question.agent else name_occasion(question.source)
         request = ContextRequest(
             Path(question.cwd),
@@ -108,12 +107,12 @@ class SessionTexts:
         if count == 0:
             return ""
         self._note(lambda: self._shown.note_advice(log_key, [today]))
-        lines = "1 line waits" if count == 1 else f"{count} lines wait"
+        lines = f"{count_noun(count, 'line')} wait{'s' if count == 1 else ''}"
         return f"{lines} for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
 
     def _advise(self, question: HookQuestion) -> str:
         shown = self._shown.list_advice(question.session)
-        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error, shown)
+        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
         found: dict[str, str] = {}
         for one in self._plugins:
             try:
@@ -140,16 +139,15 @@ class SessionTexts:
 
     def _find_client(self) -> str:
         """The version of the client that was used last, as far as it is known; it is looked up beside."""
-        with self._lock:
-            now = self._clock.monotonic()
-            if now - self._looked_at > CLIENT_AGE:
-                self._looked_at = now
-                threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
+        now = self._clock.monotonic()
+        if now - self._looked_at > CLIENT_AGE:
+            self._looked_at = now
+            threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
         return self._client
 
     def _look_up_client(self) -> None:
         try:
-            used = self._source.list_clients(self._clock.now() - RECENT)
+            used = self._source.list_clients(self._clock.now() - KEPT)
         except OSError as error:  # a directory was removed meanwhile; it is looked up again later
             logger.debug("the client's version is not known: {}", error.strerror)
             return
@@ -168,3 +166,63 @@ def is_in_transcript(transcript: Path) -> bool:
     except OSError:
         pass
     return False
+
+
+KEPT = 30 * 86_400.0
+"""Seconds for which it is remembered: the client deletes older transcripts."""
+_ADVICE = "advice "
+"""What the name of a row of advice begins with; its key follows."""
+
+
+class ShownTexts:
+    """Thread-safe. What cannot be written or read counts as not shown: a text is then repeated."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def select_changed(self, session: str, texts: Mapping[str, str]) -> dict[str, str]:
+        """The sections that the session did not get in this form."""
+        before = self._read(session)
+        return {name: text for name, text in texts.items() if before.get(name) != _digest(text)}
+
+    def select_new(self, originals: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
+        """The sections that a copy of one of these sessions did not get with its history; all if none of them got any."""
+        known = [found for session in originals if (found := self._read(session))]
+        return {
+            name: text
+            for name, text in texts.items()
+            if not known or any(sections.get(name) != _digest(text) for sections in known)
+        }
+
+    def note_sections(self, session: str, texts: Mapping[str, str]) -> None:
+        """The session gets these sections now. Raises TacitdError."""
+        self._note(session, {name: _digest(text) for name, text in texts.items()})
+
+    def list_advice(self, session: str) -> frozenset[str]:
+        """The keys of the advice that the session got."""
+        return frozenset(
+            name.removeprefix(_ADVICE) for name in self._read(session) if name.startswith(_ADVICE)
+        )
+
+    def note_advice(self, session: str, keys: Collection[str]) -> None:
+        """The session gets advice with these keys now. Raises TacitdError."""
+        self._note(session, {_ADVICE + key: b"" for key in keys})
+
+    def _read(self, session: str) -> dict[str, bytes]:
+        with suppress(TacitdError):
+            return dict(self._store.rows("SELECT name, digest FROM shown WHERE session = ?", session))
+        return {}
+
+    def _note(self, session: str, digests: Mapping[str, bytes]) -> None:
+        now = self._clock.now()
+        with self._store.write() as tx:
+            tx.execute("DELETE FROM shown WHERE at < ?", now - KEPT)
+            tx.executemany(
+                "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
+                [(session, name, digest, now) for name, digest in digests.items()],
+            )
+
+
+def _digest(text: str) -> bytes:
+    return crc32(text.encode("utf-8", "replace")).to_bytes(4)

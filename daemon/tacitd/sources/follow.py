@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
-from tacitd.sources.base import Source
 from tacitd.sources.listing import IsTranscript, Listing, Stamp, is_utf8, odd_kind, scan_below, stamp_of
+from tacitd.sources.source import Source
 from tacitd.sources.watch import SilentWatcher, limit_hint
 
 WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], SilentWatcher]
@@ -107,10 +107,6 @@ class Follower:
         for root in self._roots:
             root.watcher.stop()
 
-    def list_all(self) -> None:
-        """Compare everything, and report no change: at the start all are new."""
-        self.poll(full=True)
-
     def poll(self, *, full: bool = False) -> FileChanges:
         """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()
@@ -175,7 +171,7 @@ class Follower:
         found = [problem for root in self._roots for problem in root.watcher.list_problems()]
         if not self._first:
             for root in self._roots:
-                found += _root_problems(root, self._source.absent_hint(Path(root.top)))
+                found += _root_problems(root, self._source.absent_hint(root.top))
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found

@@ -58,10 +58,6 @@ class LineChunk(Struct, frozen=True):
         """Byte offset up to which the lines are complete."""
         return self.start + self.cut
 
-    def split_lines(self) -> list[bytes]:
-        """The complete lines, without their newlines. The first begins at `start`."""
-        return self.data[: self.cut - 1].split(b"\n") if self.cut else []
-
 
 def open_transcript(path: Path | str) -> int:
     """Given a path, return a descriptor to read from; the caller closes it.
@@ -83,6 +79,20 @@ def open_transcript(path: Path | str) -> int:
     raise FileRefusedError(
         f"{path} is {what}, not a transcript", "move it out of the folder of the transcripts"
     )
+
+
+def read_some(path: Path | str, length: int, *, start: int = 0, at_end: bool = False) -> bytes:
+    """Up to `length` bytes of a file from `start` on, or of its end; b"" if it cannot be read."""
+    try:
+        fd = open_transcript(path)
+    except (OSError, FileRefusedError):
+        return b""
+    try:
+        return os.pread(fd, length, max(0, os.fstat(fd).st_size - length) if at_end else start)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def _refusal(path: Path | str, error: OSError) -> FileRefusedError:

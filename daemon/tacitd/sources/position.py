@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
-
-from msgspec import Struct
 
 from tacitd.errors import TacitdError
 from tacitd.sources.lines import open_transcript
@@ -25,7 +24,7 @@ _FIRST_CHUNK, _CHUNK = 1 << 12, 1 << 16
 """Bytes. Most transcripts end with a newline, and there are thousands."""
 
 
-class Position(Struct, frozen=True):
+class Position(NamedTuple):
     """How far a transcript was handled."""
 
     offset: int
@@ -87,18 +86,3 @@ def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
             from loguru import logger  # the fast commands import this module
 
             logger.warning("{}: {}", path, error)
-
-
-def count_newlines(path: Path, start: int, end: int) -> int:
-    """Count the newlines between two offsets of a file."""
-    if start >= end:
-        return 0
-    count = 0
-    with path.open("rb") as file:
-        while start < end:
-            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
-            if not block:
-                break
-            count += block.count(b"\n")
-            start += len(block)
-    return count

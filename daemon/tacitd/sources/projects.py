@@ -14,14 +14,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tacitd.clock import Clock
 from tacitd.events import NoProject, Project
 from tacitd.files import git
 
-TTL = 10.0
-"""Seconds for which an answer is kept. `git init` and a removed directory are noticed after that."""
-KEPT = 1024
-"""How many answers are kept."""
 NEVER_INSIDE = (".git", "node_modules")
 _UNIX = "/etc /usr /bin /sbin /var /opt /lib /lib32 /lib64 /libx32 /boot /dev /proc /sys /run /snap /nix"
 _MAC = "/System /Library /Applications /private/etc /private/var /cores /usr /bin /sbin /etc /var /opt /dev"
@@ -40,7 +35,7 @@ def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 class ProjectFinder:
-    """Finds projects with `of(cwd)`; answers are cached.
+    """Finds projects. Thread-safe.
 
     `excludes`: paths (with everything below) and globs; `~` is allowed; a pattern without `/` matches the name of any
     folder on the path. `private`: `~/.claude` and the daemon's own directories.
@@ -49,18 +44,17 @@ class ProjectFinder:
     def __init__(
         self,
         home: Path,
-        clock: Clock,
         *,
         excludes: Sequence[str] = (),
         private: Sequence[Path] = (),
         tmpdirs: Sequence[Path] | None = None,
         system: Sequence[str] = SYSTEM,
         is_off: Callable[[Path], bool] = lambda root: False,
+        list_aliases: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
+        """`list_aliases`: directories as other machines name them, such as a container's, and which they are here. `is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
         any more: otherwise its write mode says so."""
         self._home = _real(home)
-        self._clock = clock
         self._given = home
         self._excludes = [_pattern(text, home) for text in excludes]
         self._private = [_real(path) for path in private]
@@ -68,33 +62,19 @@ class ProjectFinder:
         self._tmpdirs = [_real(path) for path in found]
         self._system = [Path(path) for path in system]
         self._is_off = is_off
-        self._answers: dict[str, tuple[float, Project | NoProject]] = {}
+        self._list_aliases = list_aliases
 
     def set_excludes(self, excludes: Sequence[str]) -> None:
         """Replace the configured exclusions. Other threads may ask meanwhile."""
-        # In this order: who finds the new, empty answers also finds the new exclusions.
         self._excludes = [_pattern(text, self._given) for text in excludes]
-        self._answers = {}
 
     def find_project(self, cwd: str) -> Project | NoProject:
-        """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
-        # These, whatever happens meanwhile: an answer with other exclusions must not be kept among later ones.
-        now, answers = self._clock.monotonic(), self._answers
-        kept = answers.get(cwd)
-        if kept is not None and now - kept[0] < TTL:
-            return kept[1]
-        if len(answers) >= KEPT:
-            answers.clear()
-        answer = self._find(cwd)
-        answers[cwd] = (now, answer)
-        return answer
-
-    def _find(self, cwd: str) -> Project | NoProject:
+        """Given a working directory as a record names it, return its project."""
         if not cwd:
             return NoProject(cwd, "the record names no working directory")
         if not cwd.startswith("/") or "\0" in cwd:
             return NoProject(cwd, "the working directory is not an absolute path")
-        place = _real(Path(cwd))
+        place = _real(Path(resolve_alias(self._list_aliases(), cwd)))
         try:
             there, existing = place.is_dir(), _existing(place)
             repository = git.find_repository(existing)
@@ -171,6 +151,13 @@ class ProjectFinder:
 
     def _in_system(self, root: Path) -> bool:
         return any(root.is_relative_to(one) for one in self._system)
+
+
+def resolve_alias(aliases: Mapping[str, str], cwd: str) -> str:
+    """The directory that is meant here by one as a record names it."""
+    named = [name for name in aliases if cwd == name or cwd.startswith(f"{name}/")]
+    name = max(named, key=len, default="")
+    return aliases[name] + cwd.removeprefix(name) if name else cwd
 
 
 def _existing(place: Path) -> Path:

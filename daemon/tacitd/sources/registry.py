@@ -12,20 +12,24 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
-from tacitd.sources.claude_code.sample import append_client_record, append_sample_record, append_sample_turn
+from tacitd.sources.claude_code.sample_sessions import (
+    SampleTranscripts,
+    append_client_record,
+    append_sample_record,
+    append_sample_turn,
+)
 
 if TYPE_CHECKING:
-    from tacitd.clock import Clock
-    from tacitd.sources.base import OwnCalls, Source
-    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
+    from tacitd.sources.base import OwnCalls
+    from tacitd.sources.source import Source
 
 __all__ = [
     "CONTEXT_FILES",
+    "SampleTranscripts",
     "append_client_record",
     "append_sample_record",
     "append_sample_turn",
     "find_codex",
-    "make_sample_transcripts",
     "make_source",
 ]
 
@@ -39,15 +43,12 @@ def make_source(
     `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
     transcripts, or where it does not matter.
     """
-    from tacitd.sources.base import OwnCalls
-    from tacitd.sources.claude_code.source import ClaudeCode
+    from tacitd.sources.claude_code.transcripts import ClaudeCode
     from tacitd.sources.codex.rollouts import Codex, find_home
-    from tacitd.sources.combined import CombinedSource
+    from tacitd.sources.source import CombinedSource
 
-    calls = own if own is not None else OwnCalls()
-    first = ClaudeCode(home, calls)
-    codex = find_home(environ)
-    return CombinedSource(first, Codex(codex, calls)) if codex is not None else first
+    first, codex = ClaudeCode(home, own), find_home(environ)
+    return CombinedSource(first, Codex(codex, own)) if codex is not None else first
 
 
 def find_codex(environ: Mapping[str, str]) -> Path | None:
@@ -56,10 +57,3 @@ def find_codex(environ: Mapping[str, str]) -> Path | None:
 
     home = find_home(environ)
     return home if home is not None and home.is_dir() else None
-
-
-def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:
-    """Given an empty directory of the client's own, return what writes transcripts into it as the client does."""
-    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
-
-    return SampleTranscripts(home, clock)

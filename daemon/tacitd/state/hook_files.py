@@ -7,9 +7,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from tacitd.files.disk import Disk
+from tacitd.files.atomic import replace_file
+from tacitd.files.disk import DISK, Disk
 from tacitd.files.locks import make_private_dir
-from tacitd.files.replaced import replace_file
 
 HOOKS_DIR = "hooks"
 """Directory in the state directory."""
@@ -17,7 +17,7 @@ SCRIPT = "tacitd-hook"
 """Of the shell script in it, which the plugin's `run-hook.sh` looks for and reads."""
 
 
-def write_hook_script(state_dir: Path, program: Path | None, disk: Disk | None = None) -> None:
+def write_hook_script(state_dir: Path, program: Path | None, disk: Disk = DISK) -> None:
     """Write the script that runs the hooks' program for this state directory, unless it is there as wanted. Raises OSError.
 
     The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start: a `python3`

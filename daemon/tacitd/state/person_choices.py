@@ -171,7 +171,7 @@ def _encode(records: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _append(state_dir: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    from tacitd.files.append_text import append_text
+    from tacitd.files.append_file import append_text
 
     try:
         append_text(state_dir / FILE, _encode(records))
@@ -180,9 +180,9 @@ def _append(state_dir: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _rewrite(state_dir: Path, choices: Iterable[Choice]) -> None:
-    from tacitd.files.disk import RealDisk, write_all
+    from tacitd.files.disk import DISK, write_all
 
-    disk, path, beside = RealDisk(), state_dir / FILE, state_dir / f"{FILE}.new"
+    disk, path, beside = DISK, state_dir / FILE, state_dir / f"{FILE}.new"
     beside.unlink(missing_ok=True)
     fd = disk.open_new(beside, 0o600)
     try:

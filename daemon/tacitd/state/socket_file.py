@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.files.replaced import replace_file
+from tacitd.files.atomic import replace_file
 from tacitd.state.paths import SOCKET_FILE
 
 

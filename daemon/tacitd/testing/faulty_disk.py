@@ -4,7 +4,7 @@
     disk = FaultyDisk(fail_at=3)       # the third change raises OSError(ENOSPC), those after it work again
     disk = FaultyDisk(fail_at=3, lasting=True)   # those after it fail too, until `mend`
 
-Pass it wherever a `tacitd.files.disk.Disk` is taken: `Log(path, disk)`, `replace_file(…, disk=disk)`. A crash is a
+Pass it wherever a `tacitd.files.disk.Disk` is taken: `replace_file(…, disk=disk)`. A crash is a
 BaseException, because no code may catch it. After it nothing changes the disk any more, and the descriptors that were open
 are closed, as the kernel does for a dead process (which frees its locks).
 """
@@ -15,14 +15,14 @@ import errno
 import os
 from pathlib import Path
 
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 
 
 class Crash(BaseException):
     """The process ended here."""
 
 
-class FaultyDisk(RealDisk):
+class FaultyDisk(Disk):
     """Counts changes in `trail`; see the module."""
 
     def __init__(
@@ -90,10 +90,6 @@ class FaultyDisk(RealDisk):
             self.opened.discard(fd)
             super().close(fd)
 
-    def unlock(self, fd: int) -> None:
-        if not self.dead:
-            super().unlock(fd)
-
     def open_append(self, path: Path, mode: int) -> int:
         self._count("open_append")
         return self._open(super().open_append(path, mode))
@@ -125,9 +121,6 @@ class FaultyDisk(RealDisk):
 
     def sync(self, fd: int) -> None:
         self._count("sync")
-
-    def sync_data(self, fd: int) -> None:
-        self._count("sync_data")
 
     def sync_dir(self, directory: Path) -> None:
         self._count("sync_dir")

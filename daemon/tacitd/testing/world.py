@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from tacitd.model.port import NoAnswer, Why
-from tacitd.sources.registry import make_sample_transcripts
+from tacitd.sources.registry import SampleTranscripts
 from tacitd.testing.fakes import FakeClock, Reply, ScriptedModel
 from tacitd.testing.world_daemon import InProcessDaemon
 
@@ -88,7 +88,7 @@ class World:
             "GIT_CONFIG_NOSYSTEM": "1",
             **{f"TACITD_{name}": value for name, value in (settings or {}).items()},
         }
-        self._client = make_sample_transcripts(self.home / ".claude", self.clock)
+        self._client = SampleTranscripts(self.home / ".claude", self.clock)
         self._daemon = self.daemon_class(self.environ, self.clock, self.model, packages)
         self.project = self.new_project("app")
         """The project in which sessions work, unless another directory is named."""

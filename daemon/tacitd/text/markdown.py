@@ -1,8 +1,7 @@
 """Splicing bullets into Markdown that people edit too: bytes in, bytes out. Pure.
 
-Adding a bullet under a heading, removing it and replacing it belong here. Opening files does not. Nothing is re-flowed or
-tidied, and only lines that the caller names change their places (S-28): newline style, byte order mark, indentation and text that is not understood are kept byte
-for byte.
+Nothing is re-flowed or tidied, and only lines that the caller names change their places (S-28): newline style, byte order mark,
+indentation and text that is not understood are kept byte for byte.
 
 A line is the text of one bullet. It is also found after a formatter wrapped it over several lines. If a person extended
 a bullet (added words below it, or nested bullets under it), it belongs to the person from then on. It still counts as
@@ -11,230 +10,25 @@ present, but it is neither removed nor replaced.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.markdown_blocks import LineKind, lines_as_blocks, opens_fence
-from tacitd.text.markdown_text import (
-    BOM,
-    MarkdownItem,
-    MarkdownText,
-    fold_spaces,
-    is_same_text,
-    normalise_heading,
-)
+from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks, opens_fence
 
+BOM = b"\xef\xbb\xbf"
+CODE = 4
+"""Columns: text that is indented this far is code, or part of an item."""
+_CONFLICT = compile_lazily(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
+_NUMBERED = compile_lazily(r"[ \t]*\d{1,9}[.)][ \t]")
 _NEW_LINES = compile_lazily(r"\s*[\r\n]+\s*")
 
 
-def put_line(data: bytes | None, heading: str, line: str, title: str, later: Sequence[str] = ()) -> bytes:
-    """Add `- line` at the end of the list under `## heading`; unchanged if the file has the line already.
-
-    For no file (None) or an empty one, the result begins with `# title`. A missing heading is added before the first of the
-    headings `later`, otherwise at the end. Raises FileRefusedError if the file cannot be spliced, or if the line could not be
-    read back as one bullet.
-    """
-    line, heading, title = clean_line(line), clean_line(heading), clean_line(title)
-    _refuse_line(line)
-    _refuse_halves(heading + title)
-    text = MarkdownText.parse_bytes(data or b"", for_writing=True)
-    # A transaction that a crash cut off is applied again, so each operation must do nothing the second time.
-    if text.items_with(line):
-        return data or b""
-    if not text.lines:
-        return text.bom + text.join_lines([f"# {title}", "", f"## {heading}", f"- {line}"])
-    at = text.find_heading(heading)
-    if at is None:
-        next_one = text.find_first_section(later)
-        if next_one is not None:
-            return _check_spliced(text.with_section_before(next_one, [f"## {heading}", f"- {line}"]), line)
-        return _check_spliced(text.at_end(["", f"## {heading}", f"- {line}"]), line)
-    where, mark = text.place_under(at)
-    return _check_spliced(text.with_line(where, mark + line), line)
-
-
-def put_lines(
-    data: bytes | None,
-    lines: Sequence[tuple[str, str]],
-    title: str,
-    later: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[bytes | None, list[bool]]:
-    """Add each (heading, line) in order, as `put_line` does one after the other, with one pass over the file if possible.
-
-    `later`: by heading, the headings that come after it. Returns (bytes, whether each line was added). Raises
-    FileRefusedError if any of them is refused; nothing is added then.
-    """
-    after, added = data, list[bool]()
-    batch: list[tuple[str, str]] = []
-    known, coming = set(list_headings(data)), set[str]()
-    for heading, line in lines:
-        name = normalise_heading(clean_line(heading))
-        following = [
-            each for each in (later or {}).get(heading, ()) if normalise_heading(each) in known | coming
-        ]
-        # The first line makes the file, and a new section before another one moves the places of the lines below it.
-        if not (after or b"").removeprefix(BOM) or (name not in known and following):
-            after, done = _put_batch(after, batch, title)
-            before, after = after, put_line(after, heading, line, title, following)
-            added += [*done, after != before]
-            batch, known, coming = [], set(list_headings(after)), set()
-        else:
-            batch.append((heading, line))
-            coming.add(name)
-    after, done = _put_batch(after, batch, title)
-    return after, added + done
-
-
-def _put_batch(
-    data: bytes | None, lines: Sequence[tuple[str, str]], title: str
-) -> tuple[bytes | None, list[bool]]:
-    after, added = data, list[bool]()
-    if len(lines) > 1:
-        spliced = _splice_all(data or b"", [(clean_line(h), clean_line(line)) for h, line in lines], title)
-        if spliced is not None:
-            return spliced
-    # A single line, or one of the lines does not read back. Which one, and why, is found one by one.
-    for heading, line in lines:
-        before, after = after, put_line(after, heading, line, title)
-        added.append(after != before)
-    return after, added
-
-
-def _splice_all(data: bytes, lines: Sequence[tuple[str, str]], title: str) -> tuple[bytes, list[bool]] | None:
-    """Splice cleaned lines into a file that is not empty; None if one of them would not read back as one bullet."""
-    _refuse_halves(clean_line(title))
-    text = MarkdownText.parse_bytes(data, for_writing=True)
-    there = {fold_spaces(words) for item in text.iter_items() for words in (item.first, item.joined)}
-    sections = text.index_headings()
-    under: dict[int, tuple[int, str]] = {}
-    """By heading: where its new bullets go, and their mark."""
-    inserted: dict[int, list[str]] = {}
-    """By index of a line: the bullets that go before it."""
-    appended: dict[str, list[str]] = {}
-    """By heading, without decoration: the lines of a new section at the end."""
-    added: list[bool] = []
-    for heading, line in lines:
-        _refuse_line(line)
-        _refuse_halves(heading)
-        added.append(fold_spaces(line) not in there)
-        if not added[-1]:
-            continue
-        there.add(fold_spaces(line))
-        name = normalise_heading(heading)
-        at = sections.get(name)
-        if at is None:
-            appended.setdefault(name, [f"## {heading}"]).append(f"- {line}")
-        else:
-            where, mark = under.setdefault(at, text.place_under(at)) if at not in under else under[at]
-            inserted.setdefault(where, []).append(mark + line)
-    after = text.with_sections(inserted, list(appended.values()))
-    # Read back, because a comment, a code block or indented text around it decides what Markdown makes of a new line.
-    items = {fold_spaces(item.joined): item for item in MarkdownText.parse_bytes(after).iter_items()}
-    new = [items.get(fold_spaces(line)) for (_, line), is_new in zip(lines, added, strict=True) if is_new]
-    return (after, added) if all(item and not item.parent for item in new) else None
-
-
-def take_line(data: bytes, line: str, section: str = "") -> bytes:
-    """Remove every bullet with this text that no person extended; unchanged if there is none.
-
-    `section`: a heading that is removed too if nothing is left below it. Raises FileRefusedError if the file cannot be
-    spliced.
-    """
-    return take_lines(data, [line], [section])[0]
-
-
-def take_lines(
-    data: bytes, lines: Sequence[str], sections: Sequence[str] = ()
-) -> tuple[bytes, list[str | None]]:
-    """Remove each line, as `take_line` does one after the other, with one pass over the file.
-
-    `sections`: for each line, the heading that is removed if nothing is left below it; "" for none. Returns (bytes, for each
-    line the heading that it was under; None if it was not removed). Raises FileRefusedError as `take_line`.
-    """
-    text = MarkdownText.parse_bytes(data, for_writing=True)
-    wanted = {fold_spaces(clean_line(line)) for line in lines}
-    items = [(fold_spaces(item.joined), item) for item in text.iter_items()]
-    gone = [(words, item) for words, item in items if words in wanted and not item.parent]
-    if not gone:
-        return data, [None] * len(lines)
-    after = text.without_items([item for _, item in gone])
-    starts = {item.start for _, item in gone}
-    left = [words for words, item in items if item.start not in starts]
-    read_back = [fold_spaces(item.joined) for item in MarkdownText.parse_bytes(after).iter_items()]
-    if len(lines) > 1 and read_back != left:
-        # Without them, other text is read as something else. So each is removed from what the one before left.
-        return _take_one_by_one(data, lines, sections)
-    under = {fold_spaces(words): heading for heading, words in reversed(lines_of(data))}
-    taken = {words: under[words] for words, _ in gone}
-    headings = [taken.pop(fold_spaces(clean_line(line)), None) for line in lines]
-    for section in dict.fromkeys(
-        one for one, heading in zip(sections, headings, strict=False) if one and heading is not None
-    ):
-        after = MarkdownText.parse_bytes(after).without_empty_section(clean_line(section)).to_bytes()
-    return after, headings
-
-
-def _take_one_by_one(
-    data: bytes, lines: Sequence[str], sections: Sequence[str]
-) -> tuple[bytes, list[str | None]]:
-    found: list[str | None] = []
-    for at, line in enumerate(lines):
-        data, headings = take_lines(data, [line], sections[at : at + 1])
-        found += headings
-    return data, found
-
-
-def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
-    """Put the bullets with these texts into this order, within each list and in the places that they have together.
-
-    All other lines keep their places. A bullet that a person extended, and a text that the file has twice, are left alone.
-    The file is unchanged if the result would not read back with the same bullets under the same headings. Raises
-    FileRefusedError if the file cannot be spliced.
-    """
-    text = MarkdownText.parse_bytes(data, for_writing=True)
-    rank = {fold_spaces(clean_line(line)): at for at, line in reversed(list(enumerate(order)))}
-    count = Counter(fold_spaces(item.joined) for item in text.iter_items())
-    lists: dict[tuple[int, str], list[MarkdownItem]] = {}
-    sections = text.index_sections()
-    for item in text.iter_items():
-        words = fold_spaces(item.joined)
-        if words in rank and count[words] == 1 and not item.built_upon:
-            lists.setdefault((sections[item.start], text.blocks[item.start].mark), []).append(item)
-    moves: dict[int, MarkdownItem] = {}
-    for items in lists.values():
-        wanted = sorted(items, key=lambda item: rank[fold_spaces(item.joined)])
-        moves |= {slot.start: item for slot, item in zip(items, wanted, strict=True) if slot is not item}
-    if not moves:
-        return data
-    after = text.with_moved_items(moves)
-    return after if sorted(lines_of(after)) == sorted(lines_of(data)) else data
-
-
-def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
-    """Replace the bullet `old` with `new`, with the same mark and indentation. Returns (bytes, whether `old` was found).
-
-    A bullet that a person extended does not count. If the file has `new` already, `old` is only removed. Raises
-    FileRefusedError as `put_line`.
-    """
-    old, new = clean_line(old), clean_line(new)
-    _refuse_line(new)
-    text = MarkdownText.parse_bytes(data, for_writing=True)
-    items = [item for item in text.items_with(old) if not item.built_upon]
-    if not items:
-        return data, False
-    if is_same_text(old, new):
-        return data, True
-    mine = {item.start for item in items}
-    if any(item.start not in mine for item in text.items_with(new)):
-        return take_line(data, old), True
-    return _check_spliced(text.with_item(items[0], new).to_bytes(), new), True
-
-
-def has_line(data: bytes | None, line: str) -> bool:
-    """Whether the file has a bullet with this text. Raises FileRefusedError if it is not UTF-8."""
-    return bool(data) and bool(MarkdownText.parse_bytes(data or b"").items_with(clean_line(line)))
+# --- what is there
 
 
 def lines_of(data: bytes | None) -> list[tuple[str, str]]:
@@ -242,7 +36,7 @@ def lines_of(data: bytes | None) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if data:
         text = MarkdownText.parse_bytes(data)
-        items = {item.start: item for item in text.iter_items()}
+        items = {item.start: item for item in text.items}
         heading = ""
         for at, block in enumerate(text.blocks):
             if block.kind is LineKind.HEADING:
@@ -254,10 +48,7 @@ def lines_of(data: bytes | None) -> list[tuple[str, str]]:
 
 def list_headings(data: bytes | None) -> list[str]:
     """The words of each heading below the title, in order, as they are compared. Raises FileRefusedError if it is not UTF-8."""
-    if not data:
-        return []
-    blocks = MarkdownText.parse_bytes(data).blocks
-    return [normalise_heading(one.title) for one in blocks if one.kind is LineKind.HEADING and one.level >= 2]
+    return list(MarkdownText.parse_bytes(data or b"").index_headings())
 
 
 def clean_line(line: str) -> str:
@@ -265,11 +56,82 @@ def clean_line(line: str) -> str:
     return (line if "\n" not in line and "\r" not in line else _NEW_LINES.sub(" ", line)).strip()
 
 
+def normalise_heading(words: str) -> str:
+    """A heading as it is compared: without decoration, in small letters."""
+    return words.strip(" \t*_:#").casefold()
+
+
+def _fold(text: str) -> str:
+    """Equal for lines that differ in white space alone."""
+    return " ".join(clean_line(text).split())
+
+
+# --- adding
+
+
+def put_line(data: bytes | None, heading: str, line: str, title: str, later: Sequence[str] = ()) -> bytes:
+    """Add `- line` at the end of the list under `## heading`; see `put_lines`. `later`: the headings that come after that one."""
+    return put_lines(data, [(heading, line)], title, {heading: later}) or b""
+
+
+def put_lines(
+    data: bytes | None,
+    lines: Sequence[tuple[str, str]],
+    title: str,
+    later: Mapping[str, Sequence[str]] | None = None,
+) -> bytes | None:
+    """Add each (heading, line) at the end of the list under its heading; unchanged for a line that the file has already.
+
+    For no file (None) or an empty one, the result begins with `# title`. A missing heading is added before the first of the
+    headings that `later` has for it, otherwise at the end. Raises FileRefusedError if the file cannot be spliced, or if a line could
+    not be read back as one bullet; nothing is added then.
+    """
+    for words in (title, *(heading for heading, _ in lines)):
+        _refuse_halves(words)
+    for _, line in lines:
+        _refuse_line(clean_line(line))
+    text = MarkdownText.parse_bytes(data or b"", for_writing=True)
+    there = {_fold(words) for item in text.items for words in (item.first, item.joined)}
+    new: dict[str, tuple[str, str]] = {}
+    for heading, line in lines:
+        if _fold(line) not in there:
+            new.setdefault(_fold(line), (heading, clean_line(line)))
+    if not new:
+        return data
+    if not text.lines:
+        text = MarkdownText.from_lines(text.bom, [f"# {clean_line(title)}\n"])
+    sections = text.index_headings()
+    for heading in dict.fromkeys(heading for heading, _ in new.values()):
+        if normalise_heading(clean_line(heading)) not in sections:
+            text = text.with_heading(clean_line(heading), (later or {}).get(heading, ()))
+            sections = text.index_headings()
+    places: dict[int, tuple[int, str]] = {}
+    inserted: dict[int, list[str]] = {}
+    """By index of a line: the bullets that go before it."""
+    for heading, line in new.values():
+        at = sections[normalise_heading(clean_line(heading))]
+        where, mark = places.get(at) or places.setdefault(at, text.place_under(at))
+        inserted.setdefault(where, []).append(mark + line)
+    after = text.with_lines(inserted)
+    # Read back, because a comment, a code block or indented text around it decides what Markdown makes of a new line.
+    if new.keys() <= {_fold(item.joined) for item in after.items if not item.parent}:
+        return after.to_bytes()
+    if len(new) > 1:
+        for one in lines:
+            data = put_lines(data, [one], title, later)
+        return data
+    if new.keys() & {_fold(item.first) for item in after.items}:
+        raise FileRefusedError(
+            "the indented text below would become part of the new line", "remove its indentation"
+        )
+    raise FileRefusedError("an unclosed comment or code block in the file would contain the new line")
+
+
 def _refuse_line(line: str) -> None:
     """Raise FileRefusedError if the line would not be read back as one bullet with exactly this text."""
     _refuse_halves(line)
     block = lines_as_blocks([f"- {line}"])[0]
-    read_back = block.kind is LineKind.BULLET and is_same_text(block.title, line)
+    read_back = block.kind is LineKind.BULLET and _fold(block.title) == _fold(line)
     if "\0" in line or not read_back or opens_fence(line):
         raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
 
@@ -281,18 +143,295 @@ def _refuse_halves(text: str) -> None:
         raise FileRefusedError("the line contains a lone surrogate, which UTF-8 cannot encode") from error
 
 
-def _check_spliced(data: bytes, line: str) -> bytes:
-    """Return the file after a splice, or raise FileRefusedError if the splice does not read back as intended.
+# --- removing, replacing, ordering
 
-    Trigger: an unclosed comment or code block, or indented text right below the new bullet.
-    Why: Markdown would read the new bullet as part of the comment, or the person's text as part of the bullet.
-    Outcome: refused, nothing is written.
+
+def take_lines(data: bytes, lines: Sequence[str], sections: Sequence[str] = ()) -> bytes:
+    """Remove every bullet with one of these texts that no person extended.
+
+    `sections`: for each line, a heading that is removed too if its line was removed and nothing is left below it; "" for none. Raises
+    FileRefusedError if the file cannot be spliced.
     """
-    items = MarkdownText.parse_bytes(data).items_with(line)
-    if not items:
-        raise FileRefusedError("an unclosed comment or code block in the file would contain the new line")
-    if all(item.built_upon for item in items):
-        raise FileRefusedError(
-            "the indented text below would become part of the new line", "remove its indentation"
+    text = MarkdownText.parse_bytes(data, for_writing=True)
+    wanted = set(map(_fold, lines))
+    gone = [item for item in text.items if _fold(item.joined) in wanted and not item.parent]
+    if not gone:
+        return data
+    after = text.without_items(gone)
+    starts = {item.start for item in gone}
+    left = [_fold(item.joined) for item in text.items if item.start not in starts]
+    if len(lines) > 1 and [_fold(item.joined) for item in after.items] != left:
+        # Without them, other text is read as something else. So each is removed from what the one before left.
+        for at, line in enumerate(lines):
+            data = take_lines(data, [line], sections[at : at + 1])
+        return data
+    taken = {_fold(item.joined) for item in gone}
+    for section in dict.fromkeys(
+        one for one, line in zip(sections, lines, strict=False) if one and _fold(line) in taken
+    ):
+        after = after.without_empty_section(clean_line(section))
+    return after.to_bytes()
+
+
+def swap_line(data: bytes, old: str, new: str) -> bytes:
+    """Replace the bullet `old` with `new`, with the same mark and indentation; unchanged if there is none.
+
+    A bullet that a person extended does not count. If the file has `new` already, `old` is only removed. Raises
+    FileRefusedError as `put_lines`.
+    """
+    old, new = clean_line(old), clean_line(new)
+    _refuse_line(new)
+    text = MarkdownText.parse_bytes(data, for_writing=True)
+    mine = [item for item in text.items if _fold(item.joined) == _fold(old) and not item.parent]
+    if not mine or _fold(old) == _fold(new):
+        return data
+    if any(_fold(new) in (_fold(item.first), _fold(item.joined)) for item in text.items if item not in mine):
+        return take_lines(data, [old])
+    after = text.with_item(mine[0], new)
+    if not any(_fold(item.joined) == _fold(new) and not item.parent for item in after.items):
+        raise FileRefusedError("the text below would become part of the new line", "remove its indentation")
+    return after.to_bytes()
+
+
+def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
+    """Put the bullets with these texts into this order, within each list and in the places that they have together.
+
+    All other lines keep their places. A bullet that a person extended, and a text that the file has twice, are left alone.
+    The file is unchanged if the result would not read back with the same bullets under the same headings. Raises
+    FileRefusedError if the file cannot be spliced.
+    """
+    text = MarkdownText.parse_bytes(data, for_writing=True)
+    rank = {_fold(line): at for at, line in reversed(list(enumerate(order)))}
+    count = Counter(_fold(item.joined) for item in text.items)
+    lists: dict[tuple[int, str], list[MarkdownItem]] = {}
+    sections = text.index_sections()
+    for item in text.items:
+        words = _fold(item.joined)
+        if words in rank and count[words] == 1 and not item.parent:
+            lists.setdefault((sections[item.start], text.blocks[item.start].mark), []).append(item)
+    moves: dict[int, MarkdownItem] = {}
+    for items in lists.values():
+        wanted = sorted(items, key=lambda item: rank[_fold(item.joined)])
+        moves |= {slot.start: item for slot, item in zip(items, wanted, strict=True) if slot is not item}
+    after = text.with_moved_items(moves).to_bytes() if moves else data
+    return after if sorted(lines_of(after)) == sorted(lines_of(data)) else data
+
+
+# --- a file as lines
+
+
+class MarkdownItem(Struct, frozen=True):
+    """A bullet, with the index of its first line, its end (exclusive), and its text.
+
+    `first` is the text of the first line, `joined` that of all its lines.
+    """
+
+    start: int
+    end: int
+    first: str
+    joined: str
+    parent: bool
+    """Whether indented text or bullets follow it that belong under it."""
+
+
+class MarkdownText(Struct, frozen=True):
+    """A file as lines that include their newlines, so that joining them gives the same bytes."""
+
+    bom: bytes
+    lines: list[str]
+    newline: str
+    blocks: list[MarkdownLine]
+    items: list[MarkdownItem]
+
+    @classmethod
+    def parse_bytes(cls, data: bytes, *, for_writing: bool = False) -> MarkdownText:
+        _refuse_encoding(data)
+        if for_writing and _CONFLICT.search(data):
+            raise FileRefusedError(
+                "the file has conflict markers", "resolve the conflict, or abort the merge"
+            )
+        bom = BOM if data.startswith(BOM) else b""
+        # Not splitlines: it also splits at form feeds and other characters that are part of a line here.
+        return cls.from_lines(bom, re.findall(r"[^\n]*\n|[^\n]+", data[len(bom) :].decode()))
+
+    @classmethod
+    def from_lines(cls, bom: bytes, lines: list[str]) -> MarkdownText:
+        crlf = sum(line.endswith("\r\n") for line in lines)
+        newline = "\r\n" if crlf * 2 > sum(line.endswith("\n") for line in lines) else "\n"
+        blocks = lines_as_blocks([line.rstrip("\r\n") for line in lines])
+        return cls(bom, lines, newline, blocks, list(_iter_items(blocks)))
+
+    def to_bytes(self) -> bytes:
+        return self.bom + "".join(self.lines).encode()
+
+    def index_headings(self) -> dict[str, int]:
+        """The index of each heading by its words: of level 2 first, then of deeper levels. Level 1 is the file's title."""
+        found: dict[str, int] = {}
+        for at, block in enumerate(self.blocks):
+            if block.kind is LineKind.HEADING and block.level >= 2:
+                words = normalise_heading(block.title)
+                if words not in found or block.level < self.blocks[found[words]].level:
+                    found[words] = at
+        return found
+
+    def index_sections(self) -> list[int]:
+        """For each line, the index of the heading above it, or its own if it is one; -1 if there is none."""
+        found, above = list[int](), -1
+        for at, block in enumerate(self.blocks):
+            above = at if block.kind is LineKind.HEADING else above
+            found.append(above)
+        return found
+
+    def place_under(self, heading: int) -> tuple[int, str]:
+        """Where a new bullet goes in the section (line index), and its mark with indentation and space."""
+        blocks = self.blocks
+        begin = heading + 1
+        while begin < len(blocks) and blocks[begin].kind is LineKind.UNDERLINE:
+            begin += 1
+        ends = (at for at in range(begin, len(blocks)) if blocks[at].kind is LineKind.HEADING)
+        end = next(ends, len(blocks))
+        bullets = [block for block in blocks[begin:end] if block.kind is LineKind.BULLET]
+        shallow = min((block.indent for block in bullets), default=CODE)
+        if shallow >= CODE or _has_numbered_above(blocks[begin:end], shallow):
+            # The section has no list of its own: its bullets are under a numbered item, or in indented code. So the new
+            # bullet goes after everything; into an empty section where its only bullet was removed, a blank line above and below.
+            blanks = [block.kind is LineKind.BLANK for block in blocks[begin:end]]
+            is_gap = blanks[:2] == [True, True] or (blanks == [True] and end == len(blocks))
+            return self._last(begin, end, set(LineKind) - {LineKind.BLANK}, begin + is_gap), "- "
+        like = next(block for block in reversed(bullets) if block.indent == shallow)
+        indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
+        return self._last(
+            begin, end, {LineKind.BULLET, LineKind.MORE}, begin
+        ), f"{indent}{like.mark.strip()} "
+
+    def _last(self, begin: int, end: int, kinds: set[LineKind], otherwise: int) -> int:
+        """The index just after the last line of one of these kinds."""
+        return next(
+            (at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), otherwise
         )
-    return data
+
+    def with_lines(self, inserted: Mapping[int, Sequence[str]]) -> MarkdownText:
+        """The text with these lines before those with these indices. A file without a final newline stays without one."""
+        lines: list[str] = []
+        is_open = bool(self.lines) and not self.lines[-1].endswith("\n")
+        for at in range(len(self.lines) + 1):
+            if new := inserted.get(at):
+                if at == len(self.lines) and is_open:
+                    lines[-1] += self.newline
+                lines += [line + self.newline for line in new]
+                if at == len(self.lines) and is_open:
+                    lines[-1] = lines[-1].removesuffix(self.newline)
+                elif [block.kind for block in self.blocks[at : at + 2]] == [
+                    LineKind.HEADING,
+                    LineKind.UNDERLINE,
+                ]:
+                    # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
+                    lines.append(self.newline)
+            lines += self.lines[at : at + 1]
+        return MarkdownText.from_lines(self.bom, lines)
+
+    def with_heading(self, title: str, later: Iterable[str]) -> MarkdownText:
+        """The text with a heading before the first of these of level 2, with blank lines around it; otherwise at its end."""
+        wanted = set(map(normalise_heading, later))
+        found = (
+            at
+            for at, block in enumerate(self.blocks)
+            if block.kind is LineKind.HEADING
+            and block.level == 2
+            and normalise_heading(block.title) in wanted
+        )
+        at = next(found, len(self.lines))
+        lines = [line if line.endswith("\n") else line + self.newline for line in self.lines[:at]]
+        if at > 0 and self.blocks[at - 1].kind is not LineKind.BLANK:
+            lines.append(self.newline)
+        lines.append(f"## {title}{self.newline}")
+        if at < len(self.lines):
+            lines.append(self.newline)
+        return MarkdownText.from_lines(self.bom, lines + self.lines[at:])
+
+    def without_empty_section(self, title: str) -> MarkdownText:
+        """The text without the heading of level 2 with this title if only blank lines are below it; otherwise unchanged."""
+        wanted, blocks = normalise_heading(title), self.blocks
+        same = [
+            at
+            for at, block in enumerate(blocks)
+            if block.kind is LineKind.HEADING and normalise_heading(block.title) == wanted
+        ]
+        # Of two headings with one title, one may be the person's.
+        if len(same) != 1 or blocks[same[0]].level != 2:
+            return self
+        begin, end = same[0], same[0] + 1
+        while end < len(blocks) and blocks[end].kind is LineKind.BLANK:
+            end += 1
+        if end < len(blocks) and (blocks[end].kind is not LineKind.HEADING or blocks[end].level > 2):
+            return self
+        # The blank lines below go with it; at the end of the file, those above do instead.
+        while end == len(blocks) and begin > 0 and blocks[begin - 1].kind is LineKind.BLANK:
+            begin -= 1
+        return MarkdownText.from_lines(self.bom, self.lines[:begin] + self.lines[end:])
+
+    def with_moved_items(self, moves: Mapping[int, MarkdownItem]) -> MarkdownText:
+        """The text with other items in the places of some. `moves`: by the first line of a place, the item that goes there.
+
+        Each item that is replaced must be in another place.
+        """
+        ends = {item.start: item.end for item in self.items}
+        lines: list[str] = []
+        at = 0
+        while at < len(self.lines):
+            item = moves.get(at)
+            lines += self.lines[at : at + 1] if item is None else self.lines[item.start : item.end]
+            at = at + 1 if item is None else ends[at]
+            if not lines[-1].endswith("\n"):
+                lines[-1] += self.newline
+        return self._with_end(lines)
+
+    def without_items(self, items: Iterable[MarkdownItem]) -> MarkdownText:
+        """The text without these bullets."""
+        gone = {at for item in items for at in range(item.start, item.end)}
+        return self._with_end([line for at, line in enumerate(self.lines) if at not in gone])
+
+    def _with_end(self, lines: list[str]) -> MarkdownText:
+        """Other lines. A file without a final newline stays without one."""
+        if lines and not self.lines[-1].endswith("\n"):
+            lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
+        return MarkdownText.from_lines(self.bom, lines)
+
+    def with_item(self, item: MarkdownItem, new: str) -> MarkdownText:
+        """The text with other words in the place of a bullet's."""
+        last = self.lines[item.end - 1]
+        line = self.blocks[item.start].mark + new + last[len(last.rstrip("\r\n")) :]
+        return MarkdownText.from_lines(self.bom, [*self.lines[: item.start], line, *self.lines[item.end :]])
+
+
+def _iter_items(blocks: Sequence[MarkdownLine]) -> Iterator[MarkdownItem]:
+    for start, bullet in enumerate(blocks):
+        if bullet.kind is not LineKind.BULLET:
+            continue
+        end = start + 1
+        while end < len(blocks) and blocks[end].kind is LineKind.MORE:
+            end += 1
+        below = (blocks[at] for at in range(end, len(blocks)))  # a slice would copy the rest of the file
+        after = next((block for block in below if block.kind is not LineKind.BLANK), None)
+        is_under = after is not None and after.kind in (LineKind.BULLET, LineKind.MORE)
+        words = [bullet.title, *(block.text.strip() for block in blocks[start + 1 : end])]
+        parent = after is not None and is_under and after.indent > bullet.indent
+        yield MarkdownItem(start, end, bullet.title, " ".join(words), parent)
+
+
+def _has_numbered_above(blocks: Iterable[MarkdownLine], indent: int) -> bool:
+    """Whether a numbered item is indented less than this, so that bullets at this indentation belong to that item."""
+    kinds = (LineKind.TEXT, LineKind.MORE)
+    return any(one.kind in kinds and one.indent < indent and _NUMBERED.match(one.text) for one in blocks)
+
+
+def _refuse_encoding(data: bytes) -> None:
+    hint = "save it as UTF-8"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileRefusedError("the file is UTF-16, not UTF-8", hint)
+    if b"\0" in data:
+        raise FileRefusedError("the file contains NUL bytes, so it is not text", hint)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise FileRefusedError(f"the file is not UTF-8 (byte {error.start})", hint) from error

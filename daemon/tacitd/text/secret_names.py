@@ -11,9 +11,9 @@ import re
 from tacitd.text.lazy_pattern import compile_lazily
 
 PASSWORD = (
-    r"pass(?:words?|wd|phrase|code|wort|wörter|ord)|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?(?![a-z])|pwd|kennwort|"
+    r"pass(?:words?|wd|phrase|code|wort|wörter|ord(?:et)?)|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?(?![a-z])|pwd|kennwort|"
     r"mot\s+de\s+passe|(?<![A-Za-z])mdp|contraseña|contrasena|(?<![A-Za-z])clave|(?<![A-Za-z])senha|wachtwoord|"
-    r"has[łl]o|(?<![A-Za-z])heslo|l[öo]senord|adgangskode|kodeord|salasana|şifre|(?<![A-Za-z])parol[aă]|jelszó|"
+    r"has[łl]o|(?<![A-Za-z])heslo|l[öo]senord(?:et)?|adgangskode(?:n)?|kodeord(?:et)?|salasana(?:ni)?|şifre|(?<![A-Za-z])parol[aă]|jelszó|"
     r"mật\s+khẩu|kata\s+sandi|парол[ьяюие]|κωδικ[όο]ς?|סיסמה|كلمة\s+(?:المرور|السر)|पासवर्ड|パスワード|密码|密碼|口令|비밀번호|암호"
 )
 _PIN = (
@@ -94,7 +94,7 @@ inconnue incorrect incorrecta incorrecto initial input inputs insufficient inter
 just kaputt keepass kept keychain klar klartext known kubernetes kurz label landing lang larga large last
 lastpass later ldap leaked leer left legacy length less library line lines link list local login logout long
 longue lost made mail mala malo manager managers mandatory manual mauvais mauvaise maximum meant metadata
-method mine minimum misma mist modal module moot more mysql name names necessary needed neither never next
+method mine minimum misma mist modal module moot more mysql name names necessary needed nein neither never next
 nice nicht noch none nonsense normal note nothing notwendig nouveau nueva nuevo null nötig oauth object
 obligatoire obligatoria obvious offen oidc okay once only open option options original ours output overkill
 package page pages parameter pareil part passkey passkeys perdu personal pflicht plain plaintext pointless
@@ -120,7 +120,7 @@ _PREDICATE = compile_lazily(
 _HEAD = compile_lazily(NAME, re.IGNORECASE)
 COLUMN = compile_lazily(rf"(?!pass\Z)(?:\w{{1,20}}[ _])?(?:{NAME})", re.IGNORECASE)
 CLAUSE_END = compile_lazily(
-    r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|und|aber|et|mais|y|pero|user|host|port|dbname)\b))"
+    r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|und|aber|et|mais|y|pero|btw|please|thanks|bitte|danke|merci|gracias|user|host|port|dbname)\b))"
 )
 _CHUNK = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 TRAILING = ".!?:,;。"
@@ -177,14 +177,14 @@ def is_no_word(value: str) -> bool:
 # --- a name and its value ------------------------------------------------------------------------------------------
 
 _FOR = (
-    r"(?:\s(?:for|of|to|on|in|at|für|von|vom|zum|zur|im|auf|de|del|du|des|pour|sur|van|voor|do|da|para)\s"
+    r"(?:\s(?:for|of|to|on|in|at|für|fürs|von|vom|zum|zur|im|auf|de|del|du|des|pour|sur|van|voor|do|da|para)\s"
     r"(?:(?:the|our|my|this|der|die|das|den|dem|la|le|les|el|los|mi|mon|unser\w*)\s)?[\w.@/-]{1,40}(?:\s[\w.@/-]{1,20})?){0,2}"
 )
-_VERB = r"is|was|ist|war|lautet|heißt|est|sera|es|era|é|è|är|er|on|to|auf|en|à|jest|je|olan|là|adalah|это|είναι|will\sbe|should\sbe"
+_VERB = r"is|was|ist|war|lautet|heißt|est|sera|es|era|é|è|är|er|on|to|auf|en|à|jest|je|olan|là|adalah|это|είναι|c['’]est|will\sbe|should\sbe"
 _LINK = (
     r"(?P<link>(?P<assigned>\s{0,3}(?:::?=|==?>?|:|：|＝)\s{0,3})"
     rf"|(?P<column>\s{{0,20}}\|\s{{0,20}}|\t{{1,3}}|[ ]{{2,20}})"
-    rf"|(?P<said>{_FOR}\s{{1,2}}(?P<verb>{_VERB})(?:\s(?:now|still|just|jetzt|nun|maintenant|ahora))?(?::|\s:)?\s{{1,2}})"
+    rf"|(?P<said>{_FOR}(?:\s{{1,2}}(?P<verb>{_VERB})(?:\s(?:now|still|just|jetzt|nun|maintenant|ahora))?(?::|\s:)?|\s?:)\s{{1,2}})"
     r"|(?P<asian>\s?(?:は|が|是|为|為|는|은|이)\s?(?=[「『\"'“‘`!-~]))"
     r"|\s{1,2})"
 )
@@ -264,14 +264,21 @@ def _is_word_after(found: re.Match[str]) -> bool:
         # `f(password=word, …)` is code, `user=x password=word` is a connection.
         closed = text[found.end() : found.end() + 1] in (",", ")", ";")
         if "=" in found["link"]:
-            return found["link"] == "=" and not closed
+            return (found["link"] == "=" and not closed) or _is_setting(found)
         return found["link"] != ":" or text[max(0, found.start() - 1) : found.start()] not in ("'", '"', "`")
     if found["said"]:
-        verb = found["verb"].casefold()
-        if verb in ("to", "auf", "en", "à"):
+        verb = (found["verb"] or "").casefold()
+        if verb in ("to", "auf", "en", "à") and not name.casefold().startswith("has"):
             return _CHANGE.search(text, max(0, found.start() - 60), found.start()) is not None
-        return verb != "on"
+        return verb != "on" or name.casefold().startswith("salas")
     return bool(found["asian"] or found["column"])
+
+
+def _is_setting(found: re.Match[str]) -> bool:
+    """Whether name, ` = ` and value are a whole line of a settings file, without a word or a call of a program."""
+    begin = found.string.rfind("\n", 0, found.start()) + 1
+    alone = re.fullmatch(r"[\w.-]{0,40}", found.string[begin : found.start()])
+    return alone is not None and _LINE_END.match(found.string, found.end()) is not None
 
 
 def _is_cell(found: re.Match[str]) -> bool:
@@ -283,6 +290,7 @@ def _is_cell(found: re.Match[str]) -> bool:
 
 _ROW_START = compile_lazily(r"(?:\A|\n)[ \t|*`\"']*\Z")
 _ROW_END = compile_lazily(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})")
+_LINE_END = compile_lazily(r"[ \t]*(?:\r?\n|\Z)")
 _FOR_WHAT = compile_lazily(r"\s(?:for|on|in|für|auf|pour|sur|para)\b")
 _ACCOUNT = compile_lazily(r"user|login|account|konto", re.IGNORECASE)
 _CHANGE = compile_lazily(r"chang|set|reset|updat|änder|setz|stell|mets|mettre|cambi|pon", re.IGNORECASE)

@@ -23,7 +23,7 @@ from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Notice
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
-from tacitd.text.dollars import format_dollars
+from tacitd.text.wording import format_dollars
 
 if TYPE_CHECKING:
     pass

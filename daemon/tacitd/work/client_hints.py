@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tacitd.sources.base import SessionHint, Source
+from tacitd.sources.base import SessionHint
 from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.gathering import queue_session_task
 
@@ -34,8 +35,7 @@ class ClientHints:
 
     def take_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
         """An input that is not understood, and a path that is not a transcript of the source, have no effect."""
-        hooks = self._source.hooks
-        for hint in () if hooks is None else map(hooks.read_hint, inputs):
+        for hint in map(self._source.read_hint, inputs):
             if hint is not None:
                 self._take_hint(hint)
 

@@ -39,14 +39,12 @@ class FirstStart:
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         return self.at - GRACE
 
-    def read(self) -> bool:
-        """Read when it was; return whether it was ever."""
+    def read(self) -> None:
+        """Read when it was, if it was ever."""
         found = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = ?", _KEY)
-        if found:
-            self._stored = found[0][0]
-            self.at = min(self.at, self._stored)
         self.is_now = not found
-        return bool(found)
+        for (at,) in found:
+            self._stored, self.at = at, min(self.at, at)
 
     def find_new_sources(self, names: Sequence[str]) -> set[str]:
         """Those of these sources whose transcripts were not known at any start before: what exists of them counts as read. A

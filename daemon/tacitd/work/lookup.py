@@ -1,7 +1,8 @@
 """Finding the project of a working directory without waiting for its file system.
 
 The loop's thread must not touch a path below a project's root, because a mount that stalls would stop everything. So each
-question is asked in a thread of its own, and the loop waits a moment only.
+question is asked in a thread of its own, and the loop waits a moment only. Prompts that were typed in a directory that did not exist
+here get their project once it does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
+from tacitd.contract import Tx
 from tacitd.events import NoProject, Project
+from tacitd.store import Store
+from tacitd.work.project_rows import Choices, store_project
 
 PATIENCE = 0.2
 """Seconds for which the loop waits for an answer."""
@@ -75,3 +79,32 @@ class ProjectLookup:
             for cwd, asked in list(self._asked.items())
             if asked.since is not None and now - asked.since >= PATIENCE
         ]
+
+
+def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices, now: float) -> None:
+    """Look at the directories of waiting prompts without a project again. Raises UnwritableError, StoreLostError."""
+    for (cwd,) in store.rows(
+        "SELECT DISTINCT p.cwd FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
+        "WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'"
+    ):
+        place = lookup.find_project(cwd)
+        if place is not None and not (isinstance(place, NoProject) and place.gone):
+            with store.write() as tx:
+                _settle_place(tx, cwd, place, choices, now)
+
+
+def _settle_place(tx: Tx, cwd: str, place: Project | NoProject, choices: Choices, now: float) -> None:
+    usual = choices.passes(place, "")
+    for number, session, typed in tx.rows(
+        "SELECT number, session, typed FROM prompt WHERE cwd = ? AND project IS NULL AND passed IS NULL", cwd
+    ):
+        passed = "paused" if choices.is_paused_at(place, session, typed) else usual
+        if isinstance(place, Project):
+            tx.execute(
+                "UPDATE prompt SET project = ? WHERE number = ?", store_project(tx, place, now), number
+            )
+        if passed:
+            tx.execute("DELETE FROM prompt_task WHERE prompt = ?", number)
+            tx.execute(
+                "UPDATE prompt SET passed = ?, text = NULL, context = NULL WHERE number = ?", passed, number
+            )

@@ -10,18 +10,17 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project, Prompt
-from tacitd.sources.base import Source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
-from tacitd.text.redact import redact_secrets
+from tacitd.work.passing import blank_prompt
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import NewPrompt, insert_prompt, prompt_id, queue_prompt
+from tacitd.work.prompt_rows import insert_prompt, queue_prompt
 
 
 class Scanner(Struct, frozen=True):
@@ -44,65 +43,39 @@ class Scanner(Struct, frozen=True):
         except (OSError, TacitdError):
             return 0
         places = {one.cwd: self.find_project(one.cwd) for one in prompts}
+        wanted = [
+            one
+            for one in prompts
+            if isinstance(place := places[one.cwd], Project) and (not roots or str(place.root) in roots)
+        ]
         taken = 0
         with self.store.write() as tx:
-            sessions = set[tuple[str, str]]()
-            for prompt in prompts:
+            for prompt in map(blank_prompt, wanted):
                 place = places[prompt.cwd]
-                if not isinstance(place, Project) or (roots and str(place.root) not in roots):
-                    continue
-                text, _ = redact_secrets(prompt.text)
-                context, _ = redact_secrets(prompt.context)
-                number = store_project(tx, place, self.clock.now())
-                for name in self.plugins:
-                    if self._take(tx, path, prompt, text, context, number, name):
-                        taken += 1
-                        sessions.add((prompt.session, prompt.cwd))
-            if taken:
-                tx.execute(
-                    "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, 0, 0)",
-                    str(path),
-                    self.source.name_of(path),
-                )
-            for session, cwd in sessions:
-                tx.execute(
-                    "UPDATE transcript SET session = ?, cwd = ? WHERE path = ? AND session = ''",
-                    session,
-                    cwd,
-                    str(path),
-                )
+                assert isinstance(place, Project)
+                taken += self._take(tx, path, prompt, store_project(tx, place, self.clock.now()))
         return taken
 
-    def _take(
-        self, tx: Tx, path: Path, prompt: Prompt, text: str, context: str, project: int, plugin: str
-    ) -> bool:
-        now, id = self.clock.now(), prompt_id(prompt)
-        known = tx.rows("SELECT number FROM prompt WHERE id = ?", id)
-        if not known:
-            new = NewPrompt(
-                replace(prompt, text=text, context=context),
-                self.source.name_of(path),
-                str(path),
-                project,
-                "",
-                "scan",
+    def _take(self, tx: Tx, path: Path, prompt: Prompt, project: int) -> int:
+        """Queue a prompt for the plugins that did not handle it; return for how many."""
+        source, now = self.source.name_of(path), self.clock.now()
+        insert_prompt(tx, prompt, source, str(path), project, now, priority="scan")
+        found = tx.rows("SELECT number FROM prompt WHERE id = ?", prompt.id)
+        if not found:
+            return 0  # the same words in the same session are known by another id
+        number = found[0][0]
+        handling = {name for (name,) in tx.rows("SELECT plugin FROM prompt_task WHERE prompt = ?", number)}
+        new = [name for name in self.plugins if name not in handling]
+        if new:
+            tx.execute(
+                "UPDATE prompt SET text = ?, context = ?, passed = NULL, handled = NULL, project = ?, priority = 'scan', "
+                "transcript = ? WHERE number = ?",
+                *(prompt.text, prompt.context, project, str(path), number),
             )
-            stored = insert_prompt(tx, new, now)
-            if stored is None:
-                return False
-            queue_prompt(tx, stored.number, [plugin])
-            return True
-        number = known[0][0]
-        if tx.rows("SELECT 1 FROM prompt_task WHERE prompt = ? AND plugin = ?", number, plugin):
-            return False
-        tx.execute(
-            "UPDATE prompt SET text = ?, context = ?, passed = NULL, handled = NULL, project = ?, priority = 'scan', "
-            "transcript = ? WHERE number = ?",
-            text,
-            context,
-            project,
-            str(path),
-            number,
-        )
-        queue_prompt(tx, number, [plugin])
-        return True
+            tx.execute(
+                "INSERT INTO transcript(path, source, offset, crc, session, cwd) VALUES(?, ?, 0, 0, ?, ?) "
+                "ON CONFLICT(path) DO UPDATE SET session = excluded.session, cwd = excluded.cwd WHERE session = ''",
+                *(str(path), source, prompt.session, prompt.cwd),
+            )
+            queue_prompt(tx, number, new)
+        return len(new)

@@ -15,7 +15,6 @@ from tacitd.contract import Tx
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.text.redact import redact_secrets
 from tacitd.work.project_rows import Choices, Passed
-from tacitd.work.prompt_rows import prompt_id
 
 
 class Part(Struct, frozen=True):
@@ -78,7 +77,7 @@ def _is_of_pause(tx: Tx, record: Record, choices: Choices, place: Project | NoPr
     """Whether one of the prompts was typed in a pause, or is a copy of one that was passed over in another session."""
     return any(
         choices.is_paused_at(place, session, one.time)
-        or bool(tx.rows("SELECT 1 FROM prompt WHERE id = ? AND passed = 'paused'", prompt_id(one)))
+        or bool(tx.rows("SELECT 1 FROM prompt WHERE id = ? AND passed = 'paused'", one.id))
         for one in record.prompts
     )
 
@@ -101,10 +100,11 @@ def _clean_context(
 
 def blank_record(record: Record) -> Record:
     """The record with secrets blanked in what a person typed and in the assistant's words before it."""
-    return replace(record, prompts=tuple(_blank_prompt(prompt) for prompt in record.prompts))
+    return replace(record, prompts=tuple(blank_prompt(prompt) for prompt in record.prompts))
 
 
-def _blank_prompt(prompt: Prompt) -> Prompt:
+def blank_prompt(prompt: Prompt) -> Prompt:
+    """The prompt with secrets blanked."""
     text, found = redact_secrets(prompt.text)
     context, more = redact_secrets(prompt.context) if prompt.context else ("", 0)
     return replace(prompt, text=text, context=context) if found or more else prompt

@@ -106,7 +106,7 @@ class RunningPlugins:
         if not any(one.kinds for one in self.by_name.values()):
             return []
         store = self._services.store
-        modes = read_choices(store, default_mode, self._services.clock.now()).modes
+        modes = read_choices(store.rows, default_mode, self._services.clock.now()).modes
         places = [
             (number, root)
             for number, root in store.rows("SELECT number, root FROM project ORDER BY number")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct, field
 
-from tacitd.contract import Row, Tx, Value
+from tacitd.contract import Row, Tx
+from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
+from tacitd.store import open_readonly
 
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
 
 
-class Reading(Protocol):
-    """What has rows: a transaction or the store."""
-
-    def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT."""
-        ...
+Rows = Callable[..., list[Row]]
+"""Returns all rows of a SELECT: of a transaction, or of the store."""
 
 
 class Choices(Struct, frozen=True):
@@ -54,12 +53,12 @@ class Choices(Struct, frozen=True):
         return "excluded" if self.modes.get(str(place.root), self.default_mode) == "off" else ""
 
 
-def read_choices(tx: Reading, default_mode: str, now: float) -> Choices:
+def read_choices(rows: Rows, default_mode: str, now: float) -> Choices:
     """Read what holds now: seconds since 1970, UTC."""
     scopes: dict[str, set[str]] = {"all": set(), "project": set(), "session": set()}
-    modes: dict[str, str] = dict(tx.rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
-    spans = tx.rows("SELECT scope, name, since, until FROM pause_span")
-    for scope, name, what, at in tx.rows(
+    modes: dict[str, str] = dict(rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
+    spans = rows("SELECT scope, name, since, until FROM pause_span")
+    for scope, name, what, at in rows(
         "SELECT scope, name, what, at FROM choice WHERE what IN ('pause', 'exclude')"
     ):
         if what == "pause":
@@ -84,6 +83,13 @@ def find_begin(at: float, now: float) -> float:
     return at if at <= now else -math.inf
 
 
+def list_aliases(rows: Rows) -> dict[str, str]:
+    """The directories that a person named as a container's, or another machine's, with those that they are here."""
+    return dict(
+        rows("SELECT name, value FROM choice WHERE scope = 'project' AND what = 'alias' ORDER BY name")
+    )
+
+
 def store_project(tx: Tx, project: Project, now: float) -> int:
     """Return the number of a project's row, which is made if it is new."""
     root = str(project.root)
@@ -97,3 +103,15 @@ def store_project(tx: Tx, project: Project, now: float) -> int:
         "INSERT INTO project(root, common, first_seen) VALUES(?, ?, ?)", root, None if taken else common, now
     )
     return done.row
+
+
+def list_known_projects(state_dir: Path) -> list[str]:
+    """The roots of all projects in the store, sorted; [] if it cannot be read."""
+    try:
+        store = open_readonly(state_dir)
+        if store is None:
+            return []
+        with store:
+            return [root for (root,) in store.rows("SELECT root FROM project ORDER BY root")]
+    except TacitdError:
+        return []

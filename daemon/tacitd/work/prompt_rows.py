@@ -1,82 +1,47 @@
 """Rows of `prompt`: which prompts are new, whose text is kept, and when it goes.
 
-A prompt is known by its id, in whatever transcript it comes again: forks, resumes and rewritten files do no harm. One
-without an id is known by its text and time, so a fork of a queued message is not paid for again. A message that was typed
-while the model worked is in the queue, in an attachment and sometimes in a line of its own (CLAUDE_CODE section 0, facts 13
-and 16): the same words in one session within ten minutes are the same prompt, if one of the two has no id or came
-through the queue.
+A prompt is known by its id, in whatever transcript it comes again: forks, resumes and rewritten files do no harm. What else makes
+two the same is in sources/dedupe.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from unicodedata import normalize
-
-from msgspec import Struct
 
 from tacitd.contract import Priority, Row, StoredPrompt, Tx
-from tacitd.events import Prompt, PromptKind
-from tacitd.text.hashes import blake2b
+from tacitd.events import Prompt
+from tacitd.sources.dedupe import REPEATS, WINDOW, digest_text, group_of
 from tacitd.work.project_rows import Passed
 
-WINDOW = 600.0
-"""Seconds within which the same text in one session is the same prompt."""
 SHOWN = 200
 """Characters of a handled prompt that `why` can show."""
 KEPT = 90 * 86_400.0
 """Seconds after which the text of a handled prompt goes."""
+LONG_RECORD = "transcripts.long"
+"""The problem of a record that is too long to be read."""
+LONG_SHOWN = 7 * 86_400.0
 
 COLUMNS = "p.number, p.id, p.source, p.session, p.kind, p.text, p.context, p.cwd, p.typed, p.priority"
 """The columns of `prompt` (as `p`) that `prompt_of` needs."""
 
 
-class NewPrompt(Struct, frozen=True):
-    """A prompt that was read, with secrets blanked, and where it belongs."""
-
-    prompt: Prompt
-    source: str
-    transcript: str
-    project: int | None
-    passed: Passed = ""
-    priority: Priority = "live"
-
-
-def normalise_text(text: str) -> str:
-    """Given text, return it as it is compared: NFKC, case folded, white space folded. Idempotent."""
-    folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
-    return " ".join(folded.split())
-
-
-def digest_text(text: str) -> bytes:
-    """The 16 bytes by which a text is compared."""
-    return blake2b(normalise_text(text).encode(errors="replace"), digest_size=16).digest()
-
-
-def prompt_id(prompt: Prompt) -> str:
-    """The id of a prompt: its uuid; without one, `~` and a digest of its text and time, or of its session if it has no time."""
-    if prompt.uuid:
-        return prompt.uuid
-    key = f"{prompt.text}\0{prompt.time if prompt.time is not None else prompt.session}"
-    return "~" + blake2b(key.encode(errors="replace"), digest_size=16).hexdigest()
-
-
-def _group(id: str, kind: str) -> str:
-    """`bare`: without an id. `queue`: through the queue. `line`: a record of its own."""
-    return "bare" if id.startswith("~") else "queue" if kind == "queued" else "line"
-
-
-_SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
-"""For each group, those that it can repeat."""
-
-
-def insert_prompt(tx: Tx, new: NewPrompt, now: float) -> StoredPrompt | None:
-    """Store a prompt; None if it is known, in this transcript or another.
+def insert_prompt(
+    tx: Tx,
+    prompt: Prompt,
+    source: str,
+    transcript: str,
+    project: int | None,
+    now: float,
+    *,
+    passed: Passed = "",
+    priority: Priority = "live",
+) -> StoredPrompt | None:
+    """Store a prompt, with secrets blanked; None if it is known, in this transcript or another.
 
     Of a prompt that is passed over, only the digest is kept, never its text.
     """
-    prompt, id = new.prompt, prompt_id(new.prompt)
-    typed = prompt.time if prompt.time is not None else now
-    digest, group = digest_text(prompt.text), _group(id, prompt.kind)
+    id, typed = prompt.id, prompt.time if prompt.time is not None else now
+    digest, repeats = digest_text(prompt.text), REPEATS[group_of(prompt.id, prompt.kind)]
     if tx.rows("SELECT 1 FROM prompt WHERE id = ?", id):
         return None
     near = tx.rows(
@@ -86,47 +51,51 @@ def insert_prompt(tx: Tx, new: NewPrompt, now: float) -> StoredPrompt | None:
         typed + WINDOW,
         prompt.session,
     )
-    if any(_group(other, kind) in _SAME_AS[group] for other, kind in near):
+    if any(group_of(other, kind) in repeats for other, kind in near):
         return None
-    text, context = (None, None) if new.passed else (prompt.text, prompt.context)
+    text, context = (None, None) if passed else (prompt.text, prompt.context)
+    row = source, prompt.session, prompt.kind, prompt.text, prompt.context, prompt.cwd, typed, priority
     done = tx.execute(
         "INSERT INTO prompt(id, digest, source, session, transcript, project, priority, kind, cwd, typed, ingested, text, "
         "context, passed) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        id,
-        digest,
-        new.source,
-        prompt.session,
-        new.transcript,
-        new.project,
-        new.priority,
-        prompt.kind,
-        prompt.cwd,
-        typed,
-        now,
-        text,
-        context,
-        new.passed or None,
+        *(
+            id,
+            digest,
+            source,
+            prompt.session,
+            transcript,
+            project,
+            priority,
+            prompt.kind,
+            prompt.cwd,
+            typed,
+            now,
+        ),
+        *(text, context, passed or None),
     )
-    return StoredPrompt(
-        done.row,
-        id,
-        new.source,
-        prompt.session,
-        prompt.kind,
-        prompt.text,
-        prompt.context,
-        prompt.cwd,
-        typed,
-        new.priority,
+    return prompt_of((done.row, id, *row))
+
+
+def find_new_prompts(tx: Tx, transcript: str, prompts: Sequence[Prompt]) -> list[StoredPrompt]:
+    """Those of these prompts that were new in this transcript, and whose text was kept."""
+    sql = f"SELECT {COLUMNS} FROM prompt p WHERE p.id = ? AND p.transcript = ? AND p.text IS NOT NULL"
+    return [prompt_of(row) for one in prompts for row in tx.rows(sql, one.id, transcript)]
+
+
+def note_long_record(tx: Tx, transcript: str, start: int, end: int, now: float) -> None:
+    """Note that a record was too long to be read, with its place in bytes."""
+    what = f"{transcript}: a record of {(end - start) / 1e6:.0f} MB at byte {start} is too long to be read"
+    hint = "if you typed something beside a large picture there, type it again without the picture"
+    tx.execute(
+        "INSERT OR REPLACE INTO degradation VALUES('engine', ?, ?, ?, ?)", LONG_RECORD, what, hint, now
     )
 
 
 def prompt_of(row: Row, tries: int = 0) -> StoredPrompt:
     """Given the columns `COLUMNS`, return the prompt."""
     number, id, source, session, kind, text, context, cwd, typed, priority = row
-    named: PromptKind = kind
     return StoredPrompt(
-        number, id, source, session, named, text or "", context or "", cwd, typed, priority, tries
+        number, id, source, session, kind, text or "", context or "", cwd, typed, priority, tries
     )
 
 
@@ -154,7 +123,9 @@ def finish_prompts(
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:
-    """Remove the texts of prompts that were handled 90 days ago; return how many. Their rows stay: they are the dedupe."""
+    """Remove the texts of prompts that were handled 90 days ago; return how many. Their rows stay: they are the dedupe. A record that
+    was too long is a problem for a week."""
+    tx.execute("DELETE FROM degradation WHERE id = ? AND since < ?", LONG_RECORD, now - LONG_SHOWN)
     return tx.execute(
         "UPDATE prompt SET text = NULL, context = NULL WHERE handled < ? AND text IS NOT NULL", now - KEPT
     ).changed

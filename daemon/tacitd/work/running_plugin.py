@@ -237,7 +237,7 @@ class RunningPlugin:
         job = next(one for one in self.spec.jobs if one.name == name)
         places: list[tuple[int | None, str]] = [(None, "")]
         if project is not None or job.each_project:
-            modes = read_choices(tx, "local", self._services.clock.now()).modes
+            modes = read_choices(tx.rows, "local", self._services.clock.now()).modes
             found = tx.rows("SELECT number, root FROM project")
             wanted = None if project is None else str(project.root)
             places = [

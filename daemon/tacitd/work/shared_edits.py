@@ -104,7 +104,7 @@ def find_new_edits(
     added = {leaf: value for leaf, value in edits.added.items() if seen.get(leaf) != _digest(value)}
     removed = edits.removed | {leaf for leaf in undone if leaf not in look.view.now}
     edits = edits._replace(added=added, removed=removed)
-    again = TWO_LOOKS if look.doubt == "removed once" else None
+    again = TWO_LOOKS if look.view.doubt == "removed once" else None
     return FoundEdits(edits, look._replace(view=look.view._replace(edits=edits)), stamp, again)
 
 

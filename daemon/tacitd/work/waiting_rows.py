@@ -12,8 +12,8 @@ from tacitd.store import open_readonly
 from tacitd.work.daemon_note import DaemonNote, Rows, read_note
 from tacitd.work.project_rows import Choices, read_choices
 
-Ending = tuple[str, str, float]
-"""An open session, the root of its project, and when it ends if nothing more happens: seconds since 1970, UTC."""
+Ending = tuple[str, str, float, str]
+"""An open session, the root of its project, when it ends if nothing more happens (seconds since 1970, UTC), and its client."""
 
 
 def read_stored_waits(
@@ -30,7 +30,7 @@ def read_stored_waits(
         settings = SettingsInForce(rows)
         endings = list_endings(rows, note, settings, now)
         waits = list(list_waits({plugin: find_part(rows, now)}, endings))
-        choices = read_choices(store, settings.get("projects", "write", "local"), now)
+        choices = read_choices(store.rows, settings.get("projects", "write", "local"), now)
         return waits, list_sessions(rows, note.payers, endings, waits, choices)
 
 
@@ -38,15 +38,17 @@ def list_endings(rows: Rows, note: DaemonNote, settings: SettingsInForce, now: f
     """The open sessions, by the time at which each ends: soonest first."""
     idle = settings.get("session", "idle", 0.0)
     found = rows(
-        "SELECT s.id, r.root, s.last FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL "
+        "SELECT s.id, r.root, s.last, s.source FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL"
     )
-    endings = [(id, root, max(now, note.ends.get(id, last + idle))) for id, root, last in found]
+    endings = [
+        (id, root, max(now, note.ends.get(id, last + idle)), source) for id, root, last, source in found
+    ]
     return sorted(endings, key=lambda one: (one[2], one[0]))
 
 
 def list_waits(slices: Mapping[str, Any], endings: Iterable[Ending]) -> Iterator[dict[str, Any]]:
     """What plugins have gathered for a later job, and when that job is due because the project's sessions are idle."""
-    quiet = {root: at for _, root, at in endings}  # the latest of each project: they are sorted
+    quiet = {root: at for _, root, at, _ in endings}  # the latest of each project: they are sorted
     for name, said in slices.items():
         waits = said.get("waits")
         for one in waits if isinstance(waits, list) else ():
@@ -71,12 +73,13 @@ def list_sessions(
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
     found = list[dict[str, Any]]()
-    for session, root, at in endings:
+    for session, root, at, source in endings:
         if choices.is_paused(root, session) or choices.modes.get(root, choices.default_mode) == "off":
             continue
         waiting, parked = _find_waiting(rows, session, root)
         if any(name not in parked and (waiting.get(name) or (name, root) in gathered) for name in payers):
-            found.append({"session": session, "project": root, "lines_about": utc_seconds(at)})
+            about = {"session": session, "source": source, "project": root}
+            found.append(about | {"lines_about": utc_seconds(at)})
     return found
 
 

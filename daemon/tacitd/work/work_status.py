@@ -24,12 +24,10 @@ WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' O
 
 
 _GONE = """
-SELECT t.plugin, p.session, p.cwd, min(p.ingested) FROM prompt p JOIN prompt_task t ON t.prompt = p.number
-WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'
-GROUP BY t.plugin, p.session, p.cwd
+SELECT DISTINCT p.cwd, t.plugin, p.session, p.ingested FROM prompt p JOIN prompt_task t ON t.prompt = p.number
+WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting' ORDER BY p.cwd, p.ingested
 """
 """Prompts that were typed in a directory that is not there now."""
-RESTORE = "restore the directory; otherwise `tacitd rescue` lists the prompts after a day"
 
 
 class ParkedTask(Struct, frozen=True):
@@ -73,9 +71,27 @@ def list_parked(
         if reason:
             what = _describe(kind, key, session, data)
             yield ParkedTask(plugin, what, root or "", reason, hint, since, tries, not_before)
-    for plugin, session, cwd, since in rows(_GONE):
+    yield from _list_gone(rows)
+
+
+def _list_gone(rows: Rows) -> Iterator[ParkedTask]:
+    """One row for each plugin and directory; those below it count as it."""
+    waiting = dict[tuple[str, str], dict[str, float]]()
+    for cwd, plugin, session, since in rows(_GONE):
+        top = next((one for _, one in waiting if cwd == one or cwd.startswith(f"{one}/")), cwd)
+        waiting.setdefault((plugin, top), {}).setdefault(session, since)
+    for (plugin, cwd), sessions in waiting.items():
+        what = (
+            f"prompts of {len(sessions)} sessions"
+            if len(sessions) > 1
+            else f"prompts of session {min(sessions)}"
+        )
+        hint = (
+            f"restore the directory, or say `tacitd project alias {cwd} DIR` if it is a container's; otherwise `tacitd rescue` lists "
+            "the prompts after a day"
+        )
         reason = f"{cwd}: the working directory does not exist"
-        yield ParkedTask(plugin, f"prompts of session {session}", cwd, reason, RESTORE, since, 0, None)
+        yield ParkedTask(plugin, what, cwd, reason, hint, min(sessions.values()), 0, None)
 
 
 def _find_pause(choices: Choices, root: str, session: str) -> str:

@@ -44,7 +44,7 @@ def make_plugin() -> PluginSpec:
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """The number of `sessions`, and `open`: of those in which the client has unfinished tasks."""
-    from tacitd.text.plurals import count_noun
+    from tacitd.text.wording import count_noun
 
     ((count, left),) = rows(
         "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "

@@ -20,7 +20,7 @@ from tacitd.clock import SystemClock, local_minutes, parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import UsageError
 from tacitd.session_context.plugin_view import open_rows
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.last_session import resume_project, select_sessions
 from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, new_id, open_tasks
@@ -37,7 +37,11 @@ SESSION = click.option(
 )
 
 
-@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
+@click.group(
+    cls=OrderedGroup,
+    alone="list",
+    epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume",
+)
 def sessions() -> None:
     """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.clock import parse_utc
-from tacitd.text.plurals import format_age
+from tacitd.text.wording import format_age
 from tacitd_handlers.continuity.session_document import Json
 from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end

@@ -10,7 +10,7 @@ from itertools import pairwise
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 
 _FENCE = compile_lazily(r"\s*(```+|~~~+)")
 _SKIPPED = compile_lazily(r"\s*(?:\|.*\||(?:[-*_=]\s*){3,})\s*$")

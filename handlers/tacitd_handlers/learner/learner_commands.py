@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message
+from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
-@click.group(epilog="\b\nExample: tacitd learner review")
+@click.group(cls=OrderedGroup, alone="review", epilog="\b\nExample: tacitd learner review")
 def learner() -> None:
     """What you practised, what went wrong, and when to repeat it: the two files of the leetcode-teacher skill."""
 
@@ -291,7 +292,7 @@ def _echo_table(
     head: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, right: tuple[int, ...] = ()
 ) -> None:
     """Print a table, or the message `none` if it has no rows."""
-    from tacitd.text.text_table import format_table
+    from tacitd.text.wording import format_table
 
     for line in format_table(head, rows, right=right):
         click.echo(line)
@@ -315,7 +316,7 @@ def _read_entries() -> list[WeaknessEntry]:
 
 def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
     """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
-    from tacitd.text.plurals import count_noun
+    from tacitd.text.wording import count_noun
     from tacitd_handlers.learner.learner_paths import load_paths, read_file
     from tacitd_handlers.learner.ledger_file import parse_ledger
 

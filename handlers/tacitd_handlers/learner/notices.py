@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tacitd.clock import local_minutes
 from tacitd.errors import FileRefusedError
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 from tacitd_handlers.learner.ledger_file import LedgerRow
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 from tacitd_handlers.learner.vocabulary import format_command

@@ -34,7 +34,9 @@ from tacitd.contract import (
 )
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, describe_failure
 from tacitd.events import Project
-from tacitd.files import BusyFiles, RealDisk, replace_file
+from tacitd.files.atomic import replace_file
+from tacitd.files.disk import DISK
+from tacitd.files.editors import Editors
 from tacitd.handler import Degradation, Notice
 from tacitd.work.messages import send_message
 from tacitd_handlers.learner.learner_paths import LEDGER, PROFILE, read_file, resolve_paths, shorten_path
@@ -249,8 +251,10 @@ class Desk:
     def _append(self, rows: Sequence[LedgerRow], apply: Callable[[Tx], None]) -> Done:
         """Append rows to the ledger, which is made if it is missing (SPEC L-37, L-54). Raises FileBusyError: an editor has it open."""
         if rows and self._ledger:
-            target = RealDisk().resolve(self._places.ledger)
-            BusyFiles(self._tools.clock).check_file(target, target.stat())
+            target = DISK.resolve(self._places.ledger)
+            editors = Editors(self._tools.clock)
+            editors.check_at_rest(target, target.stat())
+            editors.check_marks(target)
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
         lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
         files = [make_ledger(self._places.ledger, self._cause())] if lines and not self._ledger else []

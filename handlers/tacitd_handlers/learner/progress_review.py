@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
 from tacitd_handlers.learner.notices import find_retests
 from tacitd_handlers.learner.review_dates import find_due

@@ -101,6 +101,7 @@ def make_plugin() -> PluginSpec:
         prompt_parts={
             "person-rules": f"{here}.person_lines:LearnedRules",
             "doctor": f"{here}.learning_footprint:find_problems",
+            "banner": f"{here}.learning_footprint:format_banner_lines",
         },
         mcp=f"{here}.mcp_tools:LEARNING",
         footprint=f"{here}.learning_footprint:find_footprint",

@@ -42,6 +42,8 @@ class SessionVolume(Struct, frozen=True):
     """Size of these prompts and their contexts in bytes."""
     handled: int = 0
     """Number of prompts that were handled before."""
+    paused: int = 0
+    """Number of `prompts` that were typed while a person had paused learning."""
 
 
 class Estimate(Struct, frozen=True):

@@ -61,7 +61,7 @@ SELECT DISTINCT c.id FROM change_line l JOIN change c ON c.number = l.change WHE
 def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]]:
     """The lines of the project and of the person that contain a text, or the line with this id in any project, and facts that are no
     lines. Each is `id`, `root`, `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words` (beginnings of
-    the prompts), `said` (the same with when they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
+    the prompts), `said` (the same with when and in which client they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
     wanted = text.strip().removeprefix("- ").casefold()
     if found := _find_ids(rows, wanted):
         yield from found
@@ -135,7 +135,7 @@ def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]
         case _:
             where = "no answer fits it: `tacitd rescue` lists it"
     found = rows(
-        "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number FROM learning_fact f "
+        "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number, p.source FROM learning_fact f "
         "LEFT JOIN prompt p ON p.number = f.prompt WHERE f.number = ?",
         fact.number,
     )
@@ -157,9 +157,14 @@ def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
     words = list(list_words(said))
     return {
         "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
-        "words": [text for text, _ in words],
+        "words": [one.beginning for one in words],
         "said": [
-            {"words": text, "at": utc_seconds(typed) if typed is not None else ""} for text, typed in words
+            {
+                "words": one.beginning,
+                "at": utc_seconds(one.typed) if one.typed is not None else "",
+                "source": one.source,
+            }
+            for one in words
         ],
     }
 

@@ -17,10 +17,9 @@ from tacitd.contract import Done, Later, Outcome, Part, Rejected, StoredPrompt, 
 from tacitd.events import CONTEXT_LIMIT, Project
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.text.dollars import format_dollars
-from tacitd.text.plurals import count_noun
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.sanitize import sanitize_text
+from tacitd.text.wording import count_noun, format_dollars
 from tacitd.work.messages import send_message
 from tacitd_handlers.learning.folders import list_folders
 from tacitd_handlers.learning.heard import Heard, parse_heard

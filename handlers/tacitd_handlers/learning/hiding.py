@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
-from tacitd.files.append_text import hold_file
-from tacitd.files.replaced import edit_file
-from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
+from tacitd.files.append_file import hold_file
+from tacitd.files.atomic import SAVED_SUFFIX, TEMP_PREFIX, edit_file
 from tacitd_handlers.shared.rule_names import PROJECT_RULE, RULE_PATTERNS
 from tacitd_handlers.shared.safe_read import leads_out, read_text, resolve_links
 

@@ -17,16 +17,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from tacitd.contract import Done, Part, Task, Tools, Tx
 from tacitd.errors import TacitdError, UsageError
 from tacitd.events import Project
-from tacitd.files.replaced import replace_file
+from tacitd.files.atomic import replace_file
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest
-from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,6 +195,7 @@ def _as_data(
         "line": line.text,
         "at": utc_seconds(line.written_at),
         "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "source": ", ".join(dict.fromkeys(one.source for one in said if one.source)),
         "prompts": list(dict.fromkeys(one.prompt for one in said if one.prompt)),
         "firstSeen": utc_seconds(min((one.said_at for one in said), default=line.written_at)),
         "lastSeen": utc_seconds(line.last_said),
@@ -254,7 +256,8 @@ def _format_lines(
 
 def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
-    from tacitd_handlers.learning.line_queries import list_places
+    from tacitd.text.wording import count_noun
+    from tacitd_handlers.learning.line_queries import list_own_lines, list_places, name_file
     from tacitd_handlers.learning.waiting_facts import describe_first_lines, describe_waiting_facts
 
     state_dir, now = get_paths().state_dir, time.time()
@@ -263,6 +266,15 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     if is_empty:
         when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
         echo_message(f"nothing was learned here yet{when}")
+        places = [place for place in list_places(rows, root) if place.root is not None]
+        own = Counter(
+            name_file(path, place.root)
+            for place in places
+            for path, *_ in list_own_lines(rows, place, os.environ)
+        )
+        for file, number in own.items():
+            whose = "which is your own" if number == 1 else "which are your own"
+            echo_message(f"{file} has {count_noun(number, 'line')}, {whose}")
     for line in waiting:
         echo_message(line)
 
@@ -303,7 +315,7 @@ def _is_of_kind(item: StoredItem, kind: str) -> bool:
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts."""
-    from tacitd.text.text_table import format_table
+    from tacitd.text.wording import format_table
 
     table = (
         (

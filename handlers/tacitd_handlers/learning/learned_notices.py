@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacitd.handler import Notice
-from tacitd.text.dollars import format_dollars
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun, format_dollars
 from tacitd_handlers.learning.hiding import is_published
 from tacitd_handlers.learning.plan import NewLine
 from tacitd_handlers.learning.sources import Place

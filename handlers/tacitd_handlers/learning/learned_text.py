@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacitd.files.git import find_project_root, find_repository, list_tracked
+from tacitd.files.git import INDEX_LOCK, find_project_root, find_repository, read_index_mode
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.learned_rows import find_trust
@@ -72,12 +72,11 @@ def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[s
 
 
 def _is_tracked(path: Path) -> bool:
-    """Whether git tracks a file, or cannot say."""
+    """Whether git tracks a file, or cannot say: in a checkout, files are there before the index names them."""
     tree = find_repository(path.parent)
     if tree is None:
         return False
-    tracked = list_tracked(tree.here, path.parent, path.name)
-    return tracked is None or path.name.casefold() in tracked
+    return (tree.git_dir / INDEX_LOCK).exists() or read_index_mode(tree.here, path) != ""
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:

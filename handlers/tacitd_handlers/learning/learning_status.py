@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import local_minutes, utc_seconds
-from tacitd.text.plurals import count_noun
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.waiting_facts import list_waits
 

@@ -82,7 +82,7 @@ def _list_place(
             _show(line.text),
             name_place(line, place.root),
             place.root,
-            words=tuple(words for words, _ in list_words(said.get(line.number, ()))),
+            words=tuple(one.beginning for one in list_words(said.get(line.number, ()))),
             earlier=tuple(dict.fromkeys(text for text in texts if text and text != line.text)),
         )
         yield _in_state(item, line, theirs if own is not None else None, now)
@@ -169,7 +169,7 @@ def _make_fact_item(
 
 def list_fact_words(rows: Rows, group: Collection[FactRow]) -> list[str]:
     """The beginnings of the prompts that facts were heard in, each once, otherwise the sentences that they rest on."""
-    from tacitd.text.shorten import shorten_line
+    from tacitd.text.wording import shorten_line
     from tacitd_handlers.learning.line_queries import WORDS
 
     found = dict[str, None]()

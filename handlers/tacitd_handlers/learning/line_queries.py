@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id
 
@@ -31,7 +31,7 @@ AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own
 GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
 """
 _SAID = """
-SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number FROM (
+SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number, p.source FROM (
   SELECT line, fact FROM learning_line_fact UNION SELECT line, number FROM learning_fact WHERE line IS NOT NULL) k
 JOIN learning_line l ON l.number = k.line JOIN learning_fact f ON f.number = k.fact LEFT JOIN prompt p ON p.number = f.prompt
 """
@@ -59,6 +59,8 @@ class SaidFact(NamedTuple):
     """Of the prompt; of the sentence where the prompt's text is gone."""
     typed: float | None
     prompt_number: int | None
+    source: str = ""
+    """The client in which it was typed; "" if nobody typed it."""
 
 
 def list_places(rows: Rows, root: Path | None) -> list[ItemPlace]:
@@ -117,13 +119,13 @@ def list_earlier(rows: Rows, line: LineRow) -> list[tuple[int, str]]:
     return [(number, text) for number, text in found]
 
 
-def list_words(said: Sequence[SaidFact]) -> Iterator[tuple[str, float | None]]:
-    """The beginnings of the prompts, each once, with when they were typed."""
+def list_words(said: Sequence[SaidFact]) -> Iterator[SaidFact]:
+    """The facts whose prompts begin in different ways: the first of each."""
     known = set[str]()
     for one in said:
         if one.beginning and one.beginning not in known:
             known.add(one.beginning)
-            yield one.beginning, one.typed
+            yield one
 
 
 def list_texts(said: Sequence[SaidFact]) -> Iterator[str]:
@@ -165,10 +167,12 @@ def is_unheeded(line: LineRow) -> bool:
 
 
 def make_said(row: Row) -> SaidFact:
-    """A row of number, text, words, session, said_at of the fact, and id, text, typed, number of its prompt."""
-    number, text, words, session, said_at, prompt, typed_text, typed, prompt_number = row
+    """A row of number, text, words, session, said_at of the fact, and id, text, typed, number, source of its prompt."""
+    number, text, words, session, said_at, prompt, typed_text, typed, prompt_number, source = row
     beginning = shorten_line(str(typed_text or words), WORDS)
-    return SaidFact(number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number)
+    return SaidFact(
+        number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number, source or ""
+    )
 
 
 # --- what is no line of tacitd

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,13 +17,12 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import DISK
 from tacitd.files.formats import bullet, split_bullet
-from tacitd.files.worktrees import list_work_trees
+from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.hiding import (
     RULES_FOLDER,
     hide,
@@ -425,7 +425,7 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
     if os.path.lexists(path) and _is_foreign(path, tree, rows):
         yield "was not written by this tacitd: move it away"
-    refuse_unwritable(path, RealDisk())
+    refuse_unwritable(path, DISK)
 
 
 def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
@@ -450,7 +450,7 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
         data = read_checked(copy.path, copy.tree)
         BLOCK.read_leaves(data or b"")
         if data is not None:
-            refuse_unwritable(copy.path, RealDisk())
+            refuse_unwritable(copy.path, DISK)
     except FileRefusedError as error:
         return error.what
     return ""

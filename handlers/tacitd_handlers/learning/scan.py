@@ -7,8 +7,9 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -22,24 +23,23 @@ from tacitd.cli.common import (
     echo_message,
     get_paths,
     resolve_directory,
+    show_progress,
 )
-from tacitd.cli.parked_lines import parked_lines
-from tacitd.cli.progress_bar import show_progress
-from tacitd.clock import SystemClock
+from tacitd.cli.status_lines import parked_lines
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import PARKED, TacitdError
-from tacitd.events import Project
+from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.base import OwnCalls
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
-from tacitd.text.plurals import count_noun
-from tacitd.work.prompt_rows import prompt_id
+from tacitd.text.wording import count_noun
 from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
@@ -70,7 +70,7 @@ def scan(
     extraction = config.get_section("extraction")
     directives = sum(path.is_file() for path in config.list_directives(get_paths().home))
     est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes, directives)
-    _echo_estimate(est, sum(one.handled for one in sessions), as_json)
+    _echo_estimate(est, sum(one.handled for one in sessions), sum(one.paused for one in sessions), as_json)
     caps = config.budget
     pace = describe_pace(est, caps.calls_per_day, caps.usd_per_day, SCAN_SHARE) if est.prompts else ""
     if pace:
@@ -112,18 +112,18 @@ def _find_sessions(
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
-    projects = ProjectFinder(paths.home, SystemClock(), excludes=excludes, private=private)
-    wanted = projects.find_project(str(resolve_directory(project))) if project else None
+    find_project = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
+    wanted = find_project(str(resolve_directory(project))) if project else None
     if project and not isinstance(wanted, Project):
         raise click.BadParameter(
             f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen, handled = SeenPrompts(), handled_prompts(paths.state_dir)
+    seen, handled, paused = SeenPrompts(), handled_prompts(paths.state_dir), paused_prompts(paths.state_dir)
     only = wanted if isinstance(wanted, Project) else None
     transcripts = _transcripts(source, floor)
     with show_progress("reading") as advance:
         for number, path in enumerate(transcripts, 1):
-            sessions = _count_sessions(path, source, projects, seen, handled, floor, only)
+            sessions = _count_sessions(path, source, find_project, seen, handled, paused, floor, only)
             advance(number, len(transcripts))
             if sessions:
                 yield path, sessions
@@ -131,15 +131,24 @@ def _find_sessions(
 
 def handled_prompts(state_dir: Path) -> frozenset[str]:
     """Return the ids of the prompts that learning has handled. A scan skips them. Raises TacitdError."""
+    return _list_ids(
+        state_dir,
+        "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+        "WHERE t.plugin = 'learning' AND t.state <> 'waiting'",
+    )
+
+
+def paused_prompts(state_dir: Path) -> frozenset[str]:
+    """Return the ids of the prompts that were typed while a person had paused learning. Raises TacitdError."""
+    return _list_ids(state_dir, "SELECT id FROM prompt WHERE passed = 'paused'")
+
+
+def _list_ids(state_dir: Path, select: str) -> frozenset[str]:
     store = open_readonly(state_dir)
     if store is None:
         return frozenset()
     with store:
-        found = store.rows(
-            "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
-            "WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
-        )
-    return frozenset(id for (id,) in found)
+        return frozenset(id for (id,) in store.rows(select))
 
 
 def _transcripts(source: Source, floor: float) -> list[Path]:
@@ -161,35 +170,40 @@ def _transcripts(source: Source, floor: float) -> list[Path]:
 def _count_sessions(
     path: Path,
     source: Source,
-    projects: ProjectFinder,
+    find_project: Callable[[str], Project | NoProject],
     seen: SeenPrompts,
     handled: frozenset[str],
+    paused: frozenset[str],
     floor: float,
     wanted: Project | None,
 ) -> list[SessionVolume]:
     counts: dict[str, list[int]] = defaultdict(list)
-    known: Counter[str] = Counter()
+    known, private = Counter[str](), Counter[str]()
     try:
         for prompt in read_prompts(source, path):
             if prompt.time is not None and prompt.time < floor:
                 continue
-            place = projects.find_project(prompt.cwd)
+            place = find_project(prompt.cwd)
             if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
                 continue
-            if prompt_id(prompt) in handled:
+            if prompt.id in handled:
                 known[str(place.root)] += 1
                 continue
+            private[str(place.root)] += prompt.id in paused
             counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))
     except (OSError, TacitdError) as error:
         echo_message(f"{path}: {error}")
     roots = dict.fromkeys([*counts, *known])
-    return [SessionVolume(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
+    return [
+        SessionVolume(root, len(counts[root]), sum(counts[root]), known[root], private[root])
+        for root in roots
+    ]
 
 
-def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
-    """Print the estimate. `handled`: the number of prompts that were handled before."""
+def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> None:
+    """Print the estimate. `handled`: the number of prompts that were handled before; `paused`: of those that were typed while paused."""
     if as_json:
-        echo_json(asdict(est) | {"handled": handled})
+        echo_json(asdict(est) | {"handled": handled, "paused": paused})
     if not est.prompts and handled:
         echo_message(
             f"nothing new was typed since then: {handled} prompts were handled before and cost nothing"
@@ -203,6 +217,9 @@ def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
     echo_message(
         f"{prompts} in {count_noun(est.sessions, 'session')}: at most {count_noun(est.calls, 'call')} and ${cents:.2f}"
     )
+    if paused:
+        verb = "was" if paused == 1 else "were"
+        echo_message(f"{paused} of them {verb} typed while paused, and would be sent to the model now")
     if handled:
         echo_message(f"{handled} more were handled before and cost nothing")
 

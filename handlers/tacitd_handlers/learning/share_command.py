@@ -82,7 +82,7 @@ def find_project(given: str | None) -> Project:
     places = get_paths()
     wanted = resolve_directory(given)
     private = [places.state_dir, places.config_dir]
-    place = ProjectFinder(places.home, SystemClock(), private=private).find_project(str(wanted))
+    place = ProjectFinder(places.home, private=private).find_project(str(wanted))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place

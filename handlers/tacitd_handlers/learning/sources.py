@@ -18,7 +18,7 @@ from tacitd.contract import Leaf, Tools, View
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import DISK
 from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_aliased, refuse_git_directory, refuse_link, refuse_link_text
 from tacitd.text.markdown import lines_of, put_line
@@ -280,13 +280,13 @@ def read_checked(path: Path, root: Path) -> bytes | None:
 def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
     """Raises FileRefusedError if a file is read-only, has several hard links, contains conflict markers, or ends in an open code fence
     or comment."""
-    refuse_link_text(path, resolve_links(path), resolve_links(root), RealDisk())
+    refuse_link_text(path, resolve_links(path), resolve_links(root), DISK)
     for place in (path, path.parent):
         if place.exists() and not os.access(place, os.W_OK):
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
     if data is None:
         return
-    refuse_aliased(resolve_links(path), RealDisk())
+    refuse_aliased(resolve_links(path), DISK)
     try:
         put_line(data, "General", "tacitd checks whether a line can be put here", "")
     except FileRefusedError as error:

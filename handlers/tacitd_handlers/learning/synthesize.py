@@ -16,7 +16,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.formats import bullet
 from tacitd.handler import Degradation, Notice
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 from tacitd_handlers.learning.ask_synthesis import (
     NoUse,
     PaidAnswer,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import parse_utc
 from tacitd.errors import TacitdError
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

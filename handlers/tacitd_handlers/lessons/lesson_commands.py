@@ -81,6 +81,7 @@ def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 @click.group(
     cls=LessonGroup,
+    alone="list",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExample: lesson load\n\n\b\nExit codes: 0 done, 1 failed, 2 wrong use.",
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Rows, Tools
-from tacitd.files.replaced import edit_file
+from tacitd.files.atomic import edit_file
 from tacitd.handler import Decision, Notice, StoredItem
 from tacitd_handlers.lessons.lesson_actions import (
     confirm_lesson,

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from tacitd.clock import Clock, SystemClock, local_date
-from tacitd.files.disk import Disk, RealDisk, read_all
+from tacitd.files.disk import DISK, Disk, read_all
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons.pattern import FIRM, GLOBAL, Pattern, format_pattern
 
 if TYPE_CHECKING:
-    from tacitd.files.append_text import HeldFile
+    from tacitd.files.append_file import HeldFile
 
 LOG, INDEX, PROMOTED_DIR = "lessons.jsonl", "index.json", "promoted"
 KEYS = (
@@ -241,11 +241,11 @@ def encode_record(record: Mapping[str, Any], indent: int | None = None) -> bytes
 class LessonLog:
     """The lessons of one directory. Safe with any number of processes."""
 
-    def __init__(self, directory: Path, clock: Clock | None = None, disk: Disk | None = None) -> None:
+    def __init__(self, directory: Path, clock: Clock | None = None, disk: Disk = DISK) -> None:
         self.directory = directory
         self.path = directory / LOG
         self.clock = clock or SystemClock()
-        self.disk = disk or RealDisk()
+        self.disk = disk
 
     @classmethod
     def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> Self:
@@ -285,7 +285,7 @@ class LessonLog:
 
         Raises OSError or FileRefusedError if the log cannot be written.
         """
-        from tacitd.files.append_text import hold_file
+        from tacitd.files.append_file import hold_file
         from tacitd.files.write_checks import refuse_other_name
 
         for path in (self.path, self.directory / INDEX):
@@ -304,7 +304,7 @@ class LessonLog:
     def _write_index(self, lessons: Lessons) -> None:
         """That it cannot be written stops nothing."""
         from tacitd.errors import FileRefusedError
-        from tacitd.files.replaced import replace_file
+        from tacitd.files.atomic import replace_file
 
         with suppress(OSError, FileRefusedError):
             replace_file(self.directory / INDEX, build_index(lessons), mode=0o600, disk=self.disk)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.lessons.lesson_log import Lesson
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import GLOBAL

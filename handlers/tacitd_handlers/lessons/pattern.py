@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from tacitd.errors import USAGE, TacitdError
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import find_control, sanitize_line
-from tacitd.text.text_table import measure_width
+from tacitd.text.wording import measure_width
 
 Action = Literal["do", "dont"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
-from tacitd.files.replaced import edit_file, replace_file
+from tacitd.files.atomic import edit_file, replace_file
 from tacitd.text.markdown import put_line
 from tacitd_handlers.lessons.lesson_actions import get_active, get_lesson, refuse_secret
 from tacitd_handlers.lessons.lesson_log import PROMOTED, PROMOTED_DIR, Lesson, LessonLog

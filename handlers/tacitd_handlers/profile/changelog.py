@@ -44,8 +44,8 @@ def prune_changelog(path: Path, now: float) -> None:
     Ages are compared as times, not as text (P-21). An entry without a readable timestamp counts as new. Raises OSError,
     FileRefusedError, FileBusyError.
     """
-    from tacitd.files.append_text import append_missing  # not for a command that only reads, as below
-    from tacitd.files.replaced import edit_file
+    from tacitd.files.append_file import append_missing  # not for a command that only reads, as below
+    from tacitd.files.atomic import edit_file
 
     def change(data: bytes | None) -> bytes | None:
         lines = [line for line in (data or b"").split(b"\n") if line.strip()]
@@ -69,7 +69,7 @@ def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
 
     The values that profile.json has now stay: they are other values, or the person's. Raises OSError, FileRefusedError.
     """
-    from tacitd.files.replaced import edit_file
+    from tacitd.files.atomic import edit_file
 
     changed = list[Path]()
     for name in ("changelog.jsonl", QUARANTINE):

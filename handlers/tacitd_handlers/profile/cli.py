@@ -25,7 +25,7 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS
@@ -42,18 +42,15 @@ from tacitd_handlers.shared.user_memory import memory_dir
 
 @click.group(
     cls=OrderedGroup,
-    invoke_without_command=True,
+    alone="show",
     epilog="\b\nExample: tacitd profile\nExample: tacitd profile set tools.editor neovim",
 )
-@click.pass_context
-def profile(context: click.Context) -> None:
+def profile() -> None:
     """Show and change what tacitd knows about you: profile.json, and its confidences. Alone, it shows the profile.
 
     A value that you set here, or write into the file by hand, is yours: no learned value replaces it, and it does not
     decay. One that an agent sets in a session counts as learned, and may wait in `tacitd review`. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
     """
-    if context.invoked_subcommand is None:
-        context.invoke(show)
 
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:

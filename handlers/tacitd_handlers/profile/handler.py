@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Cause, Done, Edits, Later, Outcome, Rows, Task, Tools, Tx, nothing
 from tacitd.errors import FileBusyError, FileRefusedError, UsageError
-from tacitd.files.replaced import edit_file
+from tacitd.files.atomic import edit_file
 from tacitd.handler import Degradation, Notice
-from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changelog, profile_confidence
 from tacitd_handlers.profile.changelog import AGENT, FINDING

@@ -159,7 +159,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
 
 
 def _format_status(learned: int, own: Sequence[str], following: Mapping[str, Any] | None) -> Iterator[str]:
-    from tacitd.text.plurals import count_noun
+    from tacitd.text.wording import count_noun
 
     if learned or own:
         line = f"{learned} learned"

@@ -26,7 +26,7 @@ def make_plugin() -> PluginSpec:
         schema=(f"{here}:schema.sql",),
         run=f"{rules}:run",
         events=frozenset({"session-started", "purge"}),
-        jobs=(TimedJob("user-rules", 20.0), TimedJob("reach-check", 3600.0)),
+        jobs=(TimedJob("user-rules", 5.0), TimedJob("reach-check", 3600.0)),
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
         commands={
             "reach": (

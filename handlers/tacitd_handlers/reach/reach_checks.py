@@ -14,7 +14,7 @@ from tacitd.handler import Degradation
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths
-from tacitd.work.known_projects import list_known_projects
+from tacitd.work.project_rows import list_known_projects
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
 from tacitd_handlers.reach.user_rules import check_place, find_work_tree
 from tacitd_handlers.shared.reach_settings import ReachSettings

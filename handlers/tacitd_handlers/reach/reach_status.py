@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import utc_seconds
-from tacitd.text.plurals import count_noun
+from tacitd.text.wording import count_noun
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

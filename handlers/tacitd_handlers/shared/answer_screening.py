@@ -118,7 +118,7 @@ def repeats_prompt(answer: str, sentences: Iterable[str], given: str = "") -> bo
 def shorten_to_sentence(text: str, limit: int) -> str:
     """Given one sanitised line, return at most `limit` characters of it, ended at a sentence, otherwise at a word."""
     # Imported here, because commands that only read import this module too.
-    from tacitd.text.shorten import shorten_line
+    from tacitd.text.wording import shorten_line
 
     head = text[: limit - 1]
     sentence = max(head.rfind(end) for end in (". ", "! ", "? ", "; ", "。"))

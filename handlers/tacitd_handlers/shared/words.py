@@ -56,6 +56,8 @@ _PLAIN_WORD = compile_lazily(r"[a-z]+")
 _NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
 _CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y) ")
 _WORD = compile_lazily(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_SPELT = compile_lazily(r"(?<![^\W_])(?:[^\W\d_][ .*_-]{1,2}){2,}[^\W\d_](?![^\W_])")
+"""A word with spaces or signs between its letters."""
 _YEAR = compile_lazily(r"\b(?:19|20)\d\d\b(?![-.:])")
 _DATE = compile_lazily(r"\b\d{4}-\d\d-\d\d\b")
 _SIGN = compile_lazily(
@@ -380,7 +382,8 @@ def _fold(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(_fold(unicodedata.normalize("NFKC", text)).split())
+    plain = " ".join(_fold(unicodedata.normalize("NFKC", text)).split())
+    return _SPELT.sub(lambda found: re.sub(r"[\W_]", "", found[0]), plain)
 
 
 def _squash(text: str) -> str:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
-from tacitd.text.shorten import shorten_line
+from tacitd.text.wording import shorten_line
 from tacitd_handlers.shared.model_json import find_objects
 from tacitd_handlers.tutor.choices import LETTERS, find_choice, judge_choice
 from tacitd_handlers.tutor.session_model import (

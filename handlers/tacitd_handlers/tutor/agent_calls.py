@@ -6,6 +6,7 @@ The tutor's commands call the model in their own process, within the one budget 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +18,6 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
-from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step

@@ -16,11 +16,12 @@ from typing import Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
-from tacitd.text.text_table import format_table
+from tacitd.text.wording import format_table
 from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, lead_conversation
 from tacitd_handlers.tutor.graph_files import GraphFile, find_graph_root, find_node, list_graphs, read_graph
@@ -55,7 +56,7 @@ HOUR = 3600.0
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
-@click.group(epilog="\b\nExample: tacitd tutor start objects")
+@click.group(cls=OrderedGroup, alone="map", epilog="\b\nExample: tacitd tutor start objects")
 def tutor() -> None:
     """Learn a topic: a session on one node of a graph, with a test at its end."""
 

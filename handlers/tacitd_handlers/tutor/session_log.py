@@ -28,9 +28,9 @@ from msgspec.structs import replace
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.errors import UnavailableError, UsageError
-from tacitd.files.append_text import append_text
+from tacitd.files.append_file import append_text
+from tacitd.files.atomic import replace_file
 from tacitd.files.locks import acquire_lock
-from tacitd.files.replaced import replace_file
 from tacitd.text.converter import Converter
 from tacitd_handlers.tutor.mastery import MasteryBook
 from tacitd_handlers.tutor.session_model import (

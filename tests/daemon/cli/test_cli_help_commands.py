@@ -49,10 +49,17 @@ def test_bash_completes_commands_of_the_engine_and_of_plugins(cli: Cli, tmp_path
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tacitd_handlers.entry_point "$@"\n')
     program.chmod(0o755)
     script = cli.run("completion", "bash").out
-    asking = "COMP_WORDS=(tacitd lear); COMP_CWORD=1; _tacitd_completion tacitd; printf '%s\\n' \"${COMPREPLY[@]}\""
+    asking = "_tacitd_completion tacitd; printf '%s\\n' \"${COMPREPLY[@]}\""
     environment = os.environ | {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
-    done = subprocess.run(
-        [bash, "-c", script + asking], env=environment, capture_output=True, text=True, check=True
-    )
+
+    def complete(words: str) -> set[str]:
+        typed = f"COMP_WORDS=(tacitd {words}); COMP_CWORD={len(words.split())}; "
+        asked = [bash, "-c", script + typed + asking]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
     names = {**COMMANDS, **load_plugin_rows()}
-    assert set(done.stdout.split()) == {name for name in names if name.startswith("lear")} != set()
+    assert complete("lear") == {name for name in names if name.startswith("lear")} != set()
+    assert {"list", "resume"} <= complete("sessions ''"), (
+        "the commands of a group, also of one that runs alone"
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from support_cli import Cli
-from tacitd.cli import item_lookup, review_command
+from tacitd.cli import decide_commands, item_lookup
 from tacitd.cli.item_lookup import FoundItem, find_item, match_items
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.handler import StoredItem
@@ -149,9 +149,9 @@ def test_review_asks_about_each_and_goes_on_after_an_error(cli: Cli, monkeypatch
         made.append((found.item.id, choice, text))
         return {"what": f"{choice} done"}
 
-    monkeypatch.setattr(review_command, "collect_items", lambda root: [PNPM, *REVIEWED])
-    monkeypatch.setattr(review_command, "decide_item", decide)
-    monkeypatch.setattr(review_command, "is_interactive", lambda: True)
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, *REVIEWED])
+    monkeypatch.setattr(decide_commands, "decide_item", decide)
+    be_at_a_terminal(monkeypatch)
     said = cli.run("review", typed="k\nd\nx\ne\nBetter words\ns\nq\n")
     assert said.code == 0
     assert made == [("aaaa0001", "keep", ""), ("aaaa0003", "edit", "Better words")]
@@ -160,17 +160,27 @@ def test_review_asks_about_each_and_goes_on_after_an_error(cli: Cli, monkeypatch
 
 def test_review_lists_without_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """As text or as JSON; only what needs a decision."""
-    monkeypatch.setattr(review_command, "collect_items", lambda root: [PNPM, REVIEWED[0]])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, REVIEWED[0]])
     assert [one["id"] for one in cli.run("review", "--json").json] == ["aaaa0001"]
     said = cli.run("review")
     assert said.out == (
         "1 item needs your decision, each with its ID:\n"
         "aaaa0001  refused fact in /home/me/app · LEARNED.md\n    Fact aaaa0001\n    why\n    you said: w\n"
     )
-    monkeypatch.setattr(review_command, "collect_items", lambda root: [PNPM])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM])
     assert cli.run("review").err == "nothing waits for your decision\n"
 
 
-def test_nothing_is_asked_without_a_terminal() -> None:
-    """The tests' streams are no terminals."""
-    assert not sys.stdin.isatty() and not review_command.is_interactive()
+def test_review_lists_at_a_terminal_if_asked_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--list` asks nothing, so nothing is decided by a key too many."""
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, *REVIEWED])
+    monkeypatch.setattr(decide_commands, "decide_item", None)
+    be_at_a_terminal(monkeypatch)
+    said = cli.run("review", "--list", "--no-pager", typed="k\n")
+    assert said.code == 0 and said.out.count("refused fact in") == 5 and "[k]eep" not in said.out
+
+
+def be_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the commands of this module: their standard streams are terminals."""
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(decide_commands, "sys", SimpleNamespace(stdin=terminal, stdout=terminal))

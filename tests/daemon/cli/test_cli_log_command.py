@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from support_calls import open_budget, spend
 from support_changes import announce_made, store_change
 from support_cli import Cli
 from support_engine import Scene
-from tacitd.cli.stored_activities import list_stored
+from tacitd.clock import parse_utc
 from tacitd.control.server import Server
 from tacitd.errors import UsageError
 from tacitd.handler import Notice
@@ -40,27 +39,6 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     store_change(state, clock, project, "Use pnpm")
 
 
-def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
-    """Calls, what plugins made, and changes, oldest first."""
-    clock, project = FakeClock(), tmp_path / "shop"
-    project.mkdir()
-    begin = clock.now()
-    _write_logs(tmp_path / "state", clock, project)
-    found = list_stored(tmp_path / "state", 0.0, math.inf, 100)
-    lines = [one.describe()["line"] for one in found]
-    assert lines[:3] == [
-        "asked: extraction  (shop, $0.01, haiku)",
-        "asked: extraction  (shop, $0.01, haiku, no answer: timeout)",
-        "learned: Use pnpm  (shop/LEARNED.md)",
-    ]
-    assert len(lines) == 4 and lines[3].startswith("changed: LEARNED.md +1  (shop, tacitd show ")
-    assert [one.handler for one in found] == ["", "", "toy", ""]
-    assert list_stored(tmp_path / "state", 0.0, math.inf, 2) == found[2:]
-    assert list_stored(tmp_path / "state", begin + 30, math.inf, 100) == found[1:]
-    assert list_stored(tmp_path / "state", 0.0, found[2].at, 100) == found[:2]
-    assert list_stored(tmp_path / "none", 0.0, math.inf, 100) == []
-
-
 def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
     """Exit code 0: nothing is wrong. `--json` is a list; `-n 0` is empty."""
     project = tmp_path / "shop"
@@ -68,12 +46,15 @@ def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
     _write_logs(cli.state, FakeClock(), project)
     said = cli.run("log")
     assert said.code == 0 and said.err == ""
-    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == [
-        "asked",
-        "asked",
-        "learned",
-        "changed",
+    lines = [line[21:] for line in said.out.splitlines()]
+    assert lines[:3] == [
+        "asked: extraction  (shop, $0.01, haiku)",
+        "asked: extraction  (shop, $0.01, haiku, no answer: timeout)",
+        "learned: Use pnpm  (shop/LEARNED.md)",
     ]
+    assert len(lines) == 4 and lines[3].startswith("changed: LEARNED.md +1  (shop, tacitd show ")
+    rows = cli.run("log", "--json").json
+    assert [row["handler"] for row in rows] == ["", "", "toy", ""]
     rows = cli.run("log", "--json", "-n", "1").json
     assert [row["did"] for row in rows] == ["changed"] and rows[0]["line"].startswith(
         "changed: LEARNED.md +1"
@@ -119,10 +100,10 @@ def test_what_the_daemon_loaded_at_its_start_hides_nothing_of_the_logs(cli: Cli,
     project = tmp_path / "shop"
     project.mkdir()
     _write_logs(cli.state, FakeClock(), project)
-    first, *_, last = list_stored(cli.state, 0.0, math.inf, 100)
+    first, *_, last = [parse_utc(row["at"]) or 0.0 for row in cli.run("log", "--json").json]
     scene = _start_after_the_logs(tmp_path)
     scene.app.activities.load(
-        [Activity(first.at - 1.0, "extracted", "earlier"), Activity(last.at + 1.0, "learned", "later")]
+        [Activity(first - 1.0, "extracted", "earlier"), Activity(last + 1.0, "learned", "later")]
     )
     with _serve(cli, scene, tmp_path):
         scene.type("s", "words")

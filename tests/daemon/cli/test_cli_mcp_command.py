@@ -9,7 +9,7 @@ import pytest
 
 import tacitd.plugins
 from support_cli import Cli
-from tacitd.cli import mcp_command
+from tacitd.cli import client_commands
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
@@ -26,7 +26,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def test_a_person_in_a_terminal_gets_a_hint(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = SimpleNamespace(isatty=lambda: True)
-    monkeypatch.setattr(mcp_command, "sys", SimpleNamespace(stdin=terminal))
+    monkeypatch.setattr(client_commands, "sys", SimpleNamespace(stdin=terminal))
     said = cli.run("mcp")
     assert said.code == 2 and "`tacitd plugin install`" in said.err
 
@@ -40,7 +40,7 @@ def test_a_broken_plugin_takes_no_tools_of_others(
         PluginSpec("two", mcp="no.such.module:TOOLS"),
     )
     monkeypatch.setattr(tacitd.plugins, "find_declarations", lambda: FoundPlugins(plugins))
-    offer = mcp_command.make_offer()
+    offer = client_commands.make_offer()
     assert set(offer.tools) == {"explain_line", "forget_item", "get_status"}
     assert offer.tools["get_status"].tool.description != "twice"
     err = capsys.readouterr().err

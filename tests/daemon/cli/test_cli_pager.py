@@ -1,79 +1,58 @@
-"""The pager: which one, and when."""
+"""Output on a terminal: through the pager that a person chose, and with colours unless they are unwanted."""
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tacitd.cli.common import echo_paged
-from tacitd.cli.pager import choose_pager
+from support_cli import Cli
+from support_terminal import Terminal
+from tacitd.cli.common import format_moment
+from tacitd.clock import local_minutes
+
+LINES = "from tacitd.cli.common import echo_paged; echo_paged(['a', 'b'], no_pager={}); print('end')"
 
 
 @pytest.mark.parametrize(
-    ("environ", "expected"),
+    ("variables", "no_pager", "shown"),
     [
-        ({}, ["less"]),
-        ({"PAGER": "more -s"}, ["more", "-s"]),
-        ({"PAGER": "more", "TACITD_PAGER": "less -N"}, ["less", "-N"]),
-        ({"TACITD_PAGER": ""}, []),
-        ({"PAGER": "cat"}, []),
-        ({"PAGER": "'open"}, []),
-        ({"PAGER": "less; rm -rf x"}, ["less;", "rm", "-rf", "x"]),
+        ({"TACITD_PAGER": "tac", "PAGER": "cat"}, False, "b\na\nend"),
+        ({"PAGER": "tac"}, False, "b\na\nend"),
+        ({"TACITD_PAGER": "tac"}, True, "a\nb\nend"),
+        ({"TACITD_PAGER": "", "PAGER": "tac"}, False, "a\nb\nend"),
+        ({"PAGER": "cat"}, False, "a\nb\nend"),
+        ({"PAGER": "/no/such/pager"}, False, "a\nb\nend"),
     ],
 )
-def test_the_pager_is_chosen_as_git_does(environ: dict[str, str], expected: list[str]) -> None:
-    """TACITD_PAGER, PAGER, less; no shell reads it."""
-    assert choose_pager(environ) == expected
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A terminal has four lines; the pager writes what it gets into the returned file."""
-    out = tmp_path / "paged"
-    program = tmp_path / "pager"
-    program.write_text(f'#!/bin/sh\n{{ echo "LESS=$LESS"; cat; }} > {out}\n')
-    monkeypatch.setenv("TACITD_PAGER", f"/bin/sh {program}")
-    monkeypatch.delenv("LESS", raising=False)
-    monkeypatch.setenv("COLUMNS", "10")
-    monkeypatch.setenv("LINES", "4")
-    return out
-
-
-def test_long_output_goes_through_the_pager(
-    terminal: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_the_pager_is_chosen_as_git_does(
+    tmp_path: Path, variables: dict[str, str], no_pager: bool, shown: str
 ) -> None:
-    """With LESS=FRX unless it is set; a long line counts as the rows that it takes."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    echo_paged(["ä" * 35])
-    assert terminal.read_text() == "LESS=FRX\n" + "ä" * 35 + "\n" and capsys.readouterr().out == ""
+    """TACITD_PAGER, then PAGER; an empty one is none, and neither is one that cannot be run."""
+    environ = {"PATH": os.environ["PATH"], **variables}
+    terminal = Terminal([sys.executable, "-c", LINES.format(no_pager)], environ, tmp_path)
+    terminal.wait_for(shown)
+    terminal.close()
 
 
-def test_short_output_and_no_pager_are_printed(
-    terminal: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the pager cannot be run, and where stdout is no terminal."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    echo_paged(["a", "b"])
-    echo_paged(["a"] * 9, no_pager=True)
-    monkeypatch.setenv("TACITD_PAGER", "/nowhere/pager")
-    echo_paged(["b"] * 9)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
-    echo_paged(["c"] * 9)
-    assert not terminal.exists()
-    assert capsys.readouterr().out == "a\nb\n" + "a\n" * 9 + "b\n" * 9 + "c\n" * 9
+@pytest.mark.parametrize(
+    ("unwanted", "coloured"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "0"}, False)]
+)
+def test_colours_are_unwanted_with_no_color(cli: Cli, unwanted: dict[str, str], coloured: bool) -> None:
+    """With any content but an empty one (no-color.org)."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(cli.home), **unwanted}
+    program = [sys.executable, "-c", "from tacitd.cli.program import main; main()", "status"]
+    terminal = Terminal(program, environ, cli.home)
+    terminal.wait_for("no daemon runs")
+    assert (b"\x1b[1m" in terminal.raw) is coloured
+    terminal.close()
 
 
-def test_an_interrupt_is_the_pagers(
-    terminal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Control-C in `less` is a key: tacitd waits on, prints nothing, and takes interrupts again afterwards."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    script = f'cat > "{terminal}"; kill -INT $PPID; echo end >> "{terminal}"\n'
-    (tmp_path / "pager").write_text(f"#!/bin/sh\n{script}")
-    before = signal.getsignal(signal.SIGINT)
-    echo_paged(["line"] * 9)
-    assert terminal.read_text() == "line\n" * 9 + "end\n" and capsys.readouterr().out == ""
-    assert signal.getsignal(signal.SIGINT) is before
+def test_a_moment_is_local_with_its_age() -> None:
+    """What is no time stays as it is."""
+    local = local_minutes(1_795_149_000.0).replace("T", " ")
+    assert format_moment("2026-11-20T04:30:00Z", 1_795_149_000.0 + 7200) == f"{local} (2 h ago)"
+    assert format_moment("2026-11-20T04:30:00Z", 0.0) == local
+    assert format_moment("sometime") == "sometime"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,8 +14,8 @@ from test_cli_status_command import DOCUMENT
 from support_cli import Cli
 from support_examples import examples
 from tacitd.cli.control_commands import echo_sync
-from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.status_command import format_status
+from tacitd.cli.status_lines import parked_lines
 from tacitd.errors import PARKED
 from tacitd.work.waiting_lines import describe_waiting, local_time
 
@@ -53,18 +54,36 @@ def test_the_time_is_local_and_that_of_the_first_that_goes_on(monkeypatch: pytes
     assert local_time(at) == datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
+def test_several_plugins_that_wait_for_the_same_are_one_line() -> None:
+    """One paused session is one row, however many plugins wait for its end; another reason is another row."""
+    rows = [
+        row("end of session s", "paused by you", handler=name) for name in ("learning", "lessons", "profile")
+    ]
+    assert list(parked_lines(rows)) == [("learning, lessons, profile: end of session s: paused by you", "h")]
+    more = [
+        *rows,
+        *(row("end of session t", "paused by you", handler=name) for name in ("learning", "lessons")),
+    ]
+    assert list(parked_lines(more)) == [
+        ("learning, lessons, profile: end of session s: paused by you", "h"),
+        ("learning, lessons: end of session t: paused by you", "h"),
+    ]
+
+
 names, reasons = st.sampled_from(["learning", "profile"]), st.sampled_from(["budget", "absent", "paused"])
 
 
 @examples(100)
-@given(st.lists(st.tuples(names, reasons, st.integers(0, 99)), max_size=30))
-def test_every_piece_of_work_is_in_exactly_one_line(pieces: list[tuple[str, str, int]]) -> None:
-    """One line for each handler and reason, and the counts add up."""
-    rows = [row(f"growth of /{number}", reason, handler=name) for name, reason, number in pieces]
-    lines = list(parked_lines(rows))
-    assert len(lines) == len({(name, reason) for name, reason, _ in pieces})
-    counts = [text.split(": ")[1].split() for text, _ in lines]
-    assert sum(int(words[0]) if words[1] == "transcripts" else 1 for words in counts) == len(rows)
+@given(st.sets(st.tuples(names, reasons, st.integers(0, 9)), max_size=30))
+def test_every_piece_of_work_is_in_exactly_one_line(pieces: set[tuple[str, str, int]]) -> None:
+    """The counts of the lines that name a plugin and a reason add up."""
+    rows = [row(f"growth of /{number}", reason, handler=name) for name, reason, number in sorted(pieces)]
+    counts: Counter[tuple[str, str]] = Counter()
+    for text, _ in parked_lines(rows):
+        plugins, what, reason = text.split(": ")
+        number = int(what.split()[0]) if what.endswith(" transcripts") else 1
+        counts.update({(name, reason): number for name in plugins.split(", ")})
+    assert counts == Counter((name, reason) for name, reason, _ in pieces)
 
 
 def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import stat
-import webbrowser
 from pathlib import Path
 
+import click
 import pytest
 
 from support_changes import store_change
@@ -40,19 +40,12 @@ def test_a_named_file_is_replaced_only_if_it_is_a_report(cli: Cli) -> None:
     said = cli.run("report", cli.home, "-o", notes)
     assert said.code == 2 and "is not a report" in said.err and notes.read_text() == "mine\n"
     assert cli.run("report", cli.home, "-o", cli.home).code == 2
-    assert cli.run("report", cli.home, "-o", cli.home / "none" / "r.html").code == 2
-    said = cli.run("report", cli.home, "-o", f"{cli.home}/pages/")
-    assert said.code == 2 and "is a directory" in said.err and not (cli.home / "pages").exists()
+    said = cli.run("report", cli.home, "-o", cli.home / "none" / "r.html")
+    assert said.code == 2 and "no such directory" in said.err
     assert cli.run("report", cli.home, "-o", "-").out.startswith("<!doctype html>")
     assert cli.run("report", cli.home / "none").code == 2
     assert cli.run("report", "--since", "soon").code == 2
     assert cli.run("report", "--json", "-o", "x").code == 2
-
-
-def test_a_home_that_nobody_has_is_wrong_use(cli: Cli) -> None:
-    """`-o ~name/…` of a user that does not exist."""
-    said = cli.run("report", "-o", "~no-such-user/report.html")
-    assert said.code == 2 and "~no-such-user/report.html: " in said.err and "Traceback" not in said.err
 
 
 def test_json_has_every_section(cli: Cli) -> None:
@@ -99,7 +92,12 @@ def test_a_section_that_cannot_be_read_is_an_error_in_plain_words(cli: Cli) -> N
 def test_it_is_opened_in_a_browser(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--open` after it is written; without a browser it says so and the file is there."""
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url))
+
+    def launch(url: str) -> int:
+        opened.append(url)
+        return 1
+
+    monkeypatch.setattr(click, "launch", launch)
     said = cli.run("report", cli.home, "--open")
     assert opened == [Path(said.out.strip()).as_uri()] and "no browser" in said.err
     assert said.code == 0

@@ -10,6 +10,8 @@ import pytest
 from support_cli import Cli
 from tacitd.service import detach, managers
 from tacitd.service.managers import Systemd, ToolExit
+from tacitd.store import Store
+from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -51,6 +53,10 @@ def test_a_second_daemon_starts_beside_the_service(cli: Cli, unit: Path) -> None
     use_second_account(cli)
     started = cli.run("start")
     assert started.code == 0 and "tacitd is running (process 7)" in started.err
+    assert "missing: `claude` was not found\nhint: install Claude Code" in started.err, "issue 39, point 9"
+    assert "hint: `tacitd plugin install`" in started.err
+    Store.open(cli.home / "second state", FakeClock(), owner=False).close()
+    assert "missing" not in cli.run("start").err, "only the first start says it"
 
 
 def test_start_starts_whatever_is_installed(cli: Cli, unit: Path) -> None:

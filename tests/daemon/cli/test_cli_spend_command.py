@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from support_calls import open_budget, spend
 from support_cli import Cli
-from tacitd.cli.spend_command import format_rows
-from tacitd.model.spend_report import SpendRow
 from tacitd.testing import FakeClock
 
 
 def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
-    """No bars where standard output is not a terminal; an assumed cost is marked."""
+    """An assumed cost is marked."""
     cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_budget(cli.state, FakeClock(wall=1_700_000_000.0)) as budget:
         for key, usd, why in (
@@ -41,17 +37,3 @@ def test_without_calls_it_says_so(cli: Cli) -> None:
     assert cli.run("spend").err == "no model call was made yet\n"
     assert cli.run("spend", "--json").json == []
     assert cli.run("spend", "--since", "\x1bsoon").code == 2
-
-
-@pytest.mark.parametrize(("width", "bar"), [(None, 0), (80, 24), (42, 14), (33, 5), (28, 0), (20, 0)])
-def test_bars_fit_the_terminal(width: int | None, bar: int) -> None:
-    """No line is longer than the terminal because of its bar; without Unicode a bar is made of `#`."""
-    rows = [
-        SpendRow("synthesis", 3, 0, 0.5),
-        SpendRow("extraction", 3, 0, 0.004),
-        SpendRow("total", 6, 0, 0.504),
-    ]
-    lines = format_rows("purpose", rows, width, block="#")
-    assert [line.count("#") for line in lines] == [0, bar, 0, 0]
-    assert lines[2].split() == ["extraction", "<$0.01", "3"]
-    assert width is None or not bar or max(map(len, lines)) <= width - 1

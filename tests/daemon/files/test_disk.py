@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files.disk import RealDisk, make_dirs, mode_within, read_all, write_all
+from tacitd.files import disk as disk_calls
+from tacitd.files.atomic import edit_file
+from tacitd.files.disk import Disk, make_dirs, mode_within, read_all, write_all
 from tacitd.testing import FaultyDisk
 
 
@@ -55,12 +57,9 @@ def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch, code: int)
     monkeypatch.setattr(fcntl, "flock", flock)
     if code == errno.EIO:
         with pytest.raises(OSError, match="Input/output"):
-            RealDisk().lock(0, wait=True)
-        with pytest.raises(OSError, match="Input/output"):
-            RealDisk().unlock(0)
+            Disk().lock(0, wait=True)
     else:
-        assert RealDisk().lock(0, wait=False)
-        RealDisk().unlock(0)
+        assert Disk().lock(0, wait=False)
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.EIO])
@@ -75,9 +74,9 @@ def test_a_file_system_that_cannot_sync_a_directory(
     monkeypatch.setattr(os, "fsync", fsync)
     if code == errno.EIO:
         with pytest.raises(OSError, match="Input/output"):
-            RealDisk().sync_dir(tmp_path)
+            Disk().sync_dir(tmp_path)
     else:
-        RealDisk().sync_dir(tmp_path)
+        Disk().sync_dir(tmp_path)
 
 
 def test_whole_files_and_whole_writes(tmp_path: Path) -> None:
@@ -100,3 +99,51 @@ def test_whole_files_and_whole_writes(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="takes no more bytes"):
         write_all(fd, b"x", disk)
     disk.close(fd)
+
+
+# --- two renames that Python does not offer, with and without the system's calls
+
+
+def refuse(source: bytes, target: bytes, flag: int) -> int:
+    """The call of a file system that has no such rename."""
+    return errno.EINVAL
+
+
+@pytest.fixture(params=["system call", "none", "refused"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """A C library that has the call, one that does not, and a file system that refuses it."""
+    if request.param != "system call":
+        monkeypatch.setattr(
+            disk_calls, "_system_call", {"none": lambda: None, "refused": lambda: refuse}[request.param]
+        )
+    return bool(request.param == "system call")
+
+
+def test_exchange(tmp_path: Path, system: bool) -> None:
+    """DESIGN "Files": RENAME_EXCHANGE if available; False means that the caller must compare and replace."""
+    one, other = tmp_path / "1", tmp_path / "2"
+    one.write_text("one")
+    other.write_text("other")
+    swapped = Disk().exchange(one, other)
+    assert (one.read_text(), other.read_text()) == (("other", "one") if swapped else ("one", "other"))
+    assert system or not swapped
+
+
+def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
+    """X-07: a file that appeared meanwhile belongs to a person."""
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "there").write_text("there")
+    with pytest.raises(FileExistsError):
+        Disk().place(tmp_path / "new", tmp_path / "there")
+    Disk().place(tmp_path / "new", tmp_path / "free")
+    assert sorted(os.listdir(tmp_path)) == ["free", "there"] and (tmp_path / "there").read_text() == "there"
+    with pytest.raises(FileNotFoundError):
+        Disk().place(tmp_path / "gone", tmp_path / "x")
+
+
+@pytest.mark.usefixtures("system")
+def test_an_edit_works_either_way(tmp_path: Path) -> None:
+    """DESIGN "Files": compare-then-replace elsewhere."""
+    for _ in range(2):
+        assert edit_file(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
+    assert (tmp_path / "a.md").read_bytes() == b"x\nx\n" and os.listdir(tmp_path) == ["a.md"]

@@ -9,10 +9,9 @@ import pytest
 
 from support_disk import PowerCutDisk
 from tacitd.errors import FileRefusedError
-from tacitd.files.append_text import append_missing, append_text
+from tacitd.files.append_file import append_missing, append_text
+from tacitd.files.atomic import edit_file, remove_files, replace_file
 from tacitd.files.disk import Disk
-from tacitd.files.rename import remove_files
-from tacitd.files.replaced import edit_file, replace_file
 
 CASES: dict[str, Callable[[Path, Path, Disk], object]] = {
     "replace": lambda home, path, disk: replace_file(path, b"new", disk=disk),

@@ -66,14 +66,14 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
     assert git.git_dir(linked) == git.git_dir(repo) == repo / ".git"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
-    assert git.in_progress(linked) and not git.in_progress(repo)
+    assert git.find_unsettled(linked) and not git.find_unsettled(repo)
 
 
 def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (git.git_dir(empty), git.read_head(empty), git.in_progress(empty)) == (None, "", False)
+    assert (git.git_dir(empty), git.read_head(empty), git.find_unsettled(empty)) == (None, "", None)
     _git(empty, "init", "-q")
     assert git.read_head(empty) == ""
     assert git.read_head(repo / "nowhere") == ""
@@ -101,22 +101,25 @@ def test_ignored_and_tracked(repo: Path) -> None:
     assert git.is_tracked(repo, repo / "a.md") and not git.is_tracked(repo, repo / "*.md")
 
 
-def test_git_is_not_started_for_what_the_index_cannot_list(repo: Path) -> None:
+def test_git_is_not_started_for_what_the_index_cannot_list(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise it is: an index of another version, split, sparse, of another form, or a path in other letters."""
     asked: list[str] = []
+    real = git._execute
 
-    def run(arguments: Sequence[str], directory: Path) -> int | None:
-        asked.append(arguments[-1])
-        return git.run_git(arguments, directory)
+    def run(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
+        asked.append(arguments[-1].rpartition(")")[2])
+        return real(arguments, directory)
 
+    monkeypatch.setattr(git, "_execute", run)
     (repo / "sub").mkdir()
     (repo / "sub" / "b.md").write_text("two\n")
     _git(repo, "add", "sub/b.md")
     _git(repo, "commit", "-q", "-m", "y")
-    assert not git.is_tracked(repo, repo / "x.md", run) and asked == []
-    assert git.is_tracked(repo, repo / "a.md", run) and asked == [str(repo / "a.md")]
-    assert git.is_tracked(repo, repo / "A.MD", run) == git.is_tracked(repo, repo / "ä.md", run)
-    assert asked[1:] == [str(repo / "A.MD"), str(repo / "ä.md")]
+    assert not git.is_tracked(repo, repo / "x.md") and asked == []
+    assert git.is_tracked(repo, repo / "a.md") and git.is_tracked(repo, repo / "A.MD")
+    assert not git.is_tracked(repo, repo / "ä.md") and asked == ["a.md", "A.MD", "ä.md"]
     plain = (repo / ".git/index").read_bytes()
     for change in (
         ("update-index", "--index-version", "4"),
@@ -126,28 +129,18 @@ def test_git_is_not_started_for_what_the_index_cannot_list(repo: Path) -> None:
         (repo / ".git/index").write_bytes(plain)
         _git(repo, *change)
         for name in ("a.md", "sub/b.md"):
-            assert git.is_tracked(repo, repo / name, run), (change, name)
+            assert git.is_tracked(repo, repo / name), (change, name)
         asked.clear()
-        assert not git.is_tracked(repo, repo / "x.md", run) and asked == [str(repo / "x.md")], change
+        assert not git.is_tracked(repo, repo / "x.md") and asked == ["x.md"], change
     _git(repo, "sparse-checkout", "disable")
     for damaged in (b"", plain[:8], b"DIRC"):
         (repo / ".git/index").write_bytes(damaged)
         asked.clear()
-        assert not git.is_tracked(repo, repo / "x.md", run) and asked
+        assert not git.is_tracked(repo, repo / "x.md") and asked
     (repo / ".git/index").unlink()
     asked.clear()
-    assert not git.is_tracked(repo, repo / "a.md", run) and asked == []
-    assert not git.is_tracked(repo, repo.parent / "a.md", run)
-
-
-def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
-    """STYLE habit 4: without git the answer is no."""
-
-    def absent(arguments: Sequence[str], directory: Path) -> int | None:
-        return None
-
-    assert not git.is_ignored(repo, repo / "x", absent)
-    assert not git.is_tracked(repo, repo / "a.md", absent)
+    assert not git.is_tracked(repo, repo / "a.md") and asked == []
+    assert not git.is_tracked(repo, repo.parent / "a.md")
 
 
 def test_the_persons_git_variables_and_the_repositorys_programs_stay_out(
@@ -269,41 +262,32 @@ def test_a_link_in_the_git_directory_is_not_written_through(repo: Path, linked: 
 # --- which files are tracked ----------------------------------------------------------------------------------
 
 
-def test_tracked_files_are_listed_from_the_index(repo: Path) -> None:
-    """Cloned repositories: only names in the index, whatever their case, also if the file was deleted."""
-    (repo / "tmp").mkdir()
-    for name in ("learning-raw.jsonl", "Learning-RAW.0.processing.jsonl", "learning-raw.1.processing.jsonl"):
-        (repo / "tmp" / name).write_text("x")
-    _git(repo, "add", "-f", "tmp/learning-raw.jsonl", "tmp/Learning-RAW.0.processing.jsonl")
-    (repo / "tmp/learning-raw.jsonl").unlink()
-    expected = frozenset({"learning-raw.jsonl", "learning-raw.0.processing.jsonl"})
-    assert git.list_tracked(repo, repo / "tmp", "learning-raw*") == expected
-    assert git.list_tracked(repo, repo, "learning-raw*") == frozenset()
-
-
-def test_a_folder_with_a_pattern_in_its_name_is_meant_literally(repo: Path) -> None:
-    """gitglossary(7): a pathspec's own characters are escaped."""
+def test_how_the_index_has_a_file(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its case, also if the file was deleted; a path's own characters are no pattern. Without git nothing is known."""
     (repo / "[t]mp*").mkdir()
-    (repo / "[t]mp*/learning-raw.jsonl").write_text("x")
+    for name in ("Raw.jsonl", "[t]mp*/raw.jsonl"):
+        (repo / name).write_text("x")
+    (repo / "link").symlink_to("a.md")
     _git(repo, "add", "-f", ".")
-    assert git.list_tracked(repo, repo / "[t]mp*", "learning-raw*") == frozenset({"learning-raw.jsonl"})
-    assert git.list_tracked(repo, repo / "tmp", "learning-raw*") == frozenset()
-
-
-def test_nothing_is_known_of_tracked_files_where_git_cannot_say(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index may be damaged, git may be absent or in the middle of a checkout: None, not an empty set."""
-    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
-    (repo / ".git/index.lock").touch()
-    assert git.list_tracked(repo, repo, "*.md") is None
-    (repo / ".git/index.lock").unlink()
+    (repo / "Raw.jsonl").unlink()
+    found = {
+        name: git.read_index_mode(repo, repo / name)
+        for name in ("raw.jsonl", "[t]mp*/raw.jsonl", "tmp/raw.jsonl", "link", "new", "*.jsonl")
+    }
+    assert found == {
+        "raw.jsonl": "100644",
+        "[t]mp*/raw.jsonl": "100644",
+        "tmp/raw.jsonl": "",
+        "link": "120000",
+        "new": "",
+        "*.jsonl": "",
+    }
     index = (repo / ".git/index").read_bytes()
     (repo / ".git/index").write_bytes(b"rubbish")
-    assert git.list_tracked(repo, repo, "*.md") is None
+    assert git.read_index_mode(repo, repo / "a.md") == "unknown" and not git.is_tracked(repo, repo / "a.md")
     (repo / ".git/index").write_bytes(index)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert git.list_tracked(repo, repo, "*.md") is None
+    assert git.read_index_mode(repo, repo / "a.md") == "unknown" and not git.is_tracked(repo, repo / "a.md")
 
 
 def test_a_git_directory_that_git_refuses_is_not_looked_for_above(repo: Path) -> None:
@@ -312,7 +296,7 @@ def test_a_git_directory_that_git_refuses_is_not_looked_for_above(repo: Path) ->
     (inner / ".git").mkdir(parents=True)
     (inner / ".git/HEAD").write_text("rubbish")
     (inner / "a.md").write_text("x")
-    assert git.list_tracked(inner, inner, "a.md") is None
+    assert git.read_index_mode(inner, inner / "a.md") in ("", "unknown")
     assert git.run_git(["rev-parse", "--git-dir"], inner) not in (0, None)
 
 
@@ -343,7 +327,6 @@ def test_no_program_that_a_repository_names_is_run(repo: Path, kind: str) -> Non
         (hooks / hook).write_text(program.read_text())
         (hooks / hook).chmod(0o755)
     (repo / "a.md").write_text("changed\n")
-    assert git.list_tracked(repo, repo, "*.md") == frozenset({"a.md"})
     assert git.is_tracked(repo, repo / "a.md") and not git.is_ignored(repo, repo / "a.md")
     assert not ran.exists()
 
@@ -354,7 +337,7 @@ def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
     _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
     _git(repo, "config", "submodule.recurse", "true")
     _git(repo / "sub", "config", "core.fsmonitor", f"touch {ran}; false")
-    assert git.list_tracked(repo, repo / "sub", "*") == frozenset()
+    assert git.read_index_mode(repo, repo / "sub/a.md") == ""
     assert git.is_tracked(repo, repo / "a.md")
     assert not ran.exists()
 
@@ -362,10 +345,7 @@ def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("ls-files", "-z", "--", ":(top,icase,glob)*"),
-        ("--literal-pathspecs", "ls-files", "--error-unmatch", "--", "a.md"),
-        ("rev-list", "--max-parents=0", "HEAD"),
-        ("check-ignore", "-q", "--", "a.md"),
+        ("ls-files", "-s", "-z", "--", ":(top,icase,literal)a.md"),
     ],
 )
 def test_what_the_tests_take_for_gits_answer(tmp_path: Path, arguments: Sequence[str]) -> None:
@@ -424,3 +404,64 @@ def test_a_git_that_hangs_is_killed_with_what_it_started(
     child = int(began.read_text())
     with suppress(FileNotFoundError):
         assert "Z" in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# --- linked work trees ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path) -> Path:
+    """A repository with a commit and two linked work trees, one of them inside it."""
+    root = tmp_path.resolve() / "main"
+    root.mkdir()
+    _git(root, "init", "-q")
+    _git(root, "commit", "-q", "--allow-empty", "-m", "a")
+    _git(root, "worktree", "add", "-q", str(root.parent / "linked"))
+    _git(root, "worktree", "add", "-q", str(root / "inside"))
+    return root
+
+
+def test_linked_work_trees_are_listed(worktrees: Path) -> None:
+    """Those of the main work tree only; one that was removed by hand is left out."""
+    linked, inside = worktrees.parent / "linked", worktrees / "inside"
+    assert git.list_linked_worktrees(worktrees) == [linked, inside]
+    assert git.list_linked_worktrees(linked) == [] and git.list_linked_worktrees(worktrees / "x") == []
+    _git(worktrees, "worktree", "remove", str(inside))
+    assert git.list_linked_worktrees(worktrees) == [linked]
+    _git(worktrees, "worktree", "move", str(linked), str(worktrees.parent / "moved"))
+    assert git.list_linked_worktrees(worktrees) == [worktrees.parent / "moved"]
+
+
+def test_an_entry_that_its_directory_does_not_name_is_ignored(worktrees: Path, tmp_path: Path) -> None:
+    """An archive may list any directory of the person's."""
+    victim = tmp_path.resolve() / "victim"
+    victim.mkdir()
+    entry = worktrees / ".git/worktrees/evil"
+    entry.mkdir()
+    for named in (f"{victim}/.git", "\0", "", str(tmp_path / "none/.git")):
+        (entry / "gitdir").write_text(named + "\n")
+        assert (
+            victim not in git.list_linked_worktrees(worktrees)
+            and len(git.list_linked_worktrees(worktrees)) == 2
+        )
+    _git(victim, "init", "-q")
+    (entry / "gitdir").write_text(f"{victim}/.git\n")
+    assert victim not in git.list_linked_worktrees(worktrees)
+    (entry / "gitdir").unlink()
+    (entry / "gitdir").mkdir()
+    assert len(git.list_linked_worktrees(worktrees)) == 2
+
+
+def test_a_bare_repository_has_no_main_work_tree(worktrees: Path) -> None:
+    """Its work trees are listed below itself, or below the folder whose `.git` file names it."""
+    bare, around = worktrees.parent / "bare.git", worktrees.parent / "around"
+    _git(worktrees, "clone", "-q", "--bare", str(worktrees), str(bare))
+    _git(bare, "worktree", "add", "-q", str(worktrees.parent / "of-bare"))
+    assert git.list_linked_worktrees(worktrees.parent / "of-bare") == []
+    assert git.list_linked_worktrees(bare) == [worktrees.parent / "of-bare"]
+    assert git.locate_exclude_file(bare) == bare / "info/exclude"
+    around.mkdir()
+    _git(worktrees, "clone", "-q", "--bare", str(worktrees), str(around / ".bare"))
+    (around / ".git").write_text("gitdir: ./.bare\n")
+    _git(around, "worktree", "add", "-q", str(around / "one"))
+    assert git.list_linked_worktrees(around) == [around / "one"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.files import json_document
-from tacitd.files.json_document import NotUnderstoodError, read_document, read_tail
+from tacitd.files.json_document import NotUnderstoodError, read_document
 
 
 class FakeTime:
@@ -72,11 +72,3 @@ def test_a_file_that_is_just_being_written_is_read(tmp_path: Path, time: FakeTim
 
     time.sleep = complete  # type: ignore[method-assign]
     assert read_document(path) == {"a": 1}
-
-
-def test_the_end_of_a_file(tmp_path: Path) -> None:
-    """A missing file has no bytes."""
-    path = tmp_path / "a"
-    assert read_tail(path, 3) == b""
-    path.write_bytes(b"abc")
-    assert read_tail(path, 3) == read_tail(path, 4) == b"abc" and read_tail(path, 2) == b"bc"

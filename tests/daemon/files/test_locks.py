@@ -5,17 +5,14 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
-import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from support_waiting import PATIENCE
 from tacitd.errors import UNAVAILABLE, UnavailableError
-from tacitd.files.disk import RealDisk
-from tacitd.files.locks import acquire_lock, make_private_dir, wait_for_lock
-from tacitd.testing import FaultyDisk
+from tacitd.files.disk import Disk
+from tacitd.files.locks import acquire_lock, make_private_dir
 
 
 def _hold_until_told(path: str, pipe: Connection) -> None:
@@ -44,7 +41,7 @@ def test_a_second_process_is_told_who_holds_it(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_nobody_out(tmp_path: Path) -> None:
     """RELIABILITY 4: the process id cannot be written, but the lock is held and no other process gets it."""
 
-    class Full(RealDisk):
+    class Full(Disk):
         def write(self, fd: int, data: bytes) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -62,28 +59,6 @@ def test_what_stands_in_the_file_decides_nothing(tmp_path: Path) -> None:
     first.release()
     first.release()
     acquire_lock(path).release()
-
-
-def test_a_change_waits_for_the_one_that_has_the_lock(tmp_path: Path) -> None:
-    """DESIGN "Files": the second one goes on when the first has ended, also by an error; the file stays empty."""
-    path = tmp_path / "lock"
-    disk, order = FaultyDisk(), list[str]()
-
-    def change() -> None:
-        with wait_for_lock(path, RealDisk()):
-            order.append("second")
-
-    thread = threading.Thread(target=change)
-    with pytest.raises(ValueError, match="fails"), wait_for_lock(path, disk):
-        thread.start()
-        other = os.open(path, os.O_RDWR)
-        assert not disk.lock(other, wait=False)
-        os.close(other)
-        order.append("first")
-        raise ValueError("fails")
-    thread.join(PATIENCE)
-    assert order == ["first", "second"] and not disk.opened
-    assert path.read_bytes() == b"" and path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_private_directory_is_tightened(tmp_path: Path) -> None:

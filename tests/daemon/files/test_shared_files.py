@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support_changes import change_now
 from tacitd.contract import Cause, Edits, FileChange, Leaf, View
 from tacitd.errors import FileBusyError
 from tacitd.files.formats import Bullets, Lines, bullet
@@ -52,7 +53,10 @@ class Person:
     def change(self, changes: Changes, key: str = "") -> None:
         self.serial += 1
         cause = Cause(key or f"{self.serial} {self.clock.now()}", "prompt")
-        self.files.change_now("toy", [FileChange(self.path, LINES, lambda now, edits: changes, cause)])
+        self.put(FileChange(self.path, LINES, lambda now, edits: changes, cause))
+
+    def put(self, change: FileChange, project: int | None = None) -> None:
+        change_now(self.files, self.store, change, project)
 
     def note_look(self) -> View:
         """Look, and store what was found, as a task does that passes the edits on."""
@@ -131,6 +135,55 @@ def test_a_cut_file_removes_nothing_and_a_missing_one_neither(person: Person) ->
     assert person.look_twice() == Edits({}, {}, frozenset())
 
 
+OLDER = "# Learned\n\n## Coding\n- Use pnpm\n- Use one\n- Use two\n- Use three\n- Use four\n"
+
+
+def test_an_older_copy_that_is_put_back_removes_nothing(person: Person) -> None:
+    """Issue 39, point 22: several lines that are gone at once are in doubt, however long the file stays so, and whatever tacitd adds."""
+    person.change(
+        {bullet("Coding", f"Use {name}"): f"Use {name}" for name in ["pnpm", "one", "two", "three", "four"]}
+    )
+    assert person.path.read_text() == OLDER
+    person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv", D: "Use mypy"})
+    person.path.write_text(OLDER)
+    for _ in range(3):
+        person.clock.advance(3600)
+        view = person.note_look()
+        assert view.doubt == "cut" and not any(view.edits)
+    person.change({bullet("Coding", "Use five"): "Use five"})
+    person.clock.advance(3600)
+    assert not person.note_look().edits.removed and person.lines()[-1] == "Use five"
+    person.path.write_text(OLDER)  # as a synchronisation does it each night
+    assert not person.look_twice().removed and not person.look_twice().removed
+
+
+@pytest.mark.parametrize("how", ["another line goes", "a line is added"])
+def test_several_lines_are_removed_when_the_person_goes_on_without_them(person: Person, how: str) -> None:
+    """Issue 39, point 22: the second sign is that the person edits the file again, and the lines are still not there."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D, bullet("Coding", "Use more"))})
+    for name in ("ruff", "uv", "mypy"):
+        person.edit(remove=f"Use {name}")
+    assert not person.look_twice().removed
+    if how == "a line is added":
+        person.edit(add="Be brief")
+    else:
+        person.edit(remove="Use more")
+    person.clock.advance(3)
+    assert person.note_look().edits.removed >= {B, C, D}
+
+
+def test_lines_that_come_back_are_no_second_sign(person: Person) -> None:
+    """Issue 39, point 22: a newer copy after an older one."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D)})
+    whole = person.path.read_text()
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", ""))
+    assert not person.look_twice().removed
+    person.path.write_text(whole.replace("- Use ruff\n", ""))
+    assert not person.note_look().edits.removed
+    person.path.write_text(whole)
+    assert person.look_twice() == Edits({}, {}, frozenset())
+
+
 def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
     """S-28: a checkout of a branch without the lines makes what stands there the base."""
     person.path.write_text("# Learned\n")
@@ -190,7 +243,7 @@ def test_a_plugin_s_own_format_is_found_after_a_crash(tmp_path: Path) -> None:
         person.path, SHOUTED, lambda now, edits: {"uv": "uv", "ruff": "ruff"}, Cause("k", "prompt")
     )
     with pytest.raises(Crash):
-        person.files.change_now("toy", [change])
+        person.put(change)
     person.store.close()
     person = Person(tmp_path)
     with person.store.write() as tx:
@@ -289,7 +342,7 @@ def test_a_file_of_the_persons_is_private_whatever_project_it_was_changed_for(tm
     for name, modes in (("app/AGENTS.md", (0o644, 0o755)), ("memory/notes.md", (0o600, 0o700))):
         path = tmp_path / name
         change = FileChange(path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause(name, "prompt"))
-        person.files.change_now("toy", [change], 1)
+        person.put(change, 1)
         assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == modes
 
 
@@ -315,7 +368,7 @@ def test_a_plugins_own_format_is_found_by_its_name(tmp_path: Path) -> None:
     first = Person(tmp_path, on_step=crash)
     put = FileChange(first.path, UPPER, lambda now, edits: {"use pnpm": "use pnpm"}, Cause("one", "person"))
     with pytest.raises(Crash):
-        first.files.change_now("toy", [put])
+        first.put(put)
     first.store.close()
     second = Person(tmp_path)
     second.files.finish_all()

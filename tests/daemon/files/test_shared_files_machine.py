@@ -21,7 +21,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tx
 from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
 from tacitd.files.formats import Bullets, bullet, split_bullet
-from tacitd.files.line_plans import start_of
+from tacitd.files.locks import name_process
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
@@ -409,7 +409,7 @@ class SharedFile(RuleBasedStateMachine):
         self.run(lambda: self.learn_lines([]), 0)
         other = SharedFiles(self.store, self.clock)
         if not dead:
-            other._process = f"{os.getppid()} {start_of(os.getppid())}"
+            other._process = name_process(os.getppid())
         else:
             other._process = "999999999 1"
         self.number += 1

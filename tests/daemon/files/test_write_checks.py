@@ -10,7 +10,7 @@ import pytest
 from support_git import init
 from support_git import run_git as git
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.files.write_checks import (
     refuse_aliased,
     refuse_git_directory,
@@ -34,7 +34,7 @@ def check(root: Path, path: Path) -> None:
     real = path.resolve()
     refuse_git_directory(path, real, root)
     refuse_link(path, real, root, root)
-    refuse_link_text(path, real, root, RealDisk())
+    refuse_link_text(path, real, root, Disk())
 
 
 def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path) -> None:
@@ -42,14 +42,14 @@ def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path) -
     (`cp -al`) is meant to keep the old one."""
     os.link(root / "AGENTS.md", root / "CLAUDE.md")
     with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
-        refuse_aliased(root / "AGENTS.md", RealDisk())
+        refuse_aliased(root / "AGENTS.md", Disk())
     assert caught.value.hint == f"ln -sf AGENTS.md {root / 'CLAUDE.md'}"
     (root / "CLAUDE.md").unlink()
     (root / "CLAUDE.md").symlink_to("AGENTS.md")
     (root.parent / "backup").mkdir()
     os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
-    refuse_aliased(root / "AGENTS.md", RealDisk())
-    refuse_aliased(root / "none.md", RealDisk())
+    refuse_aliased(root / "AGENTS.md", Disk())
+    refuse_aliased(root / "none.md", Disk())
 
 
 @pytest.mark.parametrize("target", [".git/config", ".GIT/hooks/post-commit", "sub/.git/info/exclude"])
@@ -123,18 +123,18 @@ def test_the_text_of_a_link_is_not_written_over(root: Path, name: str) -> None:
 def test_what_its_owner_made_read_only_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file without write permission is not replaced, nor is one put into such a directory."""
     path = root / "AGENTS.md"
-    refuse_unwritable(path, RealDisk())
-    refuse_unwritable(root / "new" / "deep.md", RealDisk())
+    refuse_unwritable(path, Disk())
+    refuse_unwritable(root / "new" / "deep.md", Disk())
     shut = {path}
-    monkeypatch.setattr(RealDisk, "may_write", lambda self, asked: asked not in shut)
+    monkeypatch.setattr(Disk, "may_write", lambda self, asked: asked not in shut)
     with pytest.raises(FileRefusedError, match="is read-only"):
-        refuse_unwritable(path, RealDisk())
+        refuse_unwritable(path, Disk())
     shut = {root}
     with pytest.raises(FileRefusedError, match=f"{root} is read-only"):
-        refuse_unwritable(root / "new" / "deep.md", RealDisk())
+        refuse_unwritable(root / "new" / "deep.md", Disk())
 
 
-class Saving(RealDisk):
+class Saving(Disk):
     """An editor removes the file to create it anew, right after the `looks`th look at it."""
 
     def __init__(self, target: Path, looks: int) -> None:

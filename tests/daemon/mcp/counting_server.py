@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tacitd.mcp.agent_tools import AgentResource, AgentTool, ToolParameter
-from tacitd.mcp.mcp_server import index_offer, serve
+from tacitd.mcp.mcp_server import Offer, serve
 from tacitd.mcp.tools import bind_tool
 
 COUNT: list[int] = []
@@ -50,8 +50,8 @@ def read(resource: AgentResource, cwd: Path, budget: int) -> str:
 
 def main() -> None:
     commands = {"count": count, "wait": wait, "many": many}
-    tools = [bind_tool(one, lambda name, path: commands[name]) for one in (TOOL, RARE, WAIT, MANY, TOOL)]
-    serve(index_offer(tools, [NOTES], read), Path.cwd())
+    tools = [bind_tool(one, lambda name, path: commands[name]) for one in (TOOL, RARE, WAIT, MANY)]
+    serve(Offer({one.tool.name: one for one in tools}, {"notes": NOTES}, read), Path.cwd())
 
 
 if __name__ == "__main__":

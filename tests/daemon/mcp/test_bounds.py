@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.mcp.bounds import bound_output
+from tacitd.mcp.tools import bound_output
 
 
 def test_json_is_written_without_spaces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,10 +22,11 @@ def make(tmp_path: Path) -> Make:
     """Builds an App in a temporary directory, each an hour after the one before."""
     clock = FakeClock()
 
-    def one(**settings: str) -> App:
+    def one(key: str = "", **settings: str) -> App:
         box = tmp_path
         places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "s")
         environ = {f"TACITD_{name}": value for name, value in settings.items()}
+        environ |= {"ANTHROPIC_API_KEY": key} if key else {}
         model = ScriptedModel()
         clock.advance(3600.0)
         return build_app(
@@ -59,6 +61,30 @@ def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
         lines = list(banner_lines(app))
     at = next(n for n, line in enumerate(lines) if line.startswith("missing: "))
     assert "claude" in lines[at] and lines[at + 1].startswith("  hint: ")
+
+
+def test_the_first_start_says_what_doctor_knows(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 39, point 9: a client that is not logged in, a key that is not passed on, no plugin, files that git tracks; said once."""
+    (tmp_path / "app").mkdir()
+    monkeypatch.chdir(tmp_path / "app")
+    for command in (["init", "-q"], ["add", "-f", "AGENTS.md"]):
+        (tmp_path / "app/AGENTS.md").write_text("# Ours\n")
+        subprocess.run(["git", *command], check=True)
+    client = tmp_path / "logged-out"
+    client.write_text('#!/bin/sh\n[ "$1" = auth ] && echo \'{"loggedIn": false}\'\n')
+    client.chmod(0o755)
+    with make(CLAUDE__COMMAND=str(client), key="x") as app:
+        text = "\n".join(banner_lines(app))
+    assert (
+        "missing: claude is not logged in" in text
+        and "ANTHROPIC_API_KEY is set, but not passed to it" in text
+    )
+    assert "the plugin is not in Claude Code" in text and "hint: `tacitd plugin install`" in text
+    assert f"git tracks AGENTS.md in {tmp_path / 'app'}" in text
+    with make(CLAUDE__COMMAND=str(client)) as app:
+        assert "plugin" not in "\n".join(banner_lines(app))
 
 
 def test_a_file_outside_the_projects_is_named(make: Make, tmp_path: Path) -> None:

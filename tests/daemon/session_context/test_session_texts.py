@@ -15,8 +15,7 @@ from tacitd.errors import UnwritableError
 from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.session_texts import SessionTexts
-from tacitd.session_context.shown_texts import KEPT, ShownTexts
+from tacitd.session_context.session_texts import KEPT, SessionTexts, ShownTexts
 from tacitd.sources.base import HookQuestion
 from tacitd.sources.registry import make_source
 from tacitd.store import Store
@@ -66,7 +65,7 @@ def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> Se
     plugin = PluginSpec("toy", session_text="toy_texts:make_text", items="toy_texts")
     clock = clock or FakeClock()
     store = Store.open(tmp_path / "state", clock, owner=False)
-    return SessionTexts(make_source(home), [plugin], ShownTexts(store, clock), clock, {})
+    return SessionTexts(make_source(home), [plugin], store, clock, {})
 
 
 def ask(home: Path, **fields: str | Path) -> HookQuestion:

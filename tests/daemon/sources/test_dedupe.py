@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,39 +22,30 @@ def prompt(
     return Prompt(kind, text, session, uuid, time, cwd)
 
 
-def test_a_fork_copies_under_the_same_uuid() -> None:
-    """CLAUDE_CODE section 0 fact 13: forks share uuids and have another session."""
+@pytest.mark.parametrize(
+    ("first", "second", "is_new"),
+    [
+        # CLAUDE_CODE section 0 fact 13: forks share uuids and have another session.
+        (prompt(uuid="u1"), prompt(uuid="u1", session="fork", time=9999.0), False),
+        (prompt(uuid="u1"), prompt(uuid="u1#1"), True),
+        # CLAUDE_CODE section 6, dedupe key: the uuid first. "yes" twice is two prompts.
+        (prompt(uuid="u1"), prompt(uuid="u2", time=1180.0), True),
+        # The same: (session, normalised text, ten minutes).
+        (prompt("Use  PNPM\n"), prompt("use pnpm", time=1599.0), False),
+        (prompt("Use  PNPM\n"), prompt("use pnpm", time=401.0, uuid="u"), False),
+        (prompt("Use  PNPM\n"), prompt("use pnpm", time=1601.0), True),
+        (prompt("Use  PNPM\n"), prompt("use pnpm", session="other", time=1001.0), True),
+        (prompt("yes"), prompt("yes", session="fork"), False),  # of a queued message
+        (prompt("yes", time=None), prompt("yes", time=None, session="fork"), True),
+        # Rule 4: the queue, the attachment and the user line contain the same prompt.
+        (prompt(uuid="q1", kind="queued"), prompt(uuid="u9", time=1100.0), False),
+        (prompt(uuid="q1", kind="queued"), prompt(uuid="q2", kind="queued", time=1100.0), True),
+        (prompt(uuid="u5"), prompt(uuid="q7", kind="queued", time=900.0), False),
+    ],
+)
+def test_the_same_words_typed_once_are_one_prompt(first: Prompt, second: Prompt, is_new: bool) -> None:
     seen = SeenPrompts()
-    assert seen.add_if_new(prompt(uuid="u1"))
-    assert seen.has_prompt(prompt(uuid="u1", session="fork", time=9999.0))
-    assert not seen.has_prompt(prompt(uuid="u1#1"))
-
-
-def test_two_typed_lines_are_two_prompts() -> None:
-    """CLAUDE_CODE section 6, dedupe key: uuid first. "yes" twice is two prompts."""
-    seen = SeenPrompts()
-    seen.add_prompt(prompt(uuid="u1"))
-    assert not seen.has_prompt(prompt(uuid="u2", time=1180.0))
-
-
-def test_without_uuid_the_words_count_for_ten_minutes() -> None:
-    """CLAUDE_CODE section 6, dedupe key: (session, normalised text, ten minutes)."""
-    seen = SeenPrompts()
-    seen.add_prompt(prompt("Use  PNPM\n"))
-    assert seen.has_prompt(prompt("use pnpm", time=1599.0))
-    assert seen.has_prompt(prompt("use pnpm", time=401.0, uuid="u"))
-    assert not seen.has_prompt(prompt("use pnpm", time=1601.0))
-    assert not seen.has_prompt(prompt("use pnpm", session="other", time=1001.0))
-
-
-def test_a_queued_message_and_its_user_line_are_one() -> None:
-    """CLAUDE_CODE section 6 rule 4: the queue, the attachment and the user line contain the same prompt."""
-    seen = SeenPrompts()
-    seen.add_prompt(prompt("stop that", uuid="q1", kind="queued"))
-    assert seen.has_prompt(prompt("stop that", uuid="u9", time=1100.0))
-    assert not seen.has_prompt(prompt("stop that", uuid="q2", kind="queued", time=1100.0))
-    seen.add_prompt(prompt("go on", uuid="u5"))
-    assert seen.has_prompt(prompt("go on", uuid="q7", kind="queued", time=900.0))
+    assert seen.add_if_new(first) and seen.add_if_new(second) is is_new
 
 
 @examples(60)

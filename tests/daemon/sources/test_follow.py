@@ -18,7 +18,7 @@ from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.sources import follow
-from tacitd.sources.claude_code.source import ClaudeCode
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.follow import ALL_EVERY, HINT_EVERY, HINT_FOR, HOT_EVERY, FileChanges, Follower
 from tacitd.sources.listing import Listing, scan_below
 from tacitd.sources.watch import WatchdogWatcher

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from support_examples import examples
 from support_follow import Hand, Told
-from tacitd.sources.claude_code.source import ClaudeCode
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.follow import FileChanges, Follower
 from tacitd.sources.listing import Stamp, stamp_of
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.sources import lines
-from tacitd.sources.claude_code.line_reader import is_record
+from tacitd.sources.claude_code.records import is_record
 from tacitd.sources.lines import (
     _object_at,
     open_transcript,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.sources.claude_code.source import ClaudeCode
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.position import Position, find_baseline, position_at
 from tacitd.sources.transcript import Tail
 

@@ -11,19 +11,7 @@ import pytest
 
 from tacitd.events import NoProject, Project
 from tacitd.files.git import locate_exclude_file
-from tacitd.sources.projects import TTL, ProjectFinder, temporary_directories
-
-
-class Hand:
-    """A clock that only the test moves."""
-
-    at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at
+from tacitd.sources.projects import ProjectFinder, temporary_directories
 
 
 class Scene:
@@ -33,7 +21,6 @@ class Scene:
         self.base = base
         self.home = base / "home" / "u"
         self.tmp = base / "tmp"
-        self.clock = Hand()
         for folder in (self.home, self.tmp, base / "etc/x", base / "home/u/.claude/projects"):
             folder.mkdir(parents=True)
         self.projects = self.make()
@@ -42,9 +29,7 @@ class Scene:
         home = home or self.home
         private = [home / ".claude"]
         system = [str(self.base / "etc")]
-        return ProjectFinder(
-            home, self.clock, excludes=excludes, private=private, tmpdirs=[self.tmp], system=system
-        )
+        return ProjectFinder(home, excludes=excludes, private=private, tmpdirs=[self.tmp], system=system)
 
     def folder(self, name: str, *, git: bool = False) -> Path:
         path = self.base / name
@@ -128,14 +113,12 @@ def test_a_jj_repository_is_a_project(scene: Scene) -> None:
     scene.folder("home/u/jj/.jj/repo/store/git")
     (store / "git/HEAD").write_text("ref: refs/heads/main\n")
     (store / "git_target").write_text("git")
-    scene.clock.at += TTL
     assert scene.projects.find_project(str(deep)) == Project(top, True)
     second = scene.folder("home/u/second/.jj").parent
     (second / ".jj/repo").write_text("../../jj/.jj/repo")
     assert scene.projects.find_project(str(second)) == Project(top, True)
     assert locate_exclude_file(top) == store / "git/info/exclude"
     (second / ".jj/repo").write_text("../../nowhere/.jj/repo")
-    scene.clock.at += TTL
     assert "without git" in scene.reason(second)
 
 
@@ -150,7 +133,6 @@ def test_never_home_system_or_root(scene: Scene) -> None:
     assert scene.projects.find_project(str(scene.folder("home/u/work"))) == Project(
         scene.home / "work", False
     )
-    scene.clock.at += TTL
     assert "home directory" in scene.reason(scene.home)
 
 
@@ -250,9 +232,7 @@ def test_directory_that_cannot_be_examined(scene: Scene, monkeypatch: pytest.Mon
         return is_dir(self)
 
     monkeypatch.setattr(Path, "is_dir", fail)
-    scene.projects = ProjectFinder(
-        scene.home, scene.clock, tmpdirs=[scene.tmp], is_off=lambda root: root == secret
-    )
+    scene.projects = ProjectFinder(scene.home, tmpdirs=[scene.tmp], is_off=lambda root: root == secret)
     far = scene.projects.find_project(str(path))
     assert isinstance(far, NoProject) and far.gone and "not connected" in far.reason
     private = scene.projects.find_project(str(secret / "src"))
@@ -268,28 +248,21 @@ def test_no_usable_directory(scene: Scene, cwd: str) -> None:
     assert scene.reason(cwd)
 
 
-def test_answers_are_kept_for_a_while(scene: Scene) -> None:
-    """DESIGN "Priorities", 4: a repository created later is noticed after ten seconds."""
+def test_a_repository_that_is_created_later_is_found(scene: Scene) -> None:
+    """DESIGN "Priorities", 4. No answer outlives the exclusions that it was found with, either."""
     path = scene.folder("home/u/p")
     assert scene.projects.find_project(str(path)) == Project(path, False)
     scene.folder("home/u/p", git=True)
-    assert scene.projects.find_project(str(path)) == Project(path, False)
-    scene.clock.at += TTL
     assert scene.projects.find_project(str(path)) == Project(path, True)
-
-
-def test_no_answer_outlives_the_exclusions_it_was_found_with(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A handler's thread may look a directory up while the configuration is read again."""
-    path = scene.folder("home/u/secret")
-    refusal = scene.projects._refusal
-
-    def refuse_late(place: Path, root: Path, is_git: bool) -> str:
-        reason = refusal(place, root, is_git)
-        scene.projects.set_excludes(["~/secret"])
-        return reason
-
-    monkeypatch.setattr(scene.projects, "_refusal", refuse_late)
-    scene.projects.find_project(str(path))
+    scene.projects.set_excludes(["~/p"])
     assert "projects.exclude" in scene.reason(path)
+
+
+def test_a_directory_of_a_container_is_the_one_that_a_person_named(scene: Scene) -> None:
+    """Issue 39 point 16: the longest name counts, and only whole parts of a path."""
+    app, lib = scene.folder("home/u/app"), scene.folder("home/u/lib")
+    aliases = {"/workspaces/app": str(app), "/workspaces/app/lib": str(lib)}
+    scene.projects = ProjectFinder(scene.home, tmpdirs=[scene.tmp], list_aliases=lambda: aliases)
+    assert scene.projects.find_project("/workspaces/app") == Project(app, False)
+    assert scene.projects.find_project("/workspaces/app/lib") == Project(lib, False)
+    assert "does not exist" in scene.reason("/workspaces/apple")

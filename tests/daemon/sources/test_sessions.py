@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.sources.claude_code.session_files import read_claims
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions, process_is_alive
 
 IDLE = 1800.0
@@ -25,7 +25,7 @@ class Scene:
         self.wall, self.mono = 1.7e9, 0.0
         self.processes: set[int] = set()
         self.config_dir = config_dir
-        self.sessions = Sessions(self, IDLE, partial(read_claims, config_dir), self.processes.__contains__)
+        self.sessions = Sessions(self, IDLE, ClaudeCode(config_dir).read_claims, self.processes.__contains__)
 
     def now(self) -> float:
         return self.wall
@@ -168,7 +168,7 @@ def test_session_files_are_read_every_ten_seconds(scene: Scene) -> None:
     """RELIABILITY row 6: idle is cheap, however often it is called."""
     asked: list[int] = []
     scene.claim(7)
-    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
+    scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
     scene.sessions.note_growth(T, "s1", "/w", None)
     for _ in range(99):
         scene.later(0.1)
@@ -239,7 +239,7 @@ def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> Non
     scene = Scene(tmp_path)
     for i in range(100):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
+    scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
     for i in range(100):
         scene.sessions.note_growth(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
     assert asked == []
@@ -253,7 +253,7 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
     scene = Scene(tmp_path)
     for i in range(50):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
+    scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
     for i in range(50):
         scene.sessions.note_growth(T, f"s{i}", "/w", None)
     assert len(asked) == 50
@@ -353,7 +353,7 @@ def test_a_client_that_a_daemon_before_saw_counts_as_seen(scene: Scene) -> None:
     assert scene.sessions.take_new_clients() == {"s1": 7} and scene.sessions.take_new_clients() == {}
     claim.unlink()
     scene.processes.clear()
-    again = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), scene.processes.__contains__)
+    again = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, scene.processes.__contains__)
     again.remember_client("s1", 7, "/w")
     again.note_growth(T, "s1", "/w", None, mtime=scene.now() - 10)
     ended = list[EndedSession]()

@@ -13,10 +13,9 @@ import pytest
 from support_transcripts import BEGUN, SOURCE, called, drain, queue, raw, read, said, spoken, typed, write
 from tacitd.errors import FileRefusedError
 from tacitd.sources.base import OwnCalls
-from tacitd.sources.claude_code.assembler import RecordAssembler
+from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
-from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import ReadStep, Tail, read_prompts, read_records
+from tacitd.sources.transcript import ReadStep, Tail, judge_transcript, read_prompts, read_records
 
 
 @pytest.fixture
@@ -201,13 +200,23 @@ def test_session_cwd_time_and_driver(path: Path) -> None:
     """CLAUDE_CODE section 5.1: sessionId in records counts; a session of -p may be resumed by a person."""
     write(path, typed("a", "u1", entrypoint="sdk-cli"))
     tail = read(path)
-    assert (tail.is_headless, tail.session, tail.cwd, tail.list_prompts(0)) == (True, "s1", "/home/dev/p", ())
+    assert (tail.assembler.is_headless, tail.session, tail.cwd, tail.list_prompts(0)) == (
+        True,
+        "s1",
+        "/home/dev/p",
+        (),
+    )
     write(
         path,
         typed("b", "u2", entrypoint="cli", sessionId="s2", cwd="/q", timestamp="2026-11-20T10:00:05.000Z"),
     )
     drain(tail)
-    assert (tail.is_headless, tail.session, tail.cwd, tail.last_time) == (False, "s2", "/q", 1795168805.0)
+    assert (tail.assembler.is_headless, tail.session, tail.cwd, tail.assembler.newest_time) == (
+        False,
+        "s2",
+        "/q",
+        1795168805.0,
+    )
     assert said(tail) == [("typed", "b")]
 
 
@@ -413,14 +422,14 @@ def test_a_version_that_is_none_stops_nothing(path: Path, version: str) -> None:
 
 def test_a_line_that_trips_a_rule_costs_only_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 9: what follows it is read, now and after each growth; it is counted."""
-    take = RecordAssembler.add_line
+    take = ClaudeAssembler.take_line
 
-    def trips(self: RecordAssembler, start: int, end: int, line: TranscriptLine) -> None:
+    def trips(self: ClaudeAssembler, start: int, end: int, line: TranscriptLine) -> None:
         if line.uuid == "u2":
             raise KeyError("a fault of ours")
         take(self, start, end, line)
 
-    monkeypatch.setattr(RecordAssembler, "add_line", trips)
+    monkeypatch.setattr(ClaudeAssembler, "take_line", trips)
     write(path, typed("one", "u1"), typed("two", "u2"), typed("three", "u3"))
     tail = read(path)
     write(path, typed("four", "u4"))
@@ -448,8 +457,8 @@ def test_reading_prompts_alone_keeps_nothing_else(path: Path, monkeypatch: pytes
     kept: list[int] = []
     read_slice = Tail.read_next_slice
 
-    def read_and_note(tail: Tail, limit: int = 1 << 20, to_end: bool = False) -> object:
-        step = read_slice(tail, 1 << 16, to_end)
+    def read_and_note(tail: Tail, limit: int = 1 << 20) -> object:
+        step = read_slice(tail, 1 << 16)
         kept.append(tail.kept_bytes)
         return step
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
+from tacitd.text.json_splice import rewrite_json
 
 ENTRY = {"hooks": [{"type": "command", "command": 'echo "ä"'}]}
 VALUES = st.recursive(
@@ -54,60 +54,38 @@ def test_what_is_added_and_removed_leaves_the_same_bytes(
     if data.draw(st.booleans()):
         assume("\r" not in text)
         text = text.replace("\n", "\r\n")
-    path = ["hooks", "Stop"]
-    added = add_json_value(text, path, ENTRY)
     wanted = copy.deepcopy(document)
-    entries = wanted.setdefault("hooks", {}).setdefault("Stop", [])
-    entries.append(ENTRY)
+    wanted.setdefault("hooks", {}).setdefault("Stop", []).append(ENTRY)
+    added = rewrite_json(text, wanted)
     assert json.loads(added) == wanted and list(json.loads(added)) == list(wanted)
-    more = add_json_value(added, path, "second")
-    assert remove_json_value(more, [*path, len(entries)]) == added
-    assert json.loads(remove_json_value(more, [*path, len(entries) - 1]))["hooks"]["Stop"] == [
-        *entries[:-1],
-        "second",
-    ]
-    assert remove_json_value(added, [*path, len(entries) - 1]) == text
+    more = copy.deepcopy(wanted)
+    more["hooks"]["Stop"].append("second")
+    assert rewrite_json(rewrite_json(added, more), wanted) == added
+    assert rewrite_json(added, document) == text
 
 
 def test_it_follows_the_style_of_the_document() -> None:
     """Two spaces as Claude Code writes them, tabs, and one line."""
     text = '{\n  "model": "opus",\n  "hooks": {\n    "Stop": [\n      {\n        "hooks": []\n      }\n    ]\n  }\n}\n'
-    added = add_json_value(text, ["hooks", "SessionEnd"], {"hooks": [1]})
-    assert added == json.dumps(json.loads(added), indent=2) + "\n"
-    assert add_json_value("{}", ["a"], 1) == '{\n  "a": [\n    1\n  ]\n}'
-    assert add_json_value('{"b": 1}', ["a"], {"c": 2}) == '{"b": 1, "a": [{"c": 2}]}'
-    assert add_json_value('{"b":1}', ["a"], {"c": 2}) == '{"b":1,"a":[{"c":2}]}'
-    tabs = '{\n\t"b": 1\n}'
-    assert add_json_value(tabs, ["a"], 2) == '{\n\t"b": 1,\n\t"a": [\n\t\t2\n\t]\n}'
+    document = json.loads(text)
+    document["hooks"]["SessionEnd"] = [{"hooks": [1]}]
+    assert rewrite_json(text, document) == json.dumps(document, indent=2) + "\n"
+    assert rewrite_json("{}", {"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
+    assert rewrite_json('{"b": 1}', {"b": 1, "a": [{"c": 2}]}) == '{"b": 1, "a": [{"c": 2}]}'
+    assert rewrite_json('{"b":1}', {"b": 1, "a": [{"c": 2}]}) == '{"b":1,"a":[{"c":2}]}'
+    assert rewrite_json('{\n\t"b": 1\n}', {"b": 1, "a": [2]}) == '{\n\t"b": 1,\n\t"a": [\n\t\t2\n\t]\n}'
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "1",
-        '{"hooks": 1}',
-        '{"hooks": []}',
-        '{"hooks": {"Stop": {}}}',
-        '{"a" 1}',
-        '{"a": 1 "b": 2}',
-        "{",
-        '{"a": [1}',
-    ],
-)
+def test_of_a_key_that_is_there_twice_the_last_one_counts() -> None:
+    assert rewrite_json('{"a": 1, "b": 0, "a": 2}', {"a": 3, "b": 0}) == '{"a": 1, "b": 0, "a": 3}'
+    assert rewrite_json('{"a": 1, "b": 0, "a": 2}', {"b": 0}) == '{"b": 0}'
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", '{"a" 1}', '{"a": 1 "b": 2}', "{", '{"a": [1}'])
 def test_a_document_of_another_shape_is_refused(text: str) -> None:
     """Nothing is guessed about what a person meant."""
     with pytest.raises((ValueError, IndexError)):
-        add_json_value(text, ["hooks", "Stop"], 1)
-
-
-def test_what_is_not_there_cannot_be_removed() -> None:
-    """A wrong index, a wrong key, a way through a number."""
-    paths: list[list[str | int]] = [["hooks", "Stop", 1], ["hooks", "x", 0], ["n", "x"]]
-    for path in paths:
-        with pytest.raises(ValueError):
-            remove_json_value('{"n": 1, "hooks": {"Stop": [1]}}', path)
+        rewrite_json(text, {"hooks": 1})
 
 
 @examples(300)
@@ -117,23 +95,9 @@ def test_a_document_that_is_changed_into_another_one(
 ) -> None:
     """It has the other one's values; what did not change at the top has its bytes."""
     text = json.dumps(old, **style)
-    made = change_json_values(text, old, new)
+    made = rewrite_json(text, new)
     assert json.dumps(json.loads(made), sort_keys=True) == json.dumps(new, sort_keys=True)
     for key, value in old.items():
         if key in new and json.dumps(new[key]) == json.dumps(value):
             alone = json.dumps({key: value}, **style).strip("{}\n\t ")
             assert alone in made
-
-
-@pytest.mark.parametrize("path", [("a", 3), ("a", "b"), (0,), ("c", 0)])
-def test_what_is_not_there_is_not_put(path: tuple[str | int, ...]) -> None:
-    """An index that the array has not is refused, as is a key of an array."""
-    with pytest.raises(ValueError, match=r"there is no|is not an object"):
-        put_json_value('{"a": [1]}', path, 2)
-
-
-@pytest.mark.parametrize("path", [("a", 3), ("a", 0), ("c", 0)])
-def test_nothing_is_added_where_no_array_can_be(path: tuple[str | int, ...]) -> None:
-    """An index that the array has not, and a value that is no array, are refused."""
-    with pytest.raises(ValueError, match=r"there is no|another kind|neither"):
-        add_json_value('{"a": [1]}', path, 2)

@@ -12,16 +12,19 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import FileRefusedError
-from tacitd.text.markdown import (
-    clean_line,
-    has_line,
-    lines_of,
-    put_line,
-    put_lines,
-    swap_line,
-    take_line,
-    take_lines,
-)
+from tacitd.text.markdown import clean_line, lines_of, put_line, put_lines, swap_line, take_lines
+
+
+def has_line(data: bytes, line: str) -> bool:
+    """Whether adding it changes nothing."""
+    try:
+        return put_line(data, "A", line, "T") == data
+    except FileRefusedError:
+        return False
+
+
+def take_line(data: bytes, line: str, section: str = "") -> bytes:
+    return take_lines(data, [line], [section])
 
 
 def put(text: str, line: str = "new", heading: str = "A") -> str:
@@ -122,17 +125,16 @@ def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
 )
 def test_files_that_cannot_be_spliced_are_refused(data: bytes, words: str) -> None:
     """DESIGN "Files": a file with conflict markers waits; each kind of bad file has a clear message."""
-    for splice in (
+    splices: list[Callable[[], bytes]] = [
         lambda: put_line(data, "A", "x", "T"),
         lambda: take_line(data, "x"),
         lambda: swap_line(data, "x", "y"),
-    ):
+    ]
+    for splice in splices:
         with pytest.raises(FileRefusedError, match=words) as caught:
             splice()
         assert caught.value.hint
-    if words == "conflict markers":
-        assert not has_line(data, "z")
-    else:
+    if words != "conflict markers":
         with pytest.raises(FileRefusedError):
             lines_of(data)
 
@@ -159,20 +161,20 @@ def test_a_bullet_that_a_person_built_upon_is_theirs(text: str) -> None:
     data = text.encode()
     assert has_line(data, "x") and put_line(data, "A", "x", "T") == data
     assert take_line(data, "x") == data
-    assert swap_line(data, "x", "z") == (data, False)
+    assert swap_line(data, "x", "z") == data
     assert take_line(data, "y") == data.replace(b"- y\n", b"")
 
 
 def test_swapping() -> None:
     """S-26: the new line has the replaced line's place, mark and indentation."""
-    assert swap_line(b"## A\r\n  * old\r\n* b", "old", "new") == (b"## A\r\n  * new\r\n* b", True)
-    assert swap_line(b"- a\n* b", "b", "new") == (b"- a\n* new", True)
-    assert swap_line(b"- a\n", "old", "new") == (b"- a\n", False)
-    assert swap_line(b"- old\n- new\n", "old", "new") == (b"- new\n", True)
-    assert swap_line(b"- old\n", "old", "old") == (b"- old\n", True)
-    assert swap_line(b"- long\n  line\n- b\n", "long line", "new") == (b"- new\n- b\n", True)
-    assert swap_line(b"- long\n  line\n- b\n", "long line", "long") == (b"- long\n- b\n", True)
-    assert swap_line(b"- long\n  line\n- long\n", "long line", "long") == (b"- long\n", True)
+    assert swap_line(b"## A\r\n  * old\r\n* b", "old", "new") == b"## A\r\n  * new\r\n* b"
+    assert swap_line(b"- a\n* b", "b", "new") == b"- a\n* new"
+    assert swap_line(b"- a\n", "old", "new") == b"- a\n"
+    assert swap_line(b"- old\n- new\n", "old", "new") == b"- new\n"
+    assert swap_line(b"- old\n", "old", "old") == b"- old\n"
+    assert swap_line(b"- long\n  line\n- b\n", "long line", "new") == b"- new\n- b\n"
+    assert swap_line(b"- long\n  line\n- b\n", "long line", "long") == b"- long\n- b\n"
+    assert swap_line(b"- long\n  line\n- long\n", "long line", "long") == b"- long\n"
 
 
 def test_lines_and_their_headings() -> None:
@@ -263,17 +265,6 @@ def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
     assert take_line(after, line) == data
 
 
-def take_one_by_one(data: bytes, lines: list[str]) -> tuple[bytes, list[str | None]]:
-    """What taking lines means: each is found and removed in what the one before left."""
-    found: list[str | None] = []
-    for line in lines:
-        heading = next((h for h, text in lines_of(data) if text.split() == clean_line(line).split()), "")
-        after = take_line(data, line)
-        found.append(heading if after != data else None)
-        data = after
-    return data, found
-
-
 @given(FILES, st.lists(WORDS, max_size=5), st.randoms(use_true_random=False))
 @examples(300)
 def test_taking_lines_at_once_is_taking_one_after_the_other(
@@ -281,12 +272,16 @@ def test_taking_lines_at_once_is_taking_one_after_the_other(
 ) -> None:
     """A person deletes a whole section: one pass over the file. A bullet stays if only its nested ones went with it."""
     lines = [text for _, text in lines_of(data) if random.random() < 0.7] + others
-    after, found = take_lines(data, lines)
-    taken = [text for text, heading in zip(lines, found, strict=True) if heading is not None]
-    assert take_one_by_one(data, taken) == (after, [heading for heading in found if heading is not None])
+    try:
+        after = one_by_one = take_lines(data, lines)
+    except FileRefusedError:
+        return
+    one_by_one = data
+    left = [clean_line(text).split() for _, text in lines_of(after)]
     for text in lines:
-        if text not in taken and has_line(data, text):
-            assert take_line(data, text) == data
+        if clean_line(text).split() not in left:
+            one_by_one = take_line(one_by_one, text)
+    assert one_by_one == after
 
 
 @given(FILES, WORDS, WORDS)
@@ -294,31 +289,28 @@ def test_taking_lines_at_once_is_taking_one_after_the_other(
 def test_swap_there_and_back(data: bytes, old: str, new: str) -> None:
     """S-26: a swap and its reversal keep the line in its place."""
     try:
-        after, found = swap_line(data, old, new)
+        after = swap_line(data, old, new)
     except FileRefusedError:
         return
-    if not found:
-        assert after == data
+    if after == data:
         return
-    assert has_line(after, new)
+    assert new.split() in [text.split() for _, text in lines_of(after)]
     assert {text for _, text in lines_of(after)} - {new} <= {text for _, text in lines_of(data)}
 
 
 # --- many lines at once -------------------------------------------------------------------------------------------
 
 
-def put_one_by_one(data: bytes | None, lines: list[tuple[str, str]]) -> tuple[bytes | None, list[bool]]:
+def put_one_by_one(data: bytes | None, lines: list[tuple[str, str]]) -> bytes | None:
     """What `put_lines` must return."""
-    added = []
     for heading, line in lines:
-        before, data = data, put_line(data, heading, line, "Title")
-        added.append(data != before)
-    return data, added
+        data = put_line(data, heading, line, "Title")
+    return data
 
 
-def outcome_of(put: Callable[[], tuple[bytes | None, list[bool]]]) -> object:
+def outcome_of(put: Callable[[], bytes | None]) -> object:
     try:
-        return put()
+        return put() or b""
     except FileRefusedError as error:
         return error.what
 
@@ -348,8 +340,7 @@ def test_the_time_for_many_lines_grows_as_their_number() -> None:
         data = ("# T\n\n## A\n" + "".join(f"- old line {n}\n" for n in range(number)) + "\n## B\n").encode()
         lines = [("AB"[n % 2], f"new line {n}") for n in range(number)]
         began = time.process_time()
-        _, added = put_lines(data, lines, "T")
-        assert all(added)
+        assert len(lines_of(put_lines(data, lines, "T"))) == 2 * number
         return time.process_time() - began
 
     few, many = zip(*((measure(100), measure(1000)) for _ in range(3)), strict=True)
@@ -361,3 +352,52 @@ def test_a_removed_only_bullet_returns_between_its_blank_lines(after: str) -> No
     """Forgetting a person's own line and taking that back leaves their bytes as they were."""
     before = f"# L\n\n## Coding\n\n- a\n\n## Mine\n\n- keep this line\n{after}".encode()
     assert put_line(take_line(before, "keep this line"), "Mine", "keep this line", "L") == before
+
+
+# --- the place of a new section, and headings without lines -----------------------------------------------
+
+LETTERS = st.sampled_from(["a", "b", "c", "d", "mine 1", "mine 2"])
+
+
+def test_a_new_section_gets_its_place() -> None:
+    """Before the first of those that come after it, otherwise at the end."""
+    data = put_line(None, "General", "x", "Learned")
+    data = put_line(data, "Coding", "y", "Learned", ["Testing", "General"])
+    assert data == b"# Learned\n\n## Coding\n- y\n\n## General\n- x\n"
+    data = put_line(data, "Testing", "z", "Learned", ["General"])
+    assert data == b"# Learned\n\n## Coding\n- y\n\n## Testing\n- z\n\n## General\n- x\n"
+    assert put_line(data, "Mine", "m", "Learned", ["Nothing"]).endswith(b"- x\n\n## Mine\n- m\n")
+    assert (
+        put_line(b"text\n## General\n- x\n", "A", "a", "", ["General"])
+        == b"text\n\n## A\n- a\n\n## General\n- x\n"
+    )
+
+
+LATER = {"One": ("Two", "Three"), "Two": ("Three",), "Three": (), "Other": ()}
+
+
+@examples(150)
+@given(st.lists(st.tuples(st.sampled_from(sorted(LATER)), LETTERS), max_size=8), st.booleans())
+def test_many_lines_at_once_are_as_one_after_the_other(lines: list[tuple[str, str]], empty: bool) -> None:
+    start = None if empty else b"# T\n\n## Three\n- there\n\n## mine\ntext\n"
+    after = start
+    for heading, line in lines:
+        after = put_line(after, heading, line, "T", LATER[heading])
+    assert put_lines(start, lines, "T", LATER) == after
+    wanted = [heading for heading in LATER if heading != "Other"]
+    there = [line[3:].decode() for line in (after or b"").splitlines() if line.startswith(b"## ")]
+    assert [one for one in there if one in wanted] == [one for one in wanted if one in there]
+
+
+def test_no_empty_heading_is_left() -> None:
+    """Only the one that is named, and only if nothing else is below it."""
+    data = b"# T\n\n## A\n- a\n\n## B\n- b\n"
+    assert take_line(data, "a", "A") == b"# T\n\n## B\n- b\n"
+    assert take_line(data, "b", "B") == b"# T\n\n## A\n- a\n"
+    assert take_line(data, "a") == b"# T\n\n## A\n\n## B\n- b\n"
+    assert take_line(data, "missing", "A") == data
+    for below in (b"- mine\n", b"\nwords\n", b"\n### C\n- c\n", b"\n<!-- x -->\n"):
+        kept = take_line(b"## A\n- a\n" + below, "a", "A")
+        assert kept == b"## A\n" + below
+    twice = b"## A\n\n## B\n- b\n\n## A\n- a\n"
+    assert take_line(twice, "a", "A") == b"## A\n\n## B\n- b\n\n## A\n"

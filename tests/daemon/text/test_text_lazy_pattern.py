@@ -23,29 +23,10 @@ def test_it_does_what_the_compiled_pattern_does() -> None:
     ]
     assert lazy.sub("-", text) == compiled.sub("-", text) == "a-a -"
     assert lazy.split(text) == compiled.split(text)
-    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (
-        compiled.pattern,
-        compiled.flags,
-        compiled.groupindex,
-    )
+    assert (lazy.pattern, lazy.flags) == (compiled.pattern, compiled.flags)
     assert lazy.fullmatch("BB") is not None
     assert lazy.match(text) is None
     assert copy.copy(lazy).findall(text) == ["bBb", "b"]
-
-
-def test_nothing_is_compiled_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
-    real = re.compile
-
-    def note(pattern: str, flags: int = 0) -> re.Pattern[str]:
-        compiled.append(pattern)
-        return real(pattern, flags)
-
-    monkeypatch.setattr(re, "compile", note)
-    lazy = compile_lazily("a+b")
-    assert compiled == []
-    assert [lazy.search("aab") is not None for _ in range(3)] == [True] * 3
-    assert compiled == ["a+b"]
 
 
 def test_a_wrong_pattern_is_an_error_at_the_first_use() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.known_projects import list_known_projects
+from tacitd.work.project_rows import list_known_projects
 
 
 def test_the_projects_of_the_store_are_known(tmp_path: Path) -> None:

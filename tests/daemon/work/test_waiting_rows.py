@@ -14,8 +14,12 @@ def test_a_session_ends_when_it_is_idle_or_its_client_is_gone() -> None:
     def rows(sql: str, *values: object) -> list[Row]:
         if "FROM setting" in sql:
             return [("session.idle", "1800.0")]
-        return [("idle", "/app", 1000.0), ("gone", "/app", 1500.0), ("over", "/app", 10.0)]
+        return [
+            (name, "/app", last, "Codex")
+            for name, last in (("idle", 1000.0), ("gone", 1500.0), ("over", 10.0))
+        ]
 
     note = DaemonNote("1", 1, 0.0, 0.0, "/", 3, ends={"gone": 1620.0})
     found = list_endings(rows, note, SettingsInForce(rows), 1600.0)
-    assert found == [("gone", "/app", 1620.0), ("over", "/app", 1810.0), ("idle", "/app", 2800.0)]
+    assert [(name, at) for name, _, at, _ in found] == [("gone", 1620.0), ("over", 1810.0), ("idle", 2800.0)]
+    assert found[0] == ("gone", "/app", 1620.0, "Codex")

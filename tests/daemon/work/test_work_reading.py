@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -10,45 +9,23 @@ import pytest
 from support_work import WorkBench
 from tacitd.work import reader
 
-SLICE = 256 << 10
 
-
-def make_long(bench: WorkBench, session: str, slices: int) -> None:
-    """Write a transcript of some slices and a part."""
-    bench.type("one", session=session)
-    path = bench.transcript(session)
-    line = path.read_bytes().replace(b'"one"', b'"' + b"x" * 2000 + b'"')
-    path.write_bytes(line * (slices * SLICE // len(line) + 5))
-
-
-def read_in_turns(bench: WorkBench) -> list[str]:
-    """Read everything, a slice in each pass; return the session of each pass."""
-    bench.reader.note_grown([bench.transcript(session) for session in ("s1", "s2")])
+def test_transcripts_are_read_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript that is long, or grows without end, lets others have their turn. No prompt of a transcript is lost whose reader was
+    dropped meanwhile."""
+    monkeypatch.setattr(reader, "SLICE", 1 << 16)
+    monkeypatch.setattr(reader, "TAILS", 1)
+    bench = WorkBench(tmp_path, pass_bytes=1)
+    for session, count in (("s1", 300), ("s2", 100), ("s3", 1)):
+        bench.type(*[f"{session} {number} {'x' * 900}" for number in range(count)], session=session)
+    paths = {bench.transcript(session): session for session in ("s1", "s2", "s3")}
+    bench.reader.note_grown(paths)
     order = list[str]()
     while bench.reader.has_unread:
         order += [grown.session for grown in bench.reader.read_pass().grown]
-    return order
-
-
-def test_a_transcript_is_read_to_its_end_before_the_next(tmp_path: Path) -> None:
-    """Of one whose reader was dropped meanwhile, what is before its position is read again."""
-    bench = WorkBench(tmp_path, pass_bytes=1)
-    make_long(bench, "s1", 4)
-    make_long(bench, "s2", 3)
-    order = read_in_turns(bench)
-    assert [session for session, _ in groupby(order)] == ["s1", "s2"]
-    assert len(order) == 9
-
-
-def test_a_transcript_that_grows_without_end_lets_others_have_their_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader, "TURN", 2 * SLICE)
-    bench = WorkBench(tmp_path, pass_bytes=1)
-    make_long(bench, "s1", 8)
-    make_long(bench, "s2", 1)
-    order = read_in_turns(bench)
-    assert "s2" in order[:4]
+    assert order[:4] == ["s1", "s2", "s3", "s1"] and set(order[4:]) == {"s1", "s2"}
+    found = bench.rows("SELECT session, count(*) FROM prompt GROUP BY session")
+    assert found == [("s1", 300), ("s2", 100), ("s3", 1)]
 
 
 def count_lines(bench: WorkBench) -> tuple[int, int]:

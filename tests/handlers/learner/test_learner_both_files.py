@@ -424,7 +424,7 @@ def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as faults:
-        faults.setattr("tacitd.files.line_plans.append_missing", full)
+        faults.setattr("tacitd.files.append_file.append_missing", full)
         for _ in range(2):
             with pytest.raises(TacitdError, match="the ledger could not be written"):
                 desk.record(gaps="edge:b", days=2)

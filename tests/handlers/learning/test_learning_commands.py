@@ -137,7 +137,9 @@ def test_why_shows_words_session_times_calls_and_changes(cli: Cli, rows: Learned
     assert found["changes"] == [rows.rows("SELECT id FROM change")[0][0]]
     text = cli.run("why", id[:4], cwd=rows.home).out
     assert (
-        f"{rows.root}/LEARNED.md · Coding" in text and "you said at " in text and "extraction by fast" in text
+        f"{rows.root}/LEARNED.md · Coding" in text
+        and "you said in claude-code at " in text
+        and "extraction by fast" in text
     )
     assert list(rows.bench.explain("marble", rows.root)) == []
 

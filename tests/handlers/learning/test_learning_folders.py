@@ -51,7 +51,7 @@ def use(*given: object, cwd: str = "/p", passed: Any = "", project: bool = True)
     place = Project(Path("/p"), True) if project else NoProject(cwd, "")
     record = Record(0, 1, "assistant", tools=tools)
     number = 1 if project else None
-    return Batch(Path("/t.jsonl"), "claude-code", "s1", place, number, cwd, (record,), 0, 1, 1, passed=passed)
+    return Batch(Path("/t.jsonl"), "claude-code", "s1", place, number, cwd, (record,), 0, 1, passed=passed)
 
 
 @pytest.mark.parametrize(

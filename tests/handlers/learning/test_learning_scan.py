@@ -21,7 +21,7 @@ from support_git import run_git as git
 from tacitd.clock import SystemClock
 from tacitd.events import Prompt
 from tacitd.store import Store
-from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.estimate import SessionVolume, estimate_cost
 
@@ -87,7 +87,7 @@ def handle(cli: Cli, numbers: Iterable[int]) -> None:
     with store.write() as tx:
         for number in numbers:
             prompt = Prompt("typed", f"words {number}", "s", f"words {number}", None, "")
-            stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", "/s.jsonl", None), 0.0)
+            stored = insert_prompt(tx, prompt, "claude-code", "/s.jsonl", None, 0.0)
             assert stored is not None
             queue_prompt(tx, stored.number, ["learning"])
             finish_prompts(tx, "learning", [stored.number], 0.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_lessons import Lessons
-from tacitd.cli.local_times import format_moment
+from tacitd.cli.common import format_moment
 from tacitd.errors import TacitdError, UsageError
 from tacitd.handler import Decided
 from tacitd.testing import FakeClock

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.text_table import measure_width
+from tacitd.text.wording import measure_width
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.lesson_actions import says_same
 from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse_pattern

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support_changes import change_now
 from support_cli import Cli
 from support_reach import DAY, ReachBox, format_toys
 from tacitd.contract import Cause, FileChange
@@ -318,9 +319,8 @@ def test_a_module_without_a_copy_is_named(cli: Cli, shop: Shop) -> None:
     store = Store.open(cli.state, FakeClock())
     files = SharedFiles(store, FakeClock())
     leaf = bullet("General", "three")
-    files.change_now(
-        "toys", [FileChange(path, Bullets("Cart"), lambda now, edits: {leaf: "three"}, Cause("k", "prompt"))]
-    )
+    change = FileChange(path, Bullets("Cart"), lambda now, edits: {leaf: "three"}, Cause("k", "prompt"))
+    change_now(files, store, change)
     store.close()
     assert whys(cli, shop.root) == []
     shop.module.unlink()

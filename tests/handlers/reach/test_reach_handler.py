@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 from tacitd.files.row_history import list_row_changes
 from tacitd.files.shared_files import SharedFiles
 from tacitd.testing import HandlerBench
@@ -269,7 +269,7 @@ def test_a_read_only_file_is_not_replaced(reach: ReachBox, monkeypatch: pytest.M
     reach.path.chmod(0o400)
     with monkeypatch.context() as patch:
         # Root may write everything, so the permissions are read instead.
-        patch.setattr(RealDisk, "may_write", lambda _, path: bool(path.stat().st_mode & 0o200))
+        patch.setattr(Disk, "may_write", lambda _, path: bool(path.stat().st_mode & 0o200))
         reach.state(b="b")
         reach.wait()
         assert reach.text == theirs and "read-only" in reach.bench.degraded[0]

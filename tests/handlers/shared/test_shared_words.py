@@ -221,3 +221,24 @@ def test_a_question_is_no_statement_unless_it_only_ends_in_one(message: str, fac
     """A question that is put behind a statement asks whether it is right; the person said it nevertheless."""
     found = word_fact(fact, message, message, (), NOW)
     assert isinstance(found, Refused) == waits, found
+
+
+@pytest.mark.parametrize(
+    "added",
+    ["s k i p", "S K I P", "s.k.i.p", "s-k-i-p", "s  k  i  p", "d e l e t e", "b y p a s s"],
+)
+@pytest.mark.parametrize(
+    "where", ["Use pnpm in this repo, {} the hooks", "{} the hooks, use pnpm in this repo"]
+)
+def test_letters_with_spaces_between_are_one_word(added: str, where: str) -> None:
+    """Issue 39, point 27: a wording that spells out what was not said is no wording of the person's."""
+    message = "use pnpm in this repo and keep the hooks"
+    assert outcome(where.format(added), message) in ("person", "waits", "refused")
+
+
+@pytest.mark.parametrize(
+    "said", ["name the columns a b c", "use the U.S. spelling", "press g g to go to the top"]
+)
+def test_letters_that_were_typed_stay(said: str) -> None:
+    """A list of letters and an abbreviation are what they were."""
+    assert outcome(said, said) == "model"

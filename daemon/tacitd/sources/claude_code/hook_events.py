@@ -26,45 +26,42 @@ LONGEST_ERROR = 20_000
 LONGEST_ID = 200
 
 
-class ClaudeCodeHooks:
-    """The hooks of Claude Code."""
+def read_hint(data: Mapping[str, object]) -> SessionHint | None:
+    """What a hook's input says about a session; None if it is not an input of Claude Code."""
+    event, session, path = (data.get(key) for key in ("hook_event_name", "session_id", "transcript_path"))
+    if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
+        return None
+    if event not in EVENTS or not 0 < len(session) <= LONGEST_ID or not is_path(path):
+        return None
+    return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
 
-    program = Path(__file__).parent / "hook_program.py"
 
-    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
-        """What a hook's input says about a session; None if it is not an input of Claude Code."""
-        event, session, path = (data.get(key) for key in ("hook_event_name", "session_id", "transcript_path"))
-        if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
+def read_question(data: Mapping[str, object]) -> HookQuestion | None:
+    """What a hook's input asks for; None for an event that is not answered, and for input of another form."""
+    event, session, path, cwd = (
+        _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
+    )
+    if not session or not is_path(cwd) or (path and not is_path(path)):
+        return None
+    match event:
+        case "SessionStart":
+            return HookQuestion(event, "context", session, Path(path), cwd, source=_text(data, "source"))
+        case "SubagentStart":
+            agent = _text(data, "agent_type") or "unknown"
+            return HookQuestion(event, "context", session, Path(path), cwd, agent=agent)
+        case "PostToolUseFailure":
+            error, tool = _text(data, "error")[-LONGEST_ERROR:], _text(data, "tool_name")
+            return HookQuestion(event, "failure", session, Path(path), cwd, tool=tool, error=error)
+        case _:
             return None
-        if event not in EVENTS or not 0 < len(session) <= LONGEST_ID or not is_path(path):
-            return None
-        return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
 
-    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
-        """What a hook's input asks for; None for an event that is not answered, and for input of another form."""
-        event, session, path, cwd = (
-            _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
-        )
-        if not session or not is_path(cwd) or (path and not is_path(path)):
-            return None
-        match event:
-            case "SessionStart":
-                return HookQuestion(event, "context", session, Path(path), cwd, source=_text(data, "source"))
-            case "SubagentStart":
-                agent = _text(data, "agent_type") or "unknown"
-                return HookQuestion(event, "context", session, Path(path), cwd, agent=agent)
-            case "PostToolUseFailure":
-                error, tool = _text(data, "error")[-LONGEST_ERROR:], _text(data, "tool_name")
-                return HookQuestion(event, "failure", session, Path(path), cwd, tool=tool, error=error)
-            case _:
-                return None
 
-    def format_answer(self, question: HookQuestion, text: str) -> str:
-        """The output of the hook: plain for a session's start, as all versions take it, otherwise JSON; "" for no text."""
-        if not text or question.event == "SessionStart":
-            return text
-        said = {"hookEventName": question.event, "additionalContext": text}
-        return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
+def format_answer(question: HookQuestion, text: str) -> str:
+    """The output of the hook: plain for a session's start, as all versions take it, otherwise JSON; "" for no text."""
+    if not text or question.event == "SessionStart":
+        return text
+    said = {"hookEventName": question.event, "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
 
 
 def is_path(text: str) -> bool:

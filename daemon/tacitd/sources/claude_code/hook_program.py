@@ -17,10 +17,8 @@ import sys
 import time
 
 MARK = "TACITD_CHILD"
-LONGEST = 64 << 20
-"""Bytes that are read of standard input; more is no hook's input."""
-SENT = 1 << 20
-"""Bytes that are sent as they are. Of a longer input only FIELDS are sent."""
+LONGEST = 1 << 20
+"""Bytes of a hook's input that are sent. Of a longer one nothing is: the transcript has it."""
 PATIENCE = 0.05
 """Seconds for the socket, so that a daemon that hangs delays nothing."""
 ANSWER_PATIENCE = 1.0
@@ -35,12 +33,6 @@ STORE = "/tacitd.sqlite"
 """File in the state directory that a running daemon writes every minute, or the log beside it, whose name ends in `-wal`."""
 ABSENT = 86_400.0
 """Seconds without a daemon after which a session that starts gets a line about it."""
-FIELDS = (
-    "hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger", "agent_type", "tool_name",
-)  # fmt: skip
-"""What is sent of an input that is longer than SENT."""
-LONGEST_FIELD = 4096
-"""Bytes; a longer field is left out."""
 
 
 def read_input() -> bytes:
@@ -145,39 +137,15 @@ def describe_absence(state: str) -> str:
     )
 
 
-def reduce_input(data: bytes) -> bytes:
-    """Return the FIELDS of a hook's input as one line of JSON; b"" if it names no event.
-
-    The fields are searched for, not parsed. In a text of the input their quotes would be escaped, so they are only found as
-    keys, as Claude Code writes them, without white space.
-    """
-    kept = []
-    for name in FIELDS:
-        key = b'"' + name.encode() + b'":"'
-        begin = data.find(key)
-        if begin < 0:
-            continue
-        end = start = begin + len(key)
-        while end - start <= LONGEST_FIELD and data[end : end + 1] not in (b'"', b""):
-            end += 2 if data[end : end + 1] == b"\\" else 1
-        if data[end : end + 1] == b'"':
-            kept.append(data[begin : end + 1])
-    found = b"{" + b",".join(kept) + b"}"
-    return found if found.startswith(b'{"hook_event_name"') and b"\n" not in found else b""
-
-
 def main() -> None:
     """Read one hook's input, pass it on, and print the answer. Raises OSError, ValueError."""
     data = read_input().strip()
     if os.environ.get(MARK) or len(sys.argv) != 2 or not data.startswith(b"{"):
         return
-    small = data if len(data) <= SENT else reduce_input(data)
-    if not small:
-        return
     try:
-        text = send_input(find_socket(sys.argv[1]), small)
+        text = send_input(find_socket(sys.argv[1]), data)
     except (FileNotFoundError, ConnectionRefusedError):  # no daemon runs
-        if has_event(small, (b"SessionStart",)):
+        if has_event(data, (b"SessionStart",)):
             print_text(describe_absence(sys.argv[1]))
         return
     if text:

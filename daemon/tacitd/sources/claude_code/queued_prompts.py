@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tacitd.sources.assembler import SpokenContext
 from tacitd.sources.base import PromptVerdict
-from tacitd.sources.claude_code.assistant import SpokenContext
 
 _MOST = 1000
 """How many messages may wait; beyond it the oldest count as said."""

@@ -10,7 +10,6 @@ The format is internal to Claude Code and changes (S-05). A field with an unexpe
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -18,11 +17,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tacitd.events import ToolUse
+from tacitd.text.lazy_pattern import compile_lazily
 
 UNREAD_TYPES = ("api-request", "file-history")
 """What the types of records begin with from which nothing is taken, not even a time."""
 SKIPPED = tuple(b'{"type":"' + kind.encode() for kind in UNREAD_TYPES)
 """Lines with one of these beginnings are never decoded. If the client changes its spacing, that only costs time."""
+
+NOBODYS = compile_lazily(
+    rb'"tool_use_id":|"(?:isSidechain|isMeta)": ?true|"role": ?"assistant"|"type": ?"(?:tool_result|assistant|system|progress)"'
+    rb'|"attachment": ?\{"type": ?"(?!queued_command)'
+)
+"""What the beginning of a record contains in which nobody typed anything."""
 
 _ENDS = (b"}}", b'"isSnapshotUpdate":false}')
 _DIGEST = b'"requestDigest":"'
@@ -179,13 +185,23 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
         return _tolerant(raw)
 
 
-def decode_damaged(raw: bytes) -> TranscriptLine | None:
-    """Given the bytes of a record, return it with invalid UTF-8 replaced; None if it is not a record."""
-    with suppress(ValueError, RecursionError):
-        return decode_line(raw)
-    with suppress(ValueError, RecursionError):
-        return decode_line(raw.decode("utf-8", "replace").encode())
-    return None
+class _RecordHead(Struct, gc=False, rename="camel"):
+    """The fields that distinguish a record from a nested object. They are Raw, so their content never fails to decode."""
+
+    type: Raw = NONE
+    session_id: Raw = NONE
+
+
+_HEAD = msgspec.json.Decoder(_RecordHead)
+_NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta", "attribution-snapshot"})
+"""Record types that Claude Code writes without a `sessionId`."""
+
+
+def is_record(span: bytes) -> bool:
+    """Whether an object in a damaged line has a `type` and a `sessionId`, or a type that is written without one."""
+    head = _HEAD.decode(span)
+    kind, session = _fit(head.type, str), _fit(head.session_id, str)
+    return bool(kind) and (bool(session) or kind in _NO_SESSION)
 
 
 def read_blocks(message: LineMessage) -> tuple[str, tuple[ToolUse, ...]]:

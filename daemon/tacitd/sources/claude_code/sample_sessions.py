@@ -1,4 +1,4 @@
-"""Transcripts as Claude Code 2.1.328 writes them, for `tacitd.testing.World`: each method appends what the client appends for one act."""
+"""Transcripts as Claude Code 2.1.328 writes them, for the demonstration and for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tacitd.clock import Clock
 
@@ -21,8 +21,74 @@ _HUMAN = {
 Record = dict[str, Any]
 
 
+def append_sample_turn(home: Path, cwd: Path, number: int, spoken: str, typed: str, at: float) -> None:
+    """Append one turn to the transcript of a session below `home`: the assistant's text, then the person's prompt."""
+    append_sample_record(home, "demo", "assistant", spoken, cwd=cwd, number=number, at=at)
+    append_sample_record(home, "demo", "user", typed, cwd=cwd, number=number, at=at)
+
+
+def append_sample_record(
+    home: Path,
+    session: str,
+    kind: Literal["assistant", "user"],
+    text: str,
+    *,
+    cwd: Path,
+    number: int,
+    at: float,
+) -> None:
+    """Append one record to a session's transcript below `home`: the assistant's text, or a prompt that a person typed.
+
+    `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time.
+    """
+    content = text if kind == "user" else [{"type": "text", "text": text}]
+    fields = {"type": kind, "message": {"role": kind, "content": content}, "uuid": f"{kind}-{number}"}
+    append_client_record(home, session, fields, cwd=cwd, number=number, at=at)
+
+
+def append_client_record(
+    home: Path, session: str, fields: Mapping[str, Any], *, cwd: Path, number: int, at: float
+) -> None:
+    """Append a record with these fields to a session's transcript below `home`; see `append_sample_record`."""
+    common: Record = {
+        "uuid": f"record-{number}",
+        "sessionId": session,
+        "cwd": str(cwd),
+        "timestamp": _format_stamp(at),
+    }
+    common |= {"version": VERSION, "isSidechain": False, "userType": "external"}
+    _append(home / "projects" / "demo" / f"{session}.jsonl", session, [common | dict(fields)], at)
+
+
+def _append(path: Path, session: str, records: Iterable[Mapping[str, Any]], at: float) -> None:
+    """Append records. A new transcript of a session begins as the client begins it, with records that name no directory."""
+    stamp, begun = _format_stamp(at), list[Record]()
+    if session and not path.exists():
+        snapshot = {"messageId": session, "trackedFileBackups": {}, "timestamp": stamp}
+        begun = [
+            {"type": "mode", "mode": "normal", "sessionId": session},
+            {"type": "permission-mode", "permissionMode": "default", "sessionId": session},
+            {"type": "atis-latch", "atis": "", "sessionId": session},
+            {
+                "type": "file-history-snapshot",
+                "messageId": session,
+                "snapshot": snapshot,
+                "isSnapshotUpdate": False,
+            },
+        ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in [*begun, *records]))
+    os.utime(path, (at, at))
+
+
+def _format_stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
 class SampleTranscripts:
-    """The transcripts below a client's own directory. The ids of records are numbers, in the form of a UUID."""
+    """The transcripts below a client's own directory, for `tacitd.testing.World`: each method appends what the client appends for one
+    act. The ids of records are numbers, in the form of a UUID."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
         """`home`: the client's own directory."""
@@ -98,7 +164,7 @@ class SampleTranscripts:
         prompt = {"type": "user", "message": {"role": "user", "content": asked}}
         before = self._last[session]
         records = [prompt, _spoken({"type": "text", "text": answer})]
-        self._write(path, [self._fill(session, cwd, one | mark) for one in records])
+        _append(path, "", [self._fill(session, cwd, one | mark) for one in records], self._clock.now())
         self._last[session] = before
         given = {"description": "look", "prompt": asked, "subagent_type": "general-purpose"}
         result = {"status": "completed", "agentId": agent, "content": [{"type": "text", "text": answer}]}
@@ -136,7 +202,7 @@ class SampleTranscripts:
         lines = source.read_text("utf-8").replace(f'"sessionId": "{session}"', f'"sessionId": "{new}"')
         path = source.with_name(f"{new}.jsonl")
         path.write_text(lines, "utf-8")
-        self._set_time(path)
+        os.utime(path, (self._clock.now(), self._clock.now()))
         self._last[new] = self._last[session]
 
     def record(self, session: str, cwd: Path, fields: Mapping[str, Any]) -> None:
@@ -145,9 +211,7 @@ class SampleTranscripts:
 
     def append(self, session: str, cwd: Path, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records as they are. A new transcript begins as the client begins it."""
-        path = self.name_path(session, cwd)
-        begun = () if path.exists() else self._begin(session)
-        self._write(path, [*begun, *records])
+        _append(self.name_path(session, cwd), session, records, self._clock.now())
 
     def _fill(self, session: str, cwd: Path, fields: Mapping[str, Any]) -> Record:
         self._count += 1
@@ -167,33 +231,8 @@ class SampleTranscripts:
             **fields,
         }
 
-    def _begin(self, session: str) -> list[Record]:
-        """The records that the client writes when a session is opened, before the first prompt."""
-        snapshot = {"messageId": session, "trackedFileBackups": {}, "timestamp": self._stamp()}
-        return [
-            {"type": "mode", "mode": "normal", "sessionId": session},
-            {"type": "permission-mode", "permissionMode": "default", "sessionId": session},
-            {"type": "atis-latch", "atis": "", "sessionId": session},
-            {
-                "type": "file-history-snapshot",
-                "messageId": session,
-                "snapshot": snapshot,
-                "isSnapshotUpdate": False,
-            },
-        ]
-
     def _stamp(self) -> str:
-        return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-
-    def _write(self, path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(b"".join(json.dumps(one).encode() + b"\n" for one in records))
-        self._set_time(path)
-
-    def _set_time(self, path: Path) -> None:
-        at = self._clock.now()
-        os.utime(path, (at, at))
+        return _format_stamp(self._clock.now())
 
 
 def _spoken(part: Mapping[str, Any]) -> Record:

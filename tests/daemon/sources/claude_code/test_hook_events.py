@@ -8,22 +8,19 @@ from pathlib import Path
 import pytest
 
 from tacitd.sources.base import HookQuestion, SessionHint
-from tacitd.sources.claude_code.hook_events import (
-    EVENTS,
-    ClaudeCodeHooks,
-)
+from tacitd.sources.claude_code import hook_events
+from tacitd.sources.claude_code.hook_events import EVENTS
 
-HOOKS = ClaudeCodeHooks()
 COMMON = {"session_id": "2c79", "transcript_path": "/p/2c79.jsonl", "cwd": "/w"}
 
 
 def test_what_is_asked() -> None:
     """CLAUDE_CODE.md 4.2 and 4.3: the exact inputs."""
-    start = HOOKS.read_question({**COMMON, "hook_event_name": "SessionStart", "source": "resume"})
+    start = hook_events.read_question({**COMMON, "hook_event_name": "SessionStart", "source": "resume"})
     assert start == HookQuestion(
         "SessionStart", "context", "2c79", Path("/p/2c79.jsonl"), "/w", source="resume"
     )
-    agent = HOOKS.read_question(
+    agent = hook_events.read_question(
         {**COMMON, "hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "Explore"}
     )
     assert agent is not None and (agent.kind, agent.agent) == ("context", "Explore")
@@ -33,7 +30,7 @@ def test_what_is_asked() -> None:
         "tool_name": "Bash",
         "error": "x" * 30_000 + "end",
     }
-    found = HOOKS.read_question(failed)
+    found = hook_events.read_question(failed)
     assert found is not None and (found.kind, found.tool) == ("failure", "Bash")
     assert len(found.error) == 20_000 and found.error.endswith("end")
 
@@ -53,24 +50,27 @@ def test_what_is_asked() -> None:
 )
 def test_other_input_asks_nothing(data: dict[str, object]) -> None:
     """Another event, another form."""
-    assert HOOKS.read_question(data) is None
+    assert hook_events.read_question(data) is None
 
 
 def test_what_is_printed() -> None:
     """A session's start takes plain text in all versions; the newer events take JSON only."""
     question = HookQuestion("SessionStart", "context", "s", Path("/p"), "/w")
-    assert HOOKS.format_answer(question, "text") == "text" and HOOKS.format_answer(question, "") == ""
+    assert (
+        hook_events.format_answer(question, "text") == "text"
+        and hook_events.format_answer(question, "") == ""
+    )
     for event in ("SubagentStart", "PostToolUseFailure"):
         question = HookQuestion(event, "failure", "s", Path("/p"), "/w")
-        said = json.loads(HOOKS.format_answer(question, "text\n"))
+        said = json.loads(hook_events.format_answer(question, "text\n"))
         assert said == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "text\n"}}
-        assert HOOKS.format_answer(question, "") == ""
+        assert hook_events.format_answer(question, "") == ""
 
 
 def test_what_a_hook_says() -> None:
     """CLAUDE_CODE.md 4.2: the end of a session and a compaction are marked; other input says nothing."""
     for event in EVENTS:
-        assert HOOKS.read_hint({**COMMON, "hook_event_name": event}) == SessionHint(
+        assert hook_events.read_hint({**COMMON, "hook_event_name": event}) == SessionHint(
             "2c79", Path("/p/2c79.jsonl"), ended=event == "SessionEnd", compacts=event == "PreCompact"
         )
     odd: list[dict[str, object]] = [
@@ -81,4 +81,4 @@ def test_what_a_hook_says() -> None:
         {"transcript_path": "p"},
     ]
     for change in odd:
-        assert HOOKS.read_hint({**COMMON, "hook_event_name": "Stop", **change}) is None
+        assert hook_events.read_hint({**COMMON, "hook_event_name": "Stop", **change}) is None

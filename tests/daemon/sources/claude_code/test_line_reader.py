@@ -15,9 +15,8 @@ from support_examples import examples
 from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spoken, typed, write
 from tacitd.events import Prompt, Record
 from tacitd.sources.base import OwnCalls
-from tacitd.sources.claude_code.line_reader import LineReader
-from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail
+from tacitd.sources.claude_code.record_reader import ClaudeAssembler
+from tacitd.sources.transcript import Tail, judge_transcript
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:")
 REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\nuse pnpm"
@@ -110,11 +109,11 @@ def test_verdicts_are_of_the_same_prompts(tmp_path: Path, style: str) -> None:
 
 def read_block(data: bytes, cuts: list[int] | None = None) -> tuple[tuple[Record, ...], dict[str, int]]:
     """Read complete lines in one block, or in several."""
-    reader = LineReader(Path("x.jsonl"), OWN)
+    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
     edges = [0, *sorted(cuts or []), len(data)]
     for first, last in pairwise(edges):
         reader.read_lines(first, data[first:last], last - first)
-    return reader.buffer.list_records(0, len(data)), dict(reader.counts)
+    return reader.list_records(0, len(data)), dict(reader.counts)
 
 
 def test_two_records_on_one_line_and_a_blank_line() -> None:
@@ -132,20 +131,20 @@ def test_two_records_on_one_line_and_a_blank_line() -> None:
 def test_bytes_after_the_last_newline_are_left_for_later() -> None:
     """CLAUDE_CODE section 13: a line that is still being written is not read."""
     whole, torn = typed("one", "u1"), typed("two", "u2")
-    reader = LineReader(Path("x.jsonl"), OWN)
+    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
     reader.read_lines(0, whole + torn[:-1], len(whole))
-    assert [r.uuid for r in reader.buffer.list_records(0, len(whole + torn))] == ["u1"]
+    assert [r.uuid for r in reader.list_records(0, len(whole + torn))] == ["u1"]
 
 
 def test_repeated_requests_are_not_decoded_and_name_no_time() -> None:
     """CLAUDE_CODE section 14.2: the client's own copies change nothing, whether they are decoded or skipped."""
     request = b'{"type":"api-request","sessionId":"other","timestamp":"2030-01-01T00:00:00Z","a":{"b":1}}\n'
     spaced = request.replace(b'":"', b'": "')
-    reader = LineReader(Path("x.jsonl"), OWN)
+    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
     data = typed("one", "u1") + request + spaced + request + typed("two", "u2", timestamp=None)
     reader.read_lines(0, data, len(data))
     assert (reader.session, reader.stamp) == ("s1", "2026-11-20T10:00:00.000Z")
-    assert [r.uuid for r in reader.buffer.list_records(0, len(data))] == ["u1", "u2"]
+    assert [r.uuid for r in reader.list_records(0, len(data))] == ["u1", "u2"]
 
 
 @examples(50)
@@ -191,19 +190,19 @@ def test_a_context_names_another_directory_than_the_prompts(tmp_path: Path) -> N
 
 def test_of_thinking_alone_nothing_is_kept() -> None:
     """A third of the assistant's lines contains nothing else. They still name the directory and the time."""
-    reader = LineReader(Path("x.jsonl"), OWN)
+    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
     thought = spoken(
         "", {"content": [{"type": "thinking", "thinking": "hm", "signature": "x"}]}, cwd="/other"
     )
     empty, call = spoken(""), spoken("", {"content": [{"type": "tool_use", "id": "t", "name": "Bash"}]})
     reader.read_lines(0, thought, len(thought))
-    assert (reader.buffer.held_bytes, reader.cwd) == (0, "/other")
+    assert (reader.held_bytes, reader.cwd) == (0, "/other")
     data = thought + empty + call + spoken("done") + spoken("", {"content": "as text"})
     reader.read_lines(len(thought), data, len(data))
-    made = reader.buffer.list_records(0, 2 * len(data))
+    made = reader.list_records(0, 2 * len(data))
     assert [(r.text, len(r.tools)) for r in made] == [("", 1), ("done", 0), ("as text", 0)]
-    reader.buffer.forget_before(2 * len(data))
-    assert reader.buffer.held_bytes == 0
+    reader.forget_before(2 * len(data))
+    assert reader.held_bytes == 0
 
 
 def test_what_the_client_wrote_in_the_assistants_name_is_nobodys(tmp_path: Path) -> None:

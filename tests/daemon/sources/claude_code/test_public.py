@@ -13,8 +13,7 @@ import pytest
 
 from support_transcripts import SOURCE
 from tacitd.events import Prompt
-from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail
+from tacitd.sources.transcript import Tail, judge_transcript
 
 FOLDER = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
 FILES = sorted(Path(FOLDER).rglob("*.jsonl")) if FOLDER else []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tacitd.sources.base import SessionClaim
-from tacitd.sources.claude_code.source import ClaudeCode, is_subagent, session_of_subagent
+from tacitd.sources.base import ClientUse, SessionClaim
+from tacitd.sources.claude_code.transcripts import TAIL, ClaudeCode, parse_claim
 from tacitd.sources.registry import append_sample_turn, make_source
 from tacitd.sources.transcript import read_records
+
+SOURCE = ClaudeCode(Path("/nonexistent"))
 
 
 @pytest.mark.parametrize(
@@ -24,7 +29,7 @@ from tacitd.sources.transcript import read_records
 )
 def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
     """CLAUDE_CODE section 6 rule 1, section 5.1: workflows nest deeper."""
-    assert is_subagent(name) is expected
+    assert SOURCE.is_subagent(name) is expected
 
 
 @pytest.mark.parametrize(
@@ -39,23 +44,24 @@ def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
 )
 def test_session_of_a_subagents_file(path: str, session: str | None) -> None:
     """CLAUDE_CODE section 2: `<session>/subagents/**`."""
-    assert session_of_subagent(Path(path)) == session
+    assert SOURCE.session_of_subagent(Path(path)) == session
 
 
-def test_what_is_below_the_home(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 2: transcripts below `projects`, live sessions in `sessions`."""
+def test_a_session_file_is_a_claim_unless_it_is_half_written(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 2: rewritten in place, so a reader may see any prefix. RELIABILITY row 9: a FIFO or a link does not block."""
+    whole = json.dumps({"pid": 7, "sessionId": "s", "cwd": "/w"}).encode()
+    assert [parse_claim(whole[:cut]) for cut in range(len(whole))] == [None] * len(whole)
     source = ClaudeCode(tmp_path)
-    assert (source.list_sessions(), list(source.read_claims())) == (set(), [])
-    folder = tmp_path / "projects" / "-home-dev-p"
-    (folder / "s1" / "subagents").mkdir(parents=True)
-    for name in ("s1.jsonl", "s1/subagents/agent-1.jsonl", "note.txt"):
-        (folder / name).write_text("")
-    (tmp_path / "sessions").mkdir()
-    (tmp_path / "sessions" / "7.json").write_text('{"pid":7,"sessionId":"s1","cwd":"/p"}')
-    assert source.list_sessions() == {"s1"}
-    assert source.read_claims() == [SessionClaim(7, "s1", "/p")]
-    assert [root.name for root in source.roots] == ["projects"]
-    assert source.is_transcript("x/s1.jsonl") and not source.is_transcript("x/note.txt")
+    assert source.read_claims() == []
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "1.json").write_bytes(whole)
+    (folder / "2.json").symlink_to(folder / "1.json")
+    os.mkfifo(folder / "3.json")
+    (folder / "4.json").write_text('{"pid":true,"sessionId":"s"}')
+    (folder / "5.json").write_bytes(b"\xff")
+    (folder / "x.txt").write_text("{}")
+    assert source.read_claims() == [SessionClaim(7, "s", "/w")]
 
 
 def test_a_sample_turn_is_read_as_what_it_is(tmp_path: Path) -> None:
@@ -68,3 +74,50 @@ def test_a_sample_turn_is_read_as_what_it_is(tmp_path: Path) -> None:
         ("", ["use pnpm"]),
     ]
     assert {(one.session, one.cwd, one.time) for one in records} == {("demo", "/p", 1_700_000_000.0)}
+
+
+# --- who wrote the newest transcripts
+
+NOW = 1_700_000_000.0
+
+
+def write(home: Path, name: str, at: float, *records: dict[str, Any] | str) -> Path:
+    path = home / "projects" / "p" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    os.utime(path, (at, at))
+    return path
+
+
+def user(version: str, cwd: str, **more: str) -> dict[str, Any]:
+    return {"type": "user", "version": version, "cwd": cwd, "message": {"content": "hi"}, **more}
+
+
+def test_who_wrote_last_in_each_transcript(tmp_path: Path) -> None:
+    """The newest first; the last client of a session that was resumed with another; what a program drove."""
+    summary = {"type": "summary", "summary": "no version here"}
+    write(tmp_path, "a.jsonl", NOW, user("2.1.63", "/old"), user("2.1.328", "/w/app"), summary)
+    write(tmp_path, "b.jsonl", NOW + 1, user("2.1.63", "/w/app", entrypoint="sdk-cli"), summary)
+    assert make_source(tmp_path).list_clients(NOW - 10) == [
+        ClientUse("2.1.63", "/w/app", True, NOW + 1),
+        ClientUse("2.1.328", "/w/app", False, NOW),
+    ]
+    assert [use.version for use in make_source(tmp_path).list_clients(NOW)] == ["2.1.63"]
+
+
+def test_only_the_end_is_read(tmp_path: Path) -> None:
+    """A transcript of megabytes costs no more than a short one."""
+    long = {"type": "user", "message": {"content": "x" * TAIL}}
+    write(tmp_path, "a.jsonl", NOW, user("2.0.76", "/a"), long, user("2.1.328", ""), '{"torn')
+    assert make_source(tmp_path).list_clients(0.0) == [ClientUse("2.1.328", "", False, NOW)]
+
+
+def test_bad_files_are_left_out(tmp_path: Path) -> None:
+    """A FIFO does not block; a link is not followed; sub-agents and records without a version say nothing."""
+    path = write(tmp_path, "a.jsonl", NOW, "null", "[1]", '{"version":7}', "\0\0")
+    os.mkfifo(path.with_name("fifo.jsonl"))
+    path.with_name("link.jsonl").symlink_to(path)
+    write(tmp_path, "agent-1.jsonl", NOW, user("2.1.328", "/a"))
+    assert make_source(tmp_path).list_clients(0.0) == []
+    assert make_source(tmp_path / "nowhere").list_clients(0.0) == []

@@ -18,8 +18,7 @@ from support_examples import examples
 from tacitd.events import Prompt
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.codex.rollouts import Codex, find_home
-from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail, read_prompts, read_records
+from tacitd.sources.transcript import Tail, judge_transcript, read_prompts, read_records
 
 VERSIONS = ("0.42.0", "0.98.0", "0.157.0", "0.169.0")
 RECORDED = Path(os.environ.get("TACITD_CODEX_TRANSCRIPTS", "/nonexistent"))
@@ -81,7 +80,7 @@ def test_a_program_and_a_sub_agent_are_nobody(home: Path, version: str) -> None:
     assert read_records(Codex(home), agent.path, 0, agent.path.stat().st_size) == []
     tail = Tail(program.path, 0, Codex(home))
     tail.read_next_slice()
-    assert tail.is_headless and tail.assembler.recognition.answers == 0
+    assert tail.assembler.is_headless and tail.assembler.recognition.answers == 0
 
 
 def test_a_turn_of_exec_in_a_persons_session_is_a_programs(home: Path) -> None:

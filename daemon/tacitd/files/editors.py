@@ -1,0 +1,187 @@
+"""Files that are being edited in the moment in which tacitd changes them (X-07, X-08).
+
+- An editor that has a file open warns its user if the file changes on disk. vim and nano keep `.NAME.swp` (`.swo`, `.swn`)
+  beside it, Emacs a link `.#NAME` (usually a dangling one) and `#NAME#` while there are unsaved changes. While such a mark is
+  younger than ten minutes, the change is tried again each minute. Other editors leave no mark.
+- An editor that saves in place truncates the file and then writes it. So an empty file waits until it is a second old.
+- A program that opened a file before the swap (an editor that saves in place, a shell's `>>`) continues to write into the
+  old file, which has no name any more. The kernel keeps that file while any process has a descriptor of it. So tacitd keeps
+  a descriptor too, and checks it in each housekeeping of the following minute. If the old file has changed, it is written to
+  `NAME.tacitd-saved` beside the file, for the person to compare; no sweep removes it. Copies that a crash in the middle of a
+  swap left behind are reported too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tacitd.clock import Clock
+from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.files.atomic import LIMIT, SAVED_SUFFIX, list_kept_copies, read_snapshot, replace_file
+from tacitd.files.disk import DISK, Disk, read_all
+
+REST = 1.0
+"""Seconds since an empty file changed, after which it is not about to be written."""
+PATIENCE = 600.0
+"""Seconds for which an editor's mark counts."""
+AGAIN = 60.0
+"""Seconds between two tries to change a file that is open in an editor."""
+WATCHED = 60.0
+"""Seconds after the swap, after which an old file is checked for the last time."""
+AT_ONCE = 64
+"""Highest number of kept descriptors; beyond it the oldest is checked early and closed."""
+
+
+class _OldFile(Struct, frozen=True):
+    """A file that was swapped out."""
+
+    fd: int
+    target: Path
+    known: bytes
+    """The digest of its bytes at the swap, or of those that are in the copy."""
+    since: float
+    """Monotonic seconds."""
+    copy: Path | None = None
+
+
+class Editors:
+    """What is known of other programs that edit the same files. Thread-safe."""
+
+    def __init__(self, clock: Clock, disk: Disk = DISK) -> None:
+        self._clock = clock
+        self._disk = disk
+        self._lock = threading.Lock()
+        self._open: dict[Path, Path] = {}
+        self._kept: list[_OldFile] = []
+        self._copies: dict[Path, Path | None] = {}
+
+    # --- before a change
+
+    def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
+        """Raise FileBusyError if the file, of which this is the stat (None: no such file), became empty within the last second."""
+        if seen is not None and seen.st_size == 0 and abs(self._clock.now() - seen.st_mtime) < REST:
+            raise FileBusyError(f"{target} is just being written", "retried in a second", seconds=REST)
+
+    def check_marks(self, target: Path) -> None:
+        """Raise FileBusyError if an editor has marked the file, given by its real path, as open within the last ten minutes."""
+        mark = self._find_mark(target)
+        if mark is None:
+            self._open.pop(target, None)
+            return
+        self._open[target] = mark
+        raise FileBusyError(
+            f"{target} is open in an editor ({mark.name})",
+            "close the file to have it written within a minute",
+            seconds=AGAIN,
+            editor=mark.name,
+        )
+
+    def list_open(self) -> list[tuple[Path, Path]]:
+        """The files whose changes wait now because an editor has them open, and the editor's mark of each."""
+        return [one for one in list(self._open.items()) if self._is_young(one[1])]
+
+    def _find_mark(self, target: Path) -> Path | None:
+        names = f".#{target.name}", f"#{target.name}#"
+        swap = f".{target.name.removeprefix('.')}.sw"
+        with suppress(OSError):
+            # A folder may have thousands of files, so only the names are compared.
+            marks = [one for one in self._disk.names(target.parent) if one in names or one[:-1] == swap]
+            return next(
+                (mark for name in sorted(marks) if self._is_young(mark := target.with_name(name))), None
+            )
+        return None
+
+    def _is_young(self, mark: Path) -> bool:
+        try:
+            return abs(self._clock.now() - self._disk.stat(mark).st_mtime) < PATIENCE
+        except OSError:
+            return False
+
+    # --- after a change
+
+    def keep_old_file(self, target: Path, old: Path, seen: bytes) -> None:
+        """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed and whose bytes were `seen`."""
+        with suppress(OSError), self._lock:  # without a descriptor, late writes are not found
+            fd = self._disk.open_read(old)
+            self._kept.append(_OldFile(fd, target, sha256(seen).digest(), self._clock.monotonic()))
+            while len(self._kept) > AT_ONCE:
+                self._close_file(self._kept.pop(0))
+
+    def check_old_files(self) -> None:
+        """Save what was written into the old files. One that cannot be saved now is kept."""
+        with self._lock:
+            for one in self._kept.copy():
+                self._kept.remove(one)
+                try:
+                    checked = self._save_changes(one)
+                except (OSError, FileRefusedError):
+                    self._kept.append(one)
+                    continue
+                if self._clock.monotonic() - one.since < WATCHED:
+                    self._kept.append(checked)
+                else:
+                    self._disk.close(one.fd)
+
+    def close(self) -> None:
+        """Check all of them a last time and close their descriptors. For the end of the process."""
+        with self._lock:
+            while self._kept:
+                self._close_file(self._kept.pop(0))
+
+    def find_copies(self, directories: Iterable[Path]) -> None:
+        """Record the copies in these directories that earlier processes left."""
+        for directory in directories:
+            for path in list_kept_copies(directory, self._disk):
+                self._copies.setdefault(path, None)
+
+    def list_copies(self) -> list[tuple[Path, Path | None]]:
+        """The copies that exist, and for each the file that it was written for; None: by an earlier process, for one beside it."""
+        for path in list(self._copies):
+            try:
+                self._disk.stat(path)
+            except FileNotFoundError:
+                self._copies.pop(path, None)
+            except OSError:  # the disk may not be there now
+                continue
+        return sorted(self._copies.items())
+
+    def _close_file(self, one: _OldFile) -> None:
+        with suppress(OSError, FileRefusedError):
+            self._save_changes(one)
+        self._disk.close(one.fd)
+
+    def _save_changes(self, one: _OldFile) -> _OldFile:
+        """If the old file has changed, write its copy. Raises OSError and FileRefusedError."""
+        found = self._disk.fstat(one.fd)
+        if found.st_nlink or found.st_size > LIMIT:
+            # With another name (a backup by hard links) a write is meant for that name. A file this long is not text.
+            return one
+        data = read_all(one.fd, self._disk)
+        digest = sha256(data).digest()
+        now = read_snapshot(one.target, self._disk)
+        if digest == one.known or not data.strip() or (now is not None and now.data == data):
+            return one
+        copy = self._find_name(one)
+        replace_file(copy, data, mode=found.st_mode & 0o777, disk=self._disk)
+        self._copies[copy] = one.target
+        return replace(one, known=digest, copy=copy)
+
+    def _find_name(self, one: _OldFile) -> Path:
+        """The name of its copy: the one that it has, unless a person changed that, otherwise one that is free."""
+        if one.copy is not None:
+            seen = read_snapshot(one.copy, self._disk)
+            if seen is not None and sha256(seen.data).digest() == one.known:
+                return one.copy
+        taken, name = set(self._disk.names(one.target.parent)), one.target.name + SAVED_SUFFIX
+        count = 1
+        while (free := name if count == 1 else f"{name}-{count}") in taken:
+            count += 1
+        return one.target.with_name(free)

@@ -1,0 +1,310 @@
+"""What turns the bytes of one transcript into records, whatever its client writes: lines, damaged lines, and the records kept.
+
+A line that does not parse is searched for complete records. If the code for a record raises, only that record is lost: otherwise
+the error would come again at each growth, and nothing after it would ever be read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tacitd.clock import parse_utc
+from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
+from tacitd.sources import lines
+from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
+from tacitd.sources.dedupe import SeenPrompts
+
+_KINDS = 100
+"""How many kinds of unknown lines are counted by name."""
+_OVERHEAD = 400
+"""Bytes that a kept record needs besides its text."""
+_RECENT = 6
+"""How many of the assistant's texts the context of a prompt is taken from."""
+
+
+class SpokenContext(Struct, frozen=True):
+    """The end of what the assistant wrote in one working directory."""
+
+    text: str = ""
+    """At most `CONTEXT_LIMIT` characters."""
+    cwd: str = ""
+    """"" if its records name none."""
+    stamp: str = ""
+    """The time of its first record; "" if that has none."""
+
+
+class RecentSpeech:
+    """The end of the assistant's text in the turn that a prompt answers. Nothing here ever counts as a person's words."""
+
+    def __init__(self) -> None:
+        self._recent: deque[SpokenContext] = deque(maxlen=_RECENT)
+        self.answered = False
+        """Whether a person typed something since, so that the assistant's next text begins another turn."""
+
+    def add(self, text: str, cwd: str, stamp: str) -> None:
+        """Add a text of the assistant."""
+        if self.answered:
+            self._recent.clear()
+            self.answered = False
+        self._recent.append(SpokenContext(text[-CONTEXT_LIMIT:], cwd, stamp))
+
+    def clear(self) -> None:
+        """What was written is not known any more to a person."""
+        self._recent.clear()
+
+    def get_context(self) -> SpokenContext:
+        """The end of the assistant's text since the last prompt, or before it. What it wrote in another directory than its last
+        message is left out: a person may have excluded one of the two."""
+        found = SpokenContext()
+        for said in reversed(self._recent):
+            if found.text and said.cwd != found.cwd:
+                break
+            text = f"{said.text}\n{found.text}"[-CONTEXT_LIMIT:] if found.text else said.text
+            found = SpokenContext(text, said.cwd, said.stamp)
+            if len(text) >= CONTEXT_LIMIT:
+                break
+        return found
+
+
+class Assembler:
+    """The state after the records read so far. Used by one thread; opens no file. Each client has a subclass."""
+
+    def __init__(self, path: Path, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
+        """`start`: the byte offset from which records are kept; what is read before it is context. `explain`: verdicts are wanted."""
+        self.path = path
+        self.own = own
+        self.start = start
+        self.session = ""
+        """Of the newest record that names one."""
+        self.cwd = ""
+        """Of the newest record that names one."""
+        self.stamp = ""
+        """Of the newest record with a time, as the client writes it."""
+        self.is_headless = False
+        """Whether a program drives the session now."""
+        self.counts: Counter[str] = Counter()
+        """Lines from `start` on, by kind: `damaged`, `salvaged`, `long`, `failed`, `no object`, `unknown …`."""
+        self.judged: list[JudgedLine] | None = [] if explain else None
+        """The verdicts so far, which `explain` takes out; None if they are not wanted."""
+        self.speech = RecentSpeech()
+        self._seen = SeenPrompts()
+        self._records: list[Record] = []
+
+    # --- what a client defines
+
+    def decode_line(self, raw: bytes) -> Any:
+        """Return the line's record; None if it is JSON but none. Raises ValueError, RecursionError if it is not complete JSON."""
+        raise NotImplementedError
+
+    def is_record(self, span: bytes) -> bool:
+        """Whether an object in a damaged line is a record, and no part of one."""
+        raise NotImplementedError
+
+    def take_line(self, start: int, end: int, line: Any) -> None:
+        """Take the next record, with the byte offsets of its line."""
+        raise NotImplementedError
+
+    def may_have_words(self, head: bytes) -> bool:
+        """Whether a line that is too long to be read may have a person's words, by its first bytes."""
+        return True
+
+    def release_queued(self) -> None:
+        """The session is over or idle: messages that are not decided yet count as typed."""
+
+    @property
+    def pinned_offset(self) -> int | None:
+        """The offset of a message that is not decided yet, which no position may pass; None if there is none."""
+        return None
+
+    @property
+    def recognition(self) -> Recognition:
+        """Whether the prompts are recognised."""
+        raise NotImplementedError
+
+    # --- bytes
+
+    @property
+    def newest_time(self) -> float | None:
+        """The time of the newest record with a time: seconds since 1970, UTC."""
+        return parse_utc(self.stamp)
+
+    def read_lines(self, first: int, data: bytes, cut: int) -> None:
+        """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`."""
+        end, stop = first, first + cut
+        # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
+        for raw in BytesIO(data):
+            start = end
+            end += len(raw)
+            if end > stop:
+                break
+            self.read_line(start, end, raw)
+
+    def read_leading_records(self, first: int, data: bytes) -> int:
+        """Read the complete records at the beginning of bytes without a newline; return their length in bytes."""
+        spans = lines.leading_objects(data)
+        for start, end in spans:
+            self.read_line(first + start, first + end, data[start:end])
+        return spans[-1][1] if spans else 0
+
+    def read_line(self, start: int, end: int, raw: bytes) -> None:
+        """Read one line, or one record of it."""
+        try:
+            line = self.decode_line(raw)
+        except (ValueError, RecursionError):
+            self._salvage(start, end, raw)
+            return
+        if line is None:
+            self.count("no object", start)
+        else:
+            self._take(start, end, line)
+
+    def _take(self, start: int, end: int, line: Any) -> None:
+        try:
+            self.take_line(start, end, line)
+        except Exception as error:  # noqa: BLE001
+            from loguru import logger  # imported here, because fast commands read transcripts too
+
+            what = type(error).__name__  # its message may contain words of the line
+            logger.error("{}: the line at byte {} is skipped: {}", self.path.name, start, what)
+            self.count("failed", start)
+
+    def _salvage(self, start: int, end: int, raw: bytes) -> None:
+        if not raw.strip(b"\0 \t\r\n"):
+            return
+        whole = lines.replace_surrogates(raw)
+        line = self._decode_damaged(whole) if whole != raw else None
+        if line is not None:
+            self._take(start, end, line)
+            return
+        self.count("damaged", start)
+        spans = lines.salvage_records(whole, self.is_record)
+        for first, last in spans:
+            line = self._decode_damaged(whole[first:last])
+            if line is not None:
+                self.count("salvaged", start)
+                # Each has offsets of its own, because the first one may have been read before the second one was written.
+                self._take(start + first, end if (first, last) == spans[-1] else start + last, line)
+
+    def _decode_damaged(self, raw: bytes) -> Any:
+        """The record in these bytes, with invalid UTF-8 replaced; None if there is none."""
+        for tried in (raw, raw.decode("utf-8", "replace").encode()):
+            try:
+                return self.decode_line(tried)
+            except (ValueError, RecursionError):
+                pass
+        return None
+
+    def count(self, what: str, start: int) -> None:
+        """Count a line that is damaged or unknown."""
+        if start >= self.start:
+            is_new = what not in self.counts and len(self.counts) >= _KINDS
+            self.counts["unknown type: others" if is_new else what] += 1
+
+    # --- records
+
+    def make_prompts(
+        self,
+        words: Sequence[PersonWords],
+        uuid: str,
+        time: float | None,
+        context: SpokenContext,
+        session: str = "",
+        cwd: str = "",
+    ) -> tuple[Prompt, ...]:
+        """Prompts of the words that a record has, without those that this transcript had before."""
+        session, cwd = session or self.session, cwd or self.cwd
+        elsewhere = context.cwd if context.cwd != cwd else ""
+        made = [
+            Prompt(
+                kind=one.kind,
+                text=one.text,
+                session=session,
+                uuid=f"{uuid}#{number}" if uuid and number else uuid,
+                time=time,
+                cwd=cwd,
+                context=context.text if one.context is None else one.context[:CONTEXT_LIMIT],
+                pasted=one.pasted,
+                context_cwd=elsewhere if one.context is None else "",
+                context_time=parse_utc(context.stamp) if one.context is None else None,
+            )
+            for number, one in enumerate(words)
+        ]
+        new = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
+        if new:
+            self.speech.answered = True
+        return new
+
+    def explain(
+        self,
+        start: int,
+        type: str,
+        uuid: str,
+        time: float | None,
+        verdict: PromptVerdict,
+        prompts: tuple[Prompt, ...] = (),
+        session: str = "",
+        cwd: str = "",
+    ) -> None:
+        """Note a verdict, if verdicts are wanted."""
+        if self.judged is not None:
+            session, cwd = session or self.session, cwd or self.cwd
+            self.judged.append(JudgedLine(start, type, uuid, session, time, cwd, verdict, prompts))
+
+    def add_record(self, record: Record) -> None:
+        """Keep a record, at its place. Two records of one damaged line at the same offset become one."""
+        if record.start < self.start or record.is_empty:
+            return
+        kept = self._records
+        if not kept or kept[-1].start < record.start:  # nearly always
+            kept.append(record)
+            return
+        at = bisect_left(kept, record.start, key=_start)
+        if at < len(kept) and kept[at].start == record.start:
+            kept[at] = _merge(kept[at], record)
+        else:
+            kept.insert(at, record)
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly the memory that the kept records use: little more than the size of their lines."""
+        return sum(one.end - one.start + _OVERHEAD for one in self._records)
+
+    def list_records(self, after: int, upto: int) -> tuple[Record, ...]:
+        """The kept records with start >= after and end <= upto."""
+        first = bisect_left(self._records, after, key=_start)
+        last = bisect_left(self._records, upto, lo=first, key=_start)
+        return tuple([one for one in self._records[first:last] if one.end <= upto])
+
+    def keep_prompts(self) -> None:
+        """Drop the records without a prompt, for a reader of prompts alone."""
+        self._records = [one for one in self._records if one.prompts]
+
+    def forget_before(self, before: int) -> None:
+        """Drop the records that begin before this offset."""
+        del self._records[: bisect_left(self._records, before, key=_start)]
+
+
+def _start(kept: Record) -> int:
+    return kept.start
+
+
+def _merge(old: Record, new: Record) -> Record:
+    return replace(
+        old,
+        prompts=old.prompts + new.prompts,
+        text="\n".join(filter(None, (old.text, new.text)))[:TEXT_LIMIT],
+        tools=old.tools + new.tools,
+        summary=old.summary or new.summary,
+        command=old.command or new.command,
+        plan=old.plan or new.plan,
+        branch=old.branch or new.branch,
+        answers=old.answers + new.answers,
+    )

@@ -1,0 +1,147 @@
+"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, what reads them, and who runs or wrote them.
+
+`<home>/projects/<encoded directory>/<session>.jsonl` is a transcript. A sub-agent's is in `<session>/subagents/` (since
+about 2.1.2) or beside the session as `agent-<id>.jsonl` (2.0.76). Older clients wrote sub-agents into the session's own
+transcript; see rule 1 in prompts.py.
+
+`<home>/sessions/<pid>.json` says which session a client runs. Claude Code writes the file in place while a session is open, removes
+it at exit, and leaves it behind after a SIGKILL (2.1.328). So half-written files and files that name a dead process are normal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from heapq import nlargest
+from pathlib import Path
+
+from tacitd.sources.base import ClientUse, HookQuestion, SessionClaim, SessionHint
+from tacitd.sources.claude_code import hook_events
+from tacitd.sources.claude_code.prompts import is_headless
+from tacitd.sources.claude_code.record_reader import ClaudeAssembler
+from tacitd.sources.claude_code.records import TranscriptLine, decode_line
+from tacitd.sources.lines import read_some
+from tacitd.sources.listing import scan_below
+from tacitd.sources.source import Source
+from tacitd.text.lazy_pattern import compile_lazily
+
+SUFFIX = ".jsonl"
+"""The suffix of a transcript's name."""
+TAIL = 65536
+"""Bytes that are read at the end of a transcript, to find out which client wrote it last."""
+_MOST = 100
+"""Transcripts that are read for that, the newest."""
+_LARGEST_CLAIM = 65536
+"""Bytes of a session file that are read; a real one has some hundred."""
+_FIRST_ID = compile_lazily(rb'"uuid": ?"([^"]+)"')
+
+
+class ClaudeCode(Source):
+    """The client whose own directory is `~/.claude`."""
+
+    name = "Claude Code"
+    hook_program = Path(__file__).parent / "hook_program.py"
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        return (self.home / "projects",)
+
+    def absent_hint(self, root: str) -> str:
+        return "Use Claude Code once, or set CLAUDE_CONFIG_DIR."
+
+    def is_transcript(self, path: str) -> bool:
+        return path.endswith(SUFFIX)
+
+    def is_subagent(self, path: str) -> bool:
+        """By rule 1 of prompts.py."""
+        if "/subagents/" in f"/{path}/":
+            return True
+        return path.rpartition("/")[2].startswith("agent-") and path.endswith(SUFFIX)
+
+    def session_of_subagent(self, path: Path) -> str | None:
+        """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
+        parts = path.parts
+        if "subagents" not in parts[:-1]:
+            return None
+        place = len(parts) - 2 - parts[-2::-1].index("subagents")
+        return parts[place - 1] if place > 0 else None
+
+    def list_originals(self, path: Path) -> set[str]:
+        """The sessions beside it whose transcripts begin with the same record: a fork copies the history with its ids."""
+        first = _read_first_id(path)
+        others = (other for other in path.parent.glob(f"*{SUFFIX}") if other != path)
+        return {other.stem for other in others if first and _read_first_id(other) == first}
+
+    def list_clients(self, since: float) -> Sequence[ClientUse]:
+        """A transcript that cannot be read, or whose end names no version, is left out."""
+        tops = [str(root) for root in self.roots]
+        found = scan_below(tops, self.is_transcript, tops=tops).stamps.items()
+        changed = [
+            (stamp.mtime_ns / 1e9, path)
+            for path, stamp in found
+            if stamp.mtime_ns > since * 1e9 and not self.is_subagent(path)
+        ]
+        return [use for at, path in nlargest(_MOST, changed) if (use := _read_last_use(path, at)) is not None]
+
+    def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> ClaudeAssembler:
+        return ClaudeAssembler(path, self.own, start, explain)
+
+    def read_claims(self) -> list[SessionClaim]:
+        """Files that cannot be read or parsed are left out."""
+        try:
+            with os.scandir(self.home / "sessions") as entries:
+                names = [entry.path for entry in entries if entry.name.endswith(".json")]
+        except OSError:
+            return []
+        return [
+            claim for name in names if (claim := parse_claim(read_some(name, _LARGEST_CLAIM))) is not None
+        ]
+
+    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
+        return hook_events.read_hint(data)
+
+    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
+        return hook_events.read_question(data)
+
+    def format_answer(self, question: HookQuestion, text: str) -> str:
+        return hook_events.format_answer(question, text)
+
+
+def parse_claim(data: bytes) -> SessionClaim | None:
+    """Given the bytes of a session file, return its claim; None if it is half written or unknown."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    pid, session, cwd = said.get("pid"), said.get("sessionId"), said.get("cwd")
+    if type(pid) is not int or not isinstance(session, str) or not session:
+        return None
+    return SessionClaim(pid, session, cwd if isinstance(cwd, str) else "")
+
+
+def _read_first_id(path: Path) -> bytes:
+    """The id of the first record that has one in the first 64 KB of a transcript; b"" if there is none."""
+    found = _FIRST_ID.search(read_some(path, 64 << 10))
+    return found[1] if found else b""
+
+
+def _read_last_use(path: str, at: float) -> ClientUse | None:
+    version, cwd, headless = "", "", None
+    for line in _decode_backwards(read_some(path, TAIL, at_end=True)):
+        version = version or line.version or ""
+        cwd = cwd or line.cwd or ""
+        headless = is_headless(line) if headless is None else headless
+        if version and cwd and headless is not None:
+            break
+    return ClientUse(version, cwd, bool(headless), at) if version else None
+
+
+def _decode_backwards(data: bytes) -> Iterator[TranscriptLine]:
+    for raw in reversed(data.split(b"\n")):
+        with suppress(ValueError, RecursionError):
+            if raw.startswith(b"{") and (line := decode_line(raw)) is not None:
+                yield line

@@ -1,0 +1,106 @@
+"""Appending to shared text: L-04, L-54."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.append_file import append_text, hold_file
+from tacitd.files.disk import Disk
+from tacitd.testing import Crash, FaultyDisk
+
+
+def test_appends(tmp_path: Path) -> None:
+    """L-04: the old bytes are a prefix of the new ones; a file that tacitd creates is 0600."""
+    path = tmp_path / "a" / "ledger.md"
+    append_text(path, b"one\n")
+    append_text(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_torn_line_is_completed_never_rewritten(tmp_path: Path) -> None:
+    """L-54: a newline before the append."""
+    path = tmp_path / "ledger.md"
+    path.write_bytes(b"one\r\ntw")
+    append_text(path, b"three\r\n")
+    assert path.read_bytes() == b"one\r\ntw\nthree\r\n"
+
+
+def test_links_modes_and_odd_files(tmp_path: Path) -> None:
+    """X-09: the real file behind a link; a FIFO must not block; the mode is kept."""
+    real = tmp_path / "real.md"
+    real.write_bytes(b"x\n")
+    real.chmod(0o640)
+    (tmp_path / "link.md").symlink_to(real)
+    append_text(tmp_path / "link.md", b"y\n")
+    assert real.read_bytes() == b"x\ny\n" and real.stat().st_mode & 0o777 == 0o640
+    os.mkfifo(tmp_path / "pipe")
+    for odd in ("pipe", "."):
+        with pytest.raises(FileRefusedError):
+            append_text(tmp_path / odd, b"y\n")
+
+
+def test_one_write_one_sync(tmp_path: Path) -> None:
+    """L-37: written, flushed, fsynced."""
+    disk = FaultyDisk()
+    append_text(tmp_path / "l.md", b"x\n", disk=disk)
+    assert disk.trail == ["open_append", "write", "sync", "sync_dir"]
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
+    """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append completes a torn line."""
+    for at in range(1, 5):
+        for kind in ("crash_at", "fail_at"):
+            path = tmp_path / f"{kind}-{at}.md"
+            path.write_bytes(b"old\n")
+            disk = FaultyDisk(**{kind: at, "torn": torn, "code": errno.ENOSPC})  # type: ignore[arg-type]
+            with suppress(Crash, OSError):
+                append_text(path, b"new row\n", disk=disk)
+            assert path.read_bytes().startswith(b"old\n")
+            append_text(path, b"after\n")
+            assert path.read_bytes().endswith(b"\nafter\n")
+
+
+def test_a_file_that_was_replaced_before_the_lock_is_opened_again(tmp_path: Path) -> None:
+    """X-09: an editor saves by a rename between the opening and the lock; the line is appended to the new file."""
+    path = tmp_path / "ledger.md"
+    path.write_bytes(b"old\n")
+
+    class SavingDisk(Disk):
+        """At the first lock, somebody puts a new file in the place of the old one."""
+
+        def lock(self, fd: int, *, wait: bool) -> bool:
+            if path.read_bytes() == b"old\n":
+                (tmp_path / "new").write_bytes(b"new\n")
+                (tmp_path / "new").rename(path)
+            return super().lock(fd, wait=wait)
+
+    append_text(path, b"line\n", disk=SavingDisk())
+    assert path.read_bytes() == b"new\nline\n"
+
+
+def test_what_is_decided_by_the_file_is_decided_under_its_lock(tmp_path: Path) -> None:
+    """E-22: no other program appends between the look and the line."""
+    path = tmp_path / "log"
+    numbers: list[int] = []
+
+    def count() -> None:
+        for _ in range(25):
+            with hold_file(path) as file:
+                numbers.append(file.read().count(b"\n"))
+                file.append(b"line\n")
+
+    threads = [Thread(target=count) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert numbers == list(range(100))

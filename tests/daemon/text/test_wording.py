@@ -1,0 +1,66 @@
+"""Words for a person: amounts, counts, tables."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd.text.wording import count_noun, format_dollars, format_table, measure_width
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [(0.0, "$0.00"), (0.004, "<$0.01"), (0.005, "$0.01"), (0.0149, "$0.01"), (1234.5, "$1234.50")],
+)
+def test_what_cost_something_is_not_nothing(usd: float, text: str) -> None:
+    """Less than a cent is said as such."""
+    assert format_dollars(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
+)
+def test_one_has_no_s(number: int, text: str) -> None:
+    """And thousands are grouped."""
+    assert count_noun(number, "call") == text
+
+
+CELLS = st.text(st.characters(blacklist_categories=("Cc", "Cs", "Zl", "Zp", "Zs")), max_size=12)
+
+
+def test_columns_are_aligned_and_numbers_are_to_the_right() -> None:
+    """The head comes first, and the last column is not padded."""
+    rows = [("2026-11-22", "$0.50", "3", "a longer text"), ("total", "~$12.00", "14", "")]
+    assert format_table(("DAY", "COST", "CALLS", "WHAT"), rows, right=(1, 2)) == [
+        "DAY            COST  CALLS  WHAT",
+        "2026-11-22    $0.50      3  a longer text",
+        "total       ~$12.00     14",
+    ]
+
+
+def test_without_rows_there_is_no_head() -> None:
+    """The command then says in words that there is nothing."""
+    assert format_table(("ID", "LINE"), []) == []
+
+
+def test_wide_characters_count_two_columns() -> None:
+    """A terminal shows them twice as wide, and a combining mark not at all."""
+    assert (measure_width("数据"), measure_width("e\u0301"), measure_width("abc")) == (4, 1, 3)
+    assert format_table(("A", "B"), [("数据", "x"), ("ab", "y")]) == ["A     B", "数据  x", "ab    y"]
+
+
+@examples(100)
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
+def test_each_column_begins_at_the_same_place(rows: list[tuple[str, str, str]]) -> None:
+    """Also for texts of any script."""
+    head = ("FIRST", "SECOND", "LAST")
+    lines = format_table(head, rows)
+    assert len(lines) == len(rows) + 1
+    first = max(measure_width(row[0]) for row in (head, *rows)) + 2
+    second = first + max(measure_width(row[1]) for row in (head, *rows)) + 2
+    for line, row in zip(lines, (head, *rows), strict=True):
+        assert measure_width(line) <= second + measure_width(row[2])
+        if row[2]:
+            assert line.endswith(row[2]) and measure_width(line) == second + measure_width(row[2])
