@@ -6,28 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
 from tacitd_handlers.tutor.screen import LearnerCommand, Screen
 
-LEARNER: tuple[str | LearnerCommand, ...] = (
-    *("quiz", "a", "A name for a commit", "b", "It names another reference", "c", "yes"),
-    *(LearnerCommand.END, "a", "A file that contains the id of a commit"),
-)
-"""What the learner types; it ends the session after two objectives."""
 _OBJECTIVE_ID = re.compile(r"^  - ([\w.-]+): ", re.MULTILINE)
-
-
-class ScriptedAgents:
-    """An `AskAgent` that answers by a script, and records the requests."""
-
-    def __init__(self) -> None:
-        self.asked: list[AgentRequest] = []
-
-    def __call__(self, request: AgentRequest) -> Answer | NoAnswer:
-        """The scripted answer of this agent."""
-        self.asked.append(request)
-        return Answer(answer_by_script(request), "scripted")
 
 
 def answer_by_script(request: AgentRequest) -> str:

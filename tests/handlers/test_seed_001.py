@@ -16,9 +16,9 @@ from tacitd.testing import FakeClock
 from tacitd_handlers.continuity import session_document
 from tacitd_handlers.continuity.session_folder import find_path
 from tacitd_handlers.profile import changelog
+from tacitd_handlers.profile import profile_confidence as decay
 from tacitd_handlers.profile.handler import format_counts, parse_counts
 from tacitd_handlers.profile.profile_files import LEAVES
-from tacitd_handlers.shared import decay
 
 
 def read(name: str) -> str:

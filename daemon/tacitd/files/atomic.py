@@ -15,7 +15,7 @@ removed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +28,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 if TYPE_CHECKING:
     from tacitd.files.editors import Editors
 
-__all__ = ["edit_file", "remove_files", "replace_file"]
+__all__ = ["edit_file", "replace_file"]
 
 TEMP_PREFIX = ".tacitd-"
 """The prefix of every temporary file of tacitd. Watchers ignore these files."""
@@ -107,17 +107,6 @@ def replace_file(
     if durable:
         disk.sync_dir(target.parent)
     return True
-
-
-def remove_files(paths: Iterable[Path], disk: Disk = DISK) -> None:
-    """Remove tacitd's own files durably; one that does not exist is skipped. Raises OSError."""
-    parents: dict[Path, None] = {}
-    for path in paths:
-        with suppress(FileNotFoundError):
-            disk.unlink(path)
-            parents[path.parent] = None
-    for parent in parents:
-        disk.sync_dir(parent)
 
 
 # --- files that people edit too
@@ -254,10 +243,11 @@ def _put_back(
 
 
 def remove_empty(path: Path, disk: Disk = DISK) -> None:
-    """Remove a file that a change left without a byte: nothing of a person is in it. Raises OSError."""
+    """Remove a file that a change left without a byte, durably: nothing of a person is in it. Raises OSError."""
     snapshot = read_snapshot(path, disk)
     if snapshot is not None and not snapshot.data:
-        remove_files([path], disk)
+        disk.unlink(path)
+        disk.sync_dir(path.parent)
 
 
 # --- temporary files

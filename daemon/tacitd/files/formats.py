@@ -17,7 +17,7 @@ from tacitd.text.json_splice import rewrite_json
 if TYPE_CHECKING:
     from tacitd.contract import Format, Leaf
 
-__all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
+__all__ = ["Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
 
 BOM = b"\xef\xbb\xbf"
 WIDTH = 70
@@ -323,15 +323,11 @@ def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Le
     return {place: some for place, some in found.items() if place not in twice}
 
 
-FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines(), JsonLeaves())}
-"""By name, for plans that are finished without the plugin that made them."""
-
-
-def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
+def find_format(name: str) -> Format:
     """The format of this name, as a plan stores it; a plugin's own is named by its hook, `module:name`. Raises FileRefusedError if its
     plugin is not installed any more, and KeyError."""
     kind, _, options = name.partition(" ")
-    if ":" in kind and kind not in formats:
+    if ":" in kind:
         module, _, attribute = kind.partition(":")
         try:
             found: Format = getattr(import_module(module), attribute)
@@ -340,5 +336,9 @@ def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
                 f"the format {name} is not known", "install the plugin that made it"
             ) from error
         return found
-    makers: Mapping[str, Callable[..., Format]] = {"bullets": Bullets, "json-leaves": JsonLeaves}
-    return makers[kind](**json.loads(options)) if options and kind in makers else formats[kind]
+    makers: Mapping[str, Callable[..., Format]] = {
+        "bullets": Bullets,
+        "lines": Lines,
+        "json-leaves": JsonLeaves,
+    }
+    return makers[kind](**json.loads(options or "{}"))

@@ -27,7 +27,7 @@ from tacitd.files.append_file import finish_lines, plan_lines
 from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
 from tacitd.files.disk import DISK, Disk
 from tacitd.files.editors import Editors
-from tacitd.files.formats import FORMATS, find_format
+from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
 
 TWO_LOOKS = 2.0
@@ -78,14 +78,12 @@ class SharedFiles:
         store: Database,
         clock: Clock,
         *,
-        formats: Mapping[str, Format] = FORMATS,
         disk: Disk = DISK,
         editors: Editors | None = None,
         on_step: Callable[[str], None] = lambda step: None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._formats = formats
         self._disk = disk
         self._editors = editors
         self._on_step = on_step
@@ -116,8 +114,11 @@ class SharedFiles:
         base: dict[Leaf, str] = dict(
             rows("SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", key)
         )
-        stored = rows("SELECT head, doubt, doubt_of, doubt_since FROM shared_file WHERE path = ?", key)
-        head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, None, None)
+        stored = rows(
+            "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?",
+            key,
+        )
+        head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, b"", 0.0)
         root = git.find_project_root(path.parent)
         if (mark := git.find_unsettled(root)) is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
@@ -136,12 +137,12 @@ class SharedFiles:
         is_cut = (edits.removed or (base and format.is_generated)) and format.is_cut(snapshot.data, base)
         if not edits.removed and not is_cut:
             return Look(View(now, edits, exists=True), head)
-        waited = self._clock.now() - (since or 0.0) >= TWO_LOOKS
+        waited = self._clock.now() - since >= TWO_LOOKS
         in_doubt = _describe_doubt(edits.removed, (leaf for leaf in now if leaf not in base))
         if is_cut:
             again = (
                 doubt_then == "cut"
-                and doubt_of is not None
+                and doubt_of
                 and not format.is_generated
                 and self._is_second_sign(key, edits.removed, doubt_of, in_doubt, since)
             )
@@ -342,7 +343,7 @@ class SharedFiles:
         if not rows:
             return
         name, number, root = rows[0][5:]
-        format = find_format(name, self._formats)
+        format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal

@@ -11,19 +11,21 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
-from tacitd.files.disk import Disk, is_regular, same_file
+from tacitd.files.disk import DISK, Disk, find_stat, is_regular, same_file
 
 _LONGEST_LINK = 4096
 """Bytes of a link's target (PATH_MAX)."""
 
 
 def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
-    """Raise FileRefusedError if a link leads from `path` to a file of another name or another repository, or to one that git
-    tracks.
+    """Raise FileRefusedError if `path` is in a git directory, or a link leads from it to a file of another name or another repository,
+    or to one that git tracks.
 
     A repository may contain a link such as `LEARNED.md -> .husky/pre-commit`. `real` and `home` are the path and the project
-    `root` with every link resolved.
+    `root` with every link resolved. The case of `.git` is ignored, as some file systems do.
     """
+    if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
+        raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")
     if real == home / (path.relative_to(root) if path.is_relative_to(root) else path):
         return
     refuse_other_name(path, real)
@@ -45,22 +47,13 @@ def refuse_other_name(path: Path, real: Path) -> None:
         raise FileRefusedError(f"{path} is a link to {real}", "replace it with a regular file")
 
 
-def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
+def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk = DISK) -> None:
     """Raise FileRefusedError if git has a link where a regular file is: a clone with `core.symlinks=false` has its text."""
-    found = _look(real, disk)
+    found = find_stat(real, disk)
     if found is None or found.st_size > _LONGEST_LINK:
         return
     if git.read_index_mode(home, real) == "120000":
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
-
-
-def refuse_git_directory(path: Path, real: Path, home: Path) -> None:
-    """Raise FileRefusedError if `path`, with every link resolved `real`, is in a git directory below `home`.
-
-    A repository may contain a link such as `LEARNED.md -> .git/config`. Case is ignored, as some file systems do.
-    """
-    if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
-        raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")
 
 
 def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
@@ -79,50 +72,37 @@ def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
         raise FileRefusedError(f"{path} is longer than {largest >> 20} MB", "move it away")
 
 
-def refuse_unwritable(target: Path, disk: Disk) -> None:
+def refuse_unwritable(target: Path, disk: Disk = DISK) -> None:
     """Raise FileRefusedError if this process may not write the file, or the directory that it will be in.
 
     A file without write permission is not replaced even if its directory allows it, because its owner removed the
     permission on purpose.
     """
-    found = _look(target, disk)
+    found = find_stat(target, disk)
     is_locked = found is not None and is_regular(found) and not disk.may_write(target)
-    if is_locked and _look(target, disk) is not None:  # a missing file may not be written either
+    if is_locked and find_stat(target, disk) is not None:  # a missing file may not be written either
         raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
     directory = target.parent
-    while directory != directory.parent and _look(directory, disk) is None:
+    while directory != directory.parent and find_stat(directory, disk) is None:
         directory = directory.parent
     if not disk.may_write(directory):
         raise FileRefusedError(f"{directory} is read-only", "make it writable, or exclude the project")
 
 
-def refuse_aliased(target: Path, disk: Disk) -> None:
+def refuse_aliased(target: Path, disk: Disk = DISK) -> None:
     """Raise FileRefusedError if the file has a second name in its directory (`ln AGENTS.md CLAUDE.md`).
 
-    Trigger: a hard link in the same directory.
-    Why: the new file is renamed over one name. The other name would keep the old text, and edits made there would have
-    no effect.
-    Outcome: refused; a symlink instead of the hard link solves it. A second name in another directory is a backup
-    (`cp -al`), which is meant to keep the old text.
+    The new file is renamed over one name. The other name would keep the old text, and edits made there would have no effect; a
+    symlink instead of the hard link solves it. A second name in another directory is a backup (`cp -al`), which is meant to keep
+    the old text.
     """
-    mine = _look(target, disk)
+    mine = find_stat(target, disk)
     if mine is None or not is_regular(mine) or mine.st_nlink < 2:
         return
     for name in sorted(disk.names(target.parent)):
         other = target.parent / name
-        its = _look(other, disk) if name != target.name else None
+        its = find_stat(other, disk) if name != target.name else None
         if its is not None and same_file(its, mine):
             raise FileRefusedError(
                 f"{target} is {other} too, by a hard link", f"ln -sf {target.name} {other}"
             )
-
-
-def _look(path: Path, disk: Disk) -> os.stat_result | None:
-    """What has this name; None if nothing has.
-
-    One look decides: an editor may remove the file and create it anew between two looks.
-    """
-    try:
-        return disk.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None

@@ -23,6 +23,7 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.work.messages import send_message
 from tacitd_handlers.continuity import session_document as documents
 from tacitd_handlers.continuity.session_document import (
+    DAY,
     KEYS,
     LEAVES,
     MAX_AGE_DAYS,
@@ -55,7 +56,6 @@ from tacitd_handlers.continuity.summaries import (
     is_worth_a_summary,
     parse_answer,
 )
-from tacitd_handlers.shared.decay import DAY
 
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
 LAST_PROMPTS = 2

@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from tacitd.clock import parse_utc
 from tacitd.text.wording import format_age
-from tacitd_handlers.continuity.session_document import Json
+from tacitd_handlers.continuity.session_document import DAY, Json
 from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
-from tacitd_handlers.shared.decay import DAY
 
 _LINE, _PROMPT = 240, 300
 """Characters of a line, and of a prompt's first line."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tacitd.contract import Decide, Edits, Leaf
 
 Json = dict[str, Any]
+DAY = 86_400.0
+"""Seconds."""
 MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
 """The seed's SessionConfig."""
 KEYS = (

@@ -14,8 +14,7 @@ from tacitd.clock import parse_utc
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files import json_document
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.session_document import MAX_AGE_DAYS, Json, find_fault
-from tacitd_handlers.shared.decay import DAY
+from tacitd_handlers.continuity.session_document import DAY, MAX_AGE_DAYS, Json, find_fault
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:

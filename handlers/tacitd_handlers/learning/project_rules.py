@@ -17,7 +17,6 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import DISK
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
@@ -425,7 +424,7 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
     if os.path.lexists(path) and _is_foreign(path, tree, rows):
         yield "was not written by this tacitd: move it away"
-    refuse_unwritable(path, DISK)
+    refuse_unwritable(path)
 
 
 def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
@@ -450,7 +449,7 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
         data = read_checked(copy.path, copy.tree)
         BLOCK.read_leaves(data or b"")
         if data is not None:
-            refuse_unwritable(copy.path, DISK)
+            refuse_unwritable(copy.path)
     except FileRefusedError as error:
         return error.what
     return ""

@@ -18,9 +18,8 @@ from tacitd.contract import Leaf, Tools, View
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import DISK
 from tacitd.files.formats import Bullets, bullet, split_bullet
-from tacitd.files.write_checks import refuse_aliased, refuse_git_directory, refuse_link, refuse_link_text
+from tacitd.files.write_checks import refuse_aliased, refuse_link, refuse_link_text
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.folders import GROUPS, ROOT_FILES, TITLE, VENDORED, is_internal
 from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
@@ -261,7 +260,6 @@ def read_checked(path: Path, root: Path) -> bytes | None:
         raise FileRefusedError(
             f"{path} is a link that leads out of the project", "replace it with a regular file"
         )
-    refuse_git_directory(path, place, top)
     refuse_link(path, place, root, top)
     try:
         data = read_plain_bytes(path, READ_LIMIT + 1)
@@ -280,13 +278,13 @@ def read_checked(path: Path, root: Path) -> bytes | None:
 def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
     """Raises FileRefusedError if a file is read-only, has several hard links, contains conflict markers, or ends in an open code fence
     or comment."""
-    refuse_link_text(path, resolve_links(path), resolve_links(root), DISK)
+    refuse_link_text(path, resolve_links(path), resolve_links(root))
     for place in (path, path.parent):
         if place.exists() and not os.access(place, os.W_OK):
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
     if data is None:
         return
-    refuse_aliased(resolve_links(path), DISK)
+    refuse_aliased(resolve_links(path))
     try:
         put_line(data, "General", "tacitd checks whether a line can be put here", "")
     except FileRefusedError as error:

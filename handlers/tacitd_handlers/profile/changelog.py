@@ -12,7 +12,6 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.profile.fields import get_value
-from tacitd_handlers.shared.decay import DAY
 
 MAX_ENTRIES = 1000
 MAX_AGE_DAYS = 90
@@ -61,7 +60,7 @@ def prune_changelog(path: Path, now: float) -> None:
 
 
 def _is_young(entry: Mapping[str, Any], now: float) -> bool:
-    return (parse_utc(entry.get("timestamp")) or now) >= now - MAX_AGE_DAYS * DAY
+    return (parse_utc(entry.get("timestamp")) or now) >= now - MAX_AGE_DAYS * 86_400.0
 
 
 def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:

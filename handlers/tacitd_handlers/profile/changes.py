@@ -47,8 +47,6 @@ class ProfilePlan(Struct, frozen=True):
     """The changelog's entry; None: no value changed, so there is none."""
     given: frozenset[Leaf] = frozenset()
     """The leaves that a person puts: they are the person's from then on, also those that were learned."""
-    removed: tuple[str, ...] = ()
-    """Paths of which the learned values leave the profile."""
 
 
 def make_changes(
@@ -120,24 +118,21 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
             removed.append(path)
     for path, value in said.values.items():
         have = [leaf for leaf in state.find_leaves(path) if leaf not in put]
+        others = [leaf for leaf in have if isinstance(value, str) or not is_element(leaf)]
+        if any(leaf not in state.learned and state.values[leaf] != "[]" for leaf in others):
+            continue  # the person's stays
         if isinstance(value, str):
-            if have and state.learned.isdisjoint(have):
-                continue
             seen.append(path)
-            if not (
-                have
-                and isinstance(one := _read(state, have[0]), str)
-                and fold_spelling(one) == fold_spelling(value)
-            ):
+            if [fold_spelling(str(_read(state, leaf))) for leaf in have] != [fold_spelling(value)]:
                 put |= dict.fromkeys(have) | _make_leaves(state, path, value)
                 added[path] = value
             continue
-        before = [_read(state, leaf) for leaf in have if is_element(leaf)]
+        before = [_read(state, leaf) for leaf in have if leaf not in others]
         new = _union(before, value)[len(before) :]
         if new or any(is_same(one, value) for one in state.list_learned(path)):
             seen.append(path)
         if new:
-            put |= _make_leaves(state, path, new)
+            put |= dict.fromkeys(others) | _make_leaves(state, path, new)
             added[path] = [*added.get(path, ()), *new]
     removed = [path for path in removed if path not in added]
     meta = profile_confidence.add_sightings(_tidy(state, put, gone=removed), seen, at)
@@ -145,15 +140,15 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
         return ProfilePlan(meta)
     action = "update" if source == AGENT else "extract"
     entry = _make_entry(at, action, source, nest_values(added), [*removed, *taken], session)
-    return ProfilePlan(meta, put, entry, removed=tuple(removed))
+    return ProfilePlan(meta, put, entry)
 
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     """Return the plan that lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
-    done = profile_confidence.decay_metadata(_tidy(state), at)
-    put = {leaf: None for path in done.forgotten for leaf in state.find_leaves(path) if leaf in state.learned}
-    entry = _make_entry(at, "decay", SYSTEM, {}, done.forgotten) if done.forgotten else None
-    return ProfilePlan(done.meta, put, entry, removed=done.forgotten)
+    meta, gone = profile_confidence.decay_metadata(_tidy(state), at)
+    put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
+    entry = _make_entry(at, "decay", SYSTEM, {}, gone) if gone else None
+    return ProfilePlan(meta, put, entry)
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:
@@ -198,9 +193,10 @@ def _give(
     return ProfilePlan(_tidy(state, put, given), put, entry, frozenset(given))
 
 
-def plan_removal(state: ProfileState, path: str, element: str | None, at: float) -> ProfilePlan:
-    """Return the plan for a person's removal of everything at and below a path, or of one element of an array; of all if it is ""."""
-    there = state.find_leaves(path) if path else [leaf for leaf in state.values if leaf not in STAMPS]
+def plan_removal(state: ProfileState, path: str | None, element: str | None, at: float) -> ProfilePlan:
+    """Return the plan for a person's removal of everything at and below a path, or of one element of an array. No path: of all."""
+    leaves = [leaf for some in state.paths.values() for leaf in some]
+    there = leaves if path is None else state.find_leaves(path)
     gone = [leaf for leaf in there if element is None or is_same(_read(state, leaf), [element])]
     if not gone:
         return ProfilePlan(state.meta)
@@ -209,10 +205,10 @@ def plan_removal(state: ProfileState, path: str, element: str | None, at: float)
     changed = {one: after[one] for one in paths if one in after}
     whole = [one for one in paths if one not in after]
     names = _name_elements(state, [leaf for leaf in gone if find_path(leaf) in changed])
-    action = "remove" if path else "clear"
+    action = "clear" if path is None else "remove"
     entry = _make_entry(at, action, COMMAND, nest_values(changed), [*whole, *names])
     put: Put = dict.fromkeys(gone)
-    return ProfilePlan(_tidy(state, put), put, entry, removed=tuple(whole))
+    return ProfilePlan(_tidy(state, put), put, entry)
 
 
 # --- parts

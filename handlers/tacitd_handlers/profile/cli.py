@@ -53,27 +53,22 @@ def profile() -> None:
     """
 
 
-def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
-    """Have the profile changed; return what was done."""
+def _change(do: str, path: str = "", value: Any = None, **texts: str) -> None:
+    """Have the profile changed, and say what was done. `texts`: by what was done."""
     if value is not None and has_secret(f"{path}: {json.dumps(value, ensure_ascii=False)}"):
         raise TacitdError("the value has what looks like a secret", "leave it out")
-    data = {"do": do, "path": path, "value": value}
-    if is_agent(os.environ):
+    data, agent = {"do": do, "path": path, "value": value}, is_agent(os.environ)
+    if agent:
         data |= {"agent": do in ("set", "add"), "session": os.environ.get("CLAUDE_CODE_SESSION_ID", "")}
     with connect_or_run() as call:
-        made: list[dict[str, Any]] = call("task", plugin="profile", key=str(uuid4()), data=data)["made"]
-    return made
-
-
-def _report(path: str, made: list[dict[str, Any]], **texts: str) -> None:
-    """Say what was done. `texts`: by what was done; `unchanged` is always known."""
-    did, about = made[0]["did"], made[0]["about"]
+        (made,) = call("task", plugin="profile", key=str(uuid4()), data=data)["made"]
     known = {
-        "waits": f"{path} is not set: it waits for the person, because {about}",
+        "set": f"{path} is set{'; it fades unless it is said again' if agent else ''}",
+        "waits": f"{path} is not set: it waits for the person, because {made['about']}",
         "kept": f"{path} is not set: the person set it themselves",
         "unchanged": f"{path} is unchanged",
-    } | texts
-    echo_message(known.get(did, f"{path} is set"))
+    }
+    echo_message((known | texts)[made["did"]])
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
@@ -101,9 +96,7 @@ def _read_profile() -> dict[str, Any]:
 @click.argument("value")
 def set_(path: str, value: str) -> None:
     """Set a value. A list is A,B or a JSON array and replaces the current one. Below custom, VALUE is any JSON."""
-    made = _change("set", path, _value(path, value))
-    agent = is_agent(os.environ)
-    _report(path, made, set=f"{path} is set; it fades unless it is said again" if agent else f"{path} is set")
+    _change("set", path, _value(path, value))
 
 
 @profile.command(epilog="\b\nExample: tacitd profile add interests 'type systems'")
@@ -117,11 +110,10 @@ def add(path: str, element: str) -> None:
     if not element.strip() or not all(path.split(".")):
         raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
     text = element.strip()
-    made = _change("add", path, [text] if is_agent(os.environ) else text)
-    _report(
+    _change(
+        "add",
         path,
-        made,
-        set=f"{path} is set; it fades unless it is said again",
+        [text] if is_agent(os.environ) else text,
         added=f"added to {path}: {text}",
         yours=f"{path}: {text} is yours now",
         unchanged=f"{path} has {text} already",
@@ -138,9 +130,8 @@ def remove(path: str, element: str | None) -> None:
         raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
     if element is not None and not isinstance(have.get(path), list):
         raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
-    made = _change("remove", path, element)
     said = f"removed from {path}: {element}" if element else f"removed: {path}"
-    _report(path, made, removed=said, unchanged=f"{path} has no {element}")
+    _change("remove", path, element, removed=said, unchanged=f"{path} has no {element}")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile clear --yes")
@@ -149,8 +140,7 @@ def clear(yes: bool) -> None:
     """Remove every value. The changelog stays."""
     if not yes:
         click.confirm("Remove everything that tacitd knows about you?", abort=True, err=True)
-    made = _change("clear")
-    _report("", made, cleared="the profile is empty now", unchanged="the profile was empty already")
+    _change("clear", cleared="the profile is empty now", unchanged="the profile was empty already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile meta --json")

@@ -22,7 +22,7 @@ def check_profile(document: Json, what: object) -> Json:
 
     `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).
     """
-    return _check(document, what, [*_check_head(document, "userId", "lastUpdated"), *find_faults(document)])
+    return _check(document, what, [*_check_head(document, "userId", "lastUpdated"), *_find_faults(document)])
 
 
 def check_metadata(document: Json, what: object) -> Json:
@@ -37,8 +37,8 @@ def check_metadata(document: Json, what: object) -> Json:
     return _check(document, what, faults)
 
 
-def find_faults(document: Json) -> Iterator[str]:
-    """What is wrong with the values of a profile, or of the `changes` of the changelog."""
+def _find_faults(document: Json) -> Iterator[str]:
+    """What is wrong with the values of a profile."""
     for part in PARTS:
         if part in document and not isinstance(document[part], dict):
             yield f"{part} is null" if document[part] is None else f"{part}: not an object"

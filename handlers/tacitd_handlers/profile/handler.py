@@ -132,9 +132,8 @@ def _fade(task: Task, tools: Tools) -> Done:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then nothing fades or is pruned"))
         return Done()
     tools.clear(CLOCK)
-    plan = plan_decay(state, now)
-    if not state.meta["preferences"] or not (plan.removed or profile_confidence.is_due(state.meta, now)):
-        plan = plan_tidying(state)
+    is_due = state.meta["preferences"] and profile_confidence.is_due(state.meta, now)
+    plan = plan_decay(state, now) if is_due else plan_tidying(state)
     return write_plan(state, plan, Cause(f"fade {now}", "tacitd", "decay"), tools)
 
 
@@ -165,7 +164,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
                 plan = plan_additions(state, path, [str(value)], now)
                 did = did if is_change(state, plan) else "yours"
             case _:
-                plan = plan_removal(state, path, value, now)
+                plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
     except ValueError as error:  # the path leads below a leaf
         raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
     notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)

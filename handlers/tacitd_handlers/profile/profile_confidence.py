@@ -1,19 +1,30 @@
-"""The rules of profile-meta.json: sightings, decay and removal (SPEC P-09 to P-17). Pure.
+"""The rules of profile-meta.json: sightings, decay and removal (SPEC P-09 to P-17, P-32). Pure.
 
-The functions take and return the document as it is on disk, so unknown keys and the order stay. Times are seconds since
-1970, UTC. They are cut to whole milliseconds, the precision of the file, so that a written confidence is exact. The
-formula of decay belongs to `shared.decay`.
+A stored confidence is "as of" the later of the last sighting and the last decay. So decay depends on the time that passed and
+not on how often it ran, and a clock that goes back changes no confidence. The functions take and return the document as it is on
+disk, so unknown keys and the order stay. Times are seconds since 1970, UTC, cut to whole milliseconds, the precision of the file.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.profile.fields import Json
-from tacitd_handlers.shared import decay
+
+DAY = 86_400.0
+"""Seconds."""
+HALF_LIFE_DAYS, MIN_CONFIDENCE, REINFORCE_BOOST = 30.0, 0.1, 0.3
+FULL = 1.0
+"""The confidence after a first sighting."""
+
+
+def fade_confidence(confidence: float, since: float, now: float) -> float:
+    """Given a confidence as of `since`, return it as of `now`: halved every 30 days, never raised (SPEC P-13)."""
+    return float(confidence * 0.5 ** (max(0.0, now - since) / (HALF_LIFE_DAYS * DAY)))
 
 
 class PathConfidence(Struct, frozen=True):
@@ -22,29 +33,25 @@ class PathConfidence(Struct, frozen=True):
     path: str
     confidence: float
     """As of `since`."""
-    first_seen: float
-    """Seconds since 1970, UTC, as are the next two."""
-    last_seen: float
     since: float
+    last_seen: float
     seen_count: int
 
     def confidence_at(self, now: float) -> float:
         """Return the confidence as of `now`."""
-        return decay.fade_confidence(self.confidence, self.since, now)
+        return fade_confidence(self.confidence, self.since, now)
 
     def days_left(self, now: float) -> float:
-        """Return the days until the path is removed; 0 if it is due."""
-        return decay.days_left(self.confidence, self.since, now)
+        """Return the days until the path is removed; 0 if it is due. 99.66 for a confidence of 1 as of now."""
+        left = self.confidence_at(now)
+        if left < MIN_CONFIDENCE:
+            return 0.0
+        return HALF_LIFE_DAYS * math.log2(left / MIN_CONFIDENCE) + max(0.0, self.since - now) / DAY
 
 
 def new_metadata(user: str, now: float) -> Json:
     """Return a document without preferences. Its `lastDecay` is now (SPEC P-15)."""
     return {"userId": user, "schemaVersion": 1, "lastDecay": utc_millis(now), "preferences": []}
-
-
-def round_to_millis(now: float) -> float:
-    """Return the time in whole milliseconds, as in the file."""
-    return parse_utc(utc_millis(now)) or now
 
 
 def last_decay(meta: Json) -> float | None:
@@ -54,21 +61,21 @@ def last_decay(meta: Json) -> float | None:
 
 def read_confidences(meta: Json) -> dict[str, PathConfidence]:
     """Return every preference by its path. Raises KeyError, TypeError or AttributeError for a malformed document."""
-    decayed = last_decay(meta)
-    found = (_standing(one, decayed) for one in meta.get("preferences", ()))
+    found = (_read_entry(one, last_decay(meta)) for one in meta.get("preferences", ()))
     return {one.path: one for one in found}
 
 
-def _standing(raw: Mapping[str, object], decayed: float | None) -> PathConfidence:
-    last = parse_utc(raw.get("lastSeen")) or 0.0
-    first = parse_utc(raw.get("firstSeen")) or last
-    confidence, count = raw.get("confidence"), raw.get("seenCount")
+def _read_entry(raw: Mapping[str, object], decayed: float | None) -> PathConfidence:
+    last, confidence, count = (
+        parse_utc(raw.get("lastSeen")) or 0.0,
+        raw.get("confidence"),
+        raw.get("seenCount"),
+    )
     return PathConfidence(
         str(raw["path"]),
         float(confidence) if isinstance(confidence, int | float) else 0.0,
-        first,
+        last if decayed is None else max(last, decayed),
         last,
-        decay.anchor_time(last, decayed),
         count if isinstance(count, int) else 1,
     )
 
@@ -80,78 +87,39 @@ def newest_moment(meta: Json) -> float | None:
 
 
 def add_sightings(meta: Json, paths: Iterable[str], now: float) -> Json:
-    """Return a copy with one more sighting of each of these paths (SPEC P-11, P-12)."""
-    made, now = _copy_document(meta), round_to_millis(now)
-    known = {one["path"]: one for one in made["preferences"]}
-    decayed = last_decay(made)
+    """Return a copy with one more sighting of each of these paths: decay first, then 0.3 more, at most 1 (SPEC P-11, P-12)."""
+    stamp = utc_millis(now)
+    now, known = parse_utc(stamp) or now, read_confidences(meta)
+    entries = {one["path"]: dict(one) for one in meta["preferences"]}
     for path in dict.fromkeys(paths):
-        if path in known:
-            _again(known[path], decayed, now)
-        else:
-            stamp = utc_millis(now)
-            entry = {
-                "path": path,
-                "firstSeen": stamp,
-                "lastSeen": stamp,
-                "confidence": decay.FULL,
-                "seenCount": 1,
-            }
-            made["preferences"].append(entry)
-    return made
+        new = {"path": path, "firstSeen": stamp, "lastSeen": stamp, "confidence": FULL, "seenCount": 1}
+        entry = entries.setdefault(path, new)
+        if (before := known.get(path)) is not None:
+            entry["confidence"] = min(FULL, before.confidence_at(now) + REINFORCE_BOOST)
+            # Not before `since`: if the clock went back, the same days would be subtracted twice.
+            entry["lastSeen"] = utc_millis(max(before.since, now))
+            entry["seenCount"] = before.seen_count + 1
+    return meta | {"preferences": list(entries.values())}
 
 
-def _again(raw: Json, decayed: float | None, now: float) -> None:
-    before = _standing(raw, decayed)
-    raw["confidence"] = decay.reinforce_confidence(before.confidence, before.since, now)
-    # Not before `since`: if the clock went back, the same days would be subtracted twice.
-    raw["lastSeen"] = utc_millis(max(before.since, now))
-    raw["seenCount"] = before.seen_count + 1
-
-
-class DecayResult(Struct, frozen=True):
-    """The result of decay: the new document, and the paths that were removed."""
-
-    meta: Json
-    forgotten: tuple[str, ...]
-
-
-def decay_metadata(meta: Json, now: float) -> DecayResult:
-    """Return the document as of `now`, without paths under 0.1 (SPEC P-13, P-14). `lastDecay` never goes back."""
-    made, now = _copy_document(meta), round_to_millis(now)
-    decayed = last_decay(made)
-    kept, gone = [], []
-    for raw in made["preferences"]:
-        before = _standing(raw, decayed)
-        left = before.confidence_at(now)
-        if decay.is_forgotten(left):
-            gone.append(before.path)
-        else:
-            raw["confidence"] = left
-            kept.append(raw)
-    made["preferences"] = kept
-    made["lastDecay"] = utc_millis(max(now, decayed if decayed is not None else now))
-    return DecayResult(made, tuple(gone))
+def decay_metadata(meta: Json, now: float) -> tuple[Json, tuple[str, ...]]:
+    """Return the document as of `now` without paths under 0.1, and those paths (SPEC P-13, P-14). `lastDecay` never goes back."""
+    now, decayed = parse_utc(utc_millis(now)) or now, last_decay(meta)
+    left = {path: one.confidence_at(now) for path, one in read_confidences(meta).items()}
+    gone = tuple(path for path, confidence in left.items() if confidence < MIN_CONFIDENCE)
+    kept = [one | {"confidence": left[one["path"]]} for one in meta["preferences"] if one["path"] not in gone]
+    stamp = utc_millis(max(now, decayed if decayed is not None else now))
+    return meta | {"preferences": kept, "lastDecay": stamp}, gone
 
 
 def remove_paths(meta: Json, paths: Collection[str]) -> Json:
     """Return a copy without entries for these paths. A path without an entry is a person's own (SPEC P-17)."""
-    made = _copy_document(meta)
-    made["preferences"] = [one for one in made["preferences"] if one["path"] not in paths]
-    return made
+    return meta | {"preferences": [one for one in meta["preferences"] if one["path"] not in paths]}
 
 
 def is_due(meta: Json, now: float) -> bool:
-    """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16).
-
-    Call it with a trusted clock only.
-    """
+    """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16). The clock must be believed."""
     decayed = last_decay(meta)
-    if decayed is None or now - decayed >= decay.DAY:
+    if decayed is None or now - decayed >= DAY:
         return True
-    return any(decay.is_forgotten(one.confidence_at(now)) for one in read_confidences(meta).values())
-
-
-def _copy_document(meta: Json) -> Json:
-    from copy import deepcopy  # only a change needs it, and the commands that read do not
-
-    return deepcopy(meta)
+    return any(one.confidence_at(now) < MIN_CONFIDENCE for one in read_confidences(meta).values())

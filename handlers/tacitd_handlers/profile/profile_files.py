@@ -27,7 +27,6 @@ from tacitd.files.formats import JsonLeaves, write_json
 from tacitd_handlers.profile import changelog, profile_confidence
 from tacitd_handlers.profile.document_check import check_metadata, check_profile
 from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, get_value
-from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
@@ -50,11 +49,14 @@ class ProfileState(Struct, frozen=True):
     """Those of them that tacitd did not write here: the next change notes them."""
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
+    paths: Mapping[str, list[Leaf]]
+    """The leaves by path, without those of the head."""
 
     def find_leaves(self, path: str) -> list[Leaf]:
         """The leaves at and below a path; none for one of the head."""
+        below = f"{path}."
         return [
-            leaf for leaf in self.values if f"{find_path(leaf)}.".startswith(f"{path}.") and not is_head(leaf)
+            leaf for one in self.paths if one == path or one.startswith(below) for leaf in self.paths[one]
         ]
 
     def list_learned(self, path: str) -> list[Any]:
@@ -89,7 +91,11 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     meta = profile_confidence.new_metadata(user_id(env), now) | (meta or {})
     written = _read_base(rows, directory / PROFILE)
     learned = frozenset(_find_learned(rows, directory, values, meta, written))
-    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk)
+    paths: dict[str, list[Leaf]] = {}
+    for leaf in values:
+        if not is_head(leaf):
+            paths.setdefault(find_path(leaf), []).append(leaf)
+    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk, paths)
 
 
 def read_profile(directory: Path, *, patient: bool = True) -> Json | None:
@@ -221,5 +227,7 @@ def choose_time(rows: Rows, state: ProfileState, now: float) -> float:
 
 def _find_known_time(rows: Rows, state: ProfileState, now: float) -> float | None:
     # The newest record of a transcript; one from the future confirms no clock.
-    newest: float | None = rows("SELECT max(last) FROM session WHERE last <= ?", now + DAY)[0][0]
+    newest: float | None = rows(
+        "SELECT max(last) FROM session WHERE last <= ?", now + profile_confidence.DAY
+    )[0][0]
     return profile_confidence.newest_moment(state.meta) if newest is None and state.on_disk[META] else newest

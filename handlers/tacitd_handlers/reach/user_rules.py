@@ -17,7 +17,6 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Outcome, Rows,
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files import git
 from tacitd.files.atomic import read_snapshot
-from tacitd.files.disk import DISK
 from tacitd.files.formats import Bullets, bullet
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
@@ -290,7 +289,7 @@ def check_place(path: Path) -> None:
     if os.path.lexists(rules) and not rules.is_dir():
         raise FileRefusedError(f"{rules} is not a directory", "move it away")
     refuse_foreign(path)
-    refuse_unwritable(path, DISK)
+    refuse_unwritable(path)
 
 
 def find_work_tree(path: Path) -> Path | None:
@@ -311,7 +310,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         with store:
             found = store.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))
             leaves = [leaf for (leaf,) in found]
-    seen = read_snapshot(path, DISK)
+    seen = read_snapshot(path)
     if seen is not None and leaves and not LIST.splice(seen.data, dict.fromkeys(leaves)):
         return Footprint(places=[path.parent], copies=[path])
     why = "it has lines that tacitd did not write, or is not tacitd's"

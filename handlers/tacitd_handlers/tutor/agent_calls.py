@@ -6,6 +6,7 @@ The tutor's commands call the model in their own process, within the one budget 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from tacitd.config.settings import load_config
 from tacitd.contract import Part
+from tacitd.errors import TacitdError
 from tacitd.model.budget import Budget
 from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
@@ -77,13 +79,17 @@ class ModelAccess:
             return answer
 
     def settle(self) -> None:
-        """The last answer is recorded, or was of no use, and is not kept any longer."""
+        """The last answer is recorded, or was of no use, and is not kept any longer. If the store cannot be written, it is."""
         if self._answered:
-            with open_model(self._paths, self._environ, self._config) as (_, budget):
+            with (
+                suppress(TacitdError, OSError),
+                open_model(self._paths, self._environ, self._config) as (_, budget),
+            ):
                 self._settle(budget)
 
     def _settle(self, budget: Budget) -> None:
-        budget.settle(self._answered, used=True)
+        if self._answered:
+            budget.settle(self._answered, used=True)
         self._answered = []
 
 

@@ -216,13 +216,13 @@ def grade(ctx: click.Context, session: str | None) -> None:
 @click.pass_context
 def graph(ctx: click.Context, file: str) -> None:
     """Check a graph file: list every fault, or its nodes with their objectives, prerequisites first."""
-    checked = read_graph(Path(file)).checked
+    checked = read_graph(Path(file)).graph
     for kind, texts in (("", checked.faults), ("warning: ", checked.warnings)):
         for text in texts:
             click.echo(f"{escape_output(file)}: {kind}{escape_output(text)}", err=True)
     if checked.faults:
         ctx.exit(FAILED)
-    for node in checked.graph.nodes:
+    for node in checked.nodes:
         after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
         click.echo(f"{node.id}: {node.title}{after}")
         for one in node.objectives:
@@ -243,8 +243,8 @@ def _find_root(project: str | None) -> Path:
 def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
     for file in list_graphs(store.directory, _find_root(project)):
-        if file.checked.faults:
-            echo_message(f"{escape_output(str(file.path))}: {escape_output(file.checked.faults[0])}")
+        if file.graph.faults:
+            echo_message(f"{escape_output(str(file.path))}: {escape_output(file.graph.faults[0])}")
         else:
             yield file
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tacitd.errors import UsageError, describe_os_error
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, GraphNode, KnowledgeGraph, check_graph
+from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph, check_graph
 from tacitd_handlers.tutor.session_log import read_plain_file
 
 GRAPHS = "tutor"
@@ -32,13 +32,9 @@ class GraphFile(Struct, frozen=True):
     path: Path
     project: str
     """The root of the project that it belongs to; "" for other graphs."""
-    checked: CheckedGraph
+    graph: KnowledgeGraph
+    """Without nodes if the file has faults."""
     is_sample: bool = False
-
-    @property
-    def graph(self) -> KnowledgeGraph:
-        """The graph; without nodes if the file has faults."""
-        return self.checked.graph
 
     @property
     def key(self) -> str:
@@ -73,12 +69,12 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
     try:
         if root is not None and not path.resolve(strict=True).is_relative_to(root.resolve()):
             raise OSError(0, "it is a link that leads out of the project", str(path))
-        checked = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
+        graph = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
     except OSError as error:
-        checked = CheckedGraph(faults=[describe_os_error(error)[0] if error.errno else str(error.strerror)])
+        graph = KnowledgeGraph(faults=[describe_os_error(error)[0] if error.errno else str(error.strerror)])
     except ValueError as error:
-        checked = CheckedGraph(faults=[str(error)])
-    return GraphFile(path, str(root) if root is not None else "", checked, is_sample)
+        graph = KnowledgeGraph(faults=[str(error)])
+    return GraphFile(path, str(root) if root is not None else "", graph, is_sample)
 
 
 def parse_document(text: str, *, is_json: bool = False) -> object:
@@ -112,8 +108,8 @@ def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]
         names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
     for file in graphs:
-        if file.checked.faults:
-            what = f"there is no node {name}; {file.path}: {file.checked.faults[0]}"
+        if file.graph.faults:
+            what = f"there is no node {name}; {file.path}: {file.graph.faults[0]}"
             raise UsageError(what, "`tacitd tutor graph FILE` lists all faults")
     raise UsageError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
 

@@ -90,12 +90,15 @@ class GraphNode(Struct, frozen=True):
 
 
 class KnowledgeGraph(Struct, frozen=True):
-    """A graph without faults. Nodes come after their prerequisites."""
+    """What a document contains. Nodes come after their prerequisites; with faults, there are none."""
 
     title: str = ""
     level: str = ""
     """The learner's level in the domain, from the project brief."""
     nodes: tuple[GraphNode, ...] = ()
+    faults: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    """What prevents no session."""
 
     def find_node(self, id: str) -> GraphNode | None:
         """The node with this id."""
@@ -111,26 +114,17 @@ class KnowledgeGraph(Struct, frozen=True):
         return tuple(node for node in self.nodes if id in node.prerequisites)
 
 
-class CheckedGraph(Struct, frozen=True):
-    """What a document contains. With faults, the graph has no nodes."""
-
-    graph: KnowledgeGraph = KnowledgeGraph()
-    faults: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    """What prevents no session."""
-
-
-def check_graph(document: object) -> CheckedGraph:
+def check_graph(document: object) -> KnowledgeGraph:
     """Given what YAML or JSON contains, return the graph or the faults of each node. Scalars must be text. Raises nothing."""
     if not isinstance(document, dict):
-        return CheckedGraph(faults=["the file is not a mapping of fields"])
+        return KnowledgeGraph(faults=["the file is not a mapping of fields"])
     items, faults, nodes = document.get("nodes") or [], list[str](), list[GraphNode]()
     if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
-        return CheckedGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
+        return KnowledgeGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
     try:
         top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
     except ValidationError as error:
-        return CheckedGraph(faults=[f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
+        return KnowledgeGraph(faults=[f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
     references = {_clean(one.id): one for one in top.references}
     for number, item in enumerate(items, 1):
         try:
@@ -159,9 +153,9 @@ def check_graph(document: object) -> CheckedGraph:
         if not FEWEST <= len(node.objectives) <= MOST
     ]
     if faults:
-        return CheckedGraph(faults=faults, warnings=warnings)
+        return KnowledgeGraph(faults=faults, warnings=warnings)
     sorted_nodes = tuple(by_id[id] for id in ordered)
-    return CheckedGraph(KnowledgeGraph(_clean(top.title), _clean(top.level), sorted_nodes), (), warnings)
+    return KnowledgeGraph(_clean(top.title), _clean(top.level), sorted_nodes, (), warnings)
 
 
 def _drop_empty(item: object) -> object:

@@ -192,6 +192,25 @@ def test_a_person_who_saves_again_while_we_put_it_back_still_wins(tmp_path: Path
     assert kept in os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_what_a_person_saves_while_the_new_bytes_are_written_wins(tmp_path: Path, can_swap: bool) -> None:
+    """X-07: also on a file system that cannot exchange names, where the comparison before the rename is the only check."""
+    path = tmp_path / "a.md"
+    path.write_bytes(b"1\n")
+
+    class Slow(FaultyDisk):
+        def sync(self, fd: int) -> None:
+            if "sync" not in self.trail:
+                path.write_bytes(b"1\nperson\n")
+            super().sync(fd)
+
+        def exchange(self, one: Path, other: Path) -> bool:
+            return can_swap and super().exchange(one, other)
+
+    assert edit_file(path, add(b"ours\n"), disk=Slow())
+    assert path.read_bytes() == b"1\nperson\nours\n" and os.listdir(tmp_path) == ["a.md"]
+
+
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     """X-07: also if there was no file at the first read."""
     path = tmp_path / "a.md"

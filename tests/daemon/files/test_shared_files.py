@@ -173,13 +173,13 @@ def test_several_lines_are_removed_when_the_person_goes_on_without_them(person: 
 
 
 def test_lines_that_come_back_are_no_second_sign(person: Person) -> None:
-    """Issue 39, point 22: a newer copy after an older one."""
-    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D)})
+    """Issue 39, point 22: a newer copy after an older one, with a line of the person's that the older one has not."""
+    person.change({leaf: leaf.partition("\n")[2] for leaf in (A, B, C, D, bullet("Coding", "Use more"))})
     whole = person.path.read_text()
-    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", ""))
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n- Use more\n", ""))
     assert not person.look_twice().removed
-    person.path.write_text(whole.replace("- Use ruff\n", ""))
-    assert not person.note_look().edits.removed
+    person.path.write_text(whole.replace("- Use ruff\n- Use uv\n- Use mypy\n", "- Be brief\n"))
+    assert not person.look_twice().removed
     person.path.write_text(whole)
     assert person.look_twice() == Edits({}, {}, frozenset())
 
@@ -344,33 +344,3 @@ def test_a_file_of_the_persons_is_private_whatever_project_it_was_changed_for(tm
         change = FileChange(path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause(name, "prompt"))
         person.put(change, 1)
         assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == modes
-
-
-class UpperLines(Lines):
-    """A format of a plugin: its lines are written in capitals."""
-
-    name = "test_shared_files:UPPER"
-
-    def splice(self, data: bytes | None, changes: Changes) -> bytes:
-        return super().splice(data, {leaf: value and value.upper() for leaf, value in changes.items()})
-
-
-UPPER = UpperLines()
-
-
-def test_a_plugins_own_format_is_found_by_its_name(tmp_path: Path) -> None:
-    """A change in a format of a plugin's own, planned before a crash, is finished by the format's name alone."""
-
-    def crash(step: str) -> None:
-        if step == "before swap":
-            raise Crash
-
-    first = Person(tmp_path, on_step=crash)
-    put = FileChange(first.path, UPPER, lambda now, edits: {"use pnpm": "use pnpm"}, Cause("one", "person"))
-    with pytest.raises(Crash):
-        first.put(put)
-    first.store.close()
-    second = Person(tmp_path)
-    second.files.finish_all()
-    assert second.path.read_text() == "USE PNPM\n"
-    second.store.close()

@@ -13,7 +13,6 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk
 from tacitd.files.write_checks import (
     refuse_aliased,
-    refuse_git_directory,
     refuse_link,
     refuse_link_text,
     refuse_unwritable,
@@ -32,7 +31,6 @@ def root(tmp_path: Path) -> Path:
 def check(root: Path, path: Path) -> None:
     """All that is asked before a project's file is changed."""
     real = path.resolve()
-    refuse_git_directory(path, real, root)
     refuse_link(path, real, root, root)
     refuse_link_text(path, real, root, Disk())
 

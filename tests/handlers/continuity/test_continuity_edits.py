@@ -13,7 +13,7 @@ import pytest
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd.testing import Crash
-from tacitd_handlers.continuity.session_document import KEYS, add_decisions, find_fault, list_leaves
+from tacitd_handlers.continuity.session_document import KEYS, find_fault, list_leaves
 from tacitd_handlers.continuity.session_folder import find_path
 
 DAY = 86_400.0
@@ -241,13 +241,6 @@ def test_what_is_no_session_is_not_written(world: World, wrong: dict[str, Any]) 
     world.type("s1", "go")
     world.settle()
     assert path.read_bytes() == before and len(world.parked) == 1
-
-
-def test_fifty_decisions_are_kept() -> None:
-    """P-24: the last ones; one that is there in other spelling is not added."""
-    many = add_decisions([], [{"decision": str(n)} for n in range(60)])
-    assert [many[0]["decision"], len(many)] == ["10", 50]
-    assert add_decisions(many, [{"decision": " 59. "}]) == many
 
 
 def test_a_document_is_its_leaves() -> None:

@@ -35,13 +35,6 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     assert (path.stat().st_mode & MODE, path.parent.stat().st_mode & MODE) == (0o600, 0o700)
 
 
-def test_sync_writes_what_was_just_read(world: World) -> None:
-    """A person who waits for everything finds the file."""
-    world.type("s1", "go")
-    assert world.bench.sync() == []
-    assert world.file("s1")["sessionId"] == "s1"
-
-
 def test_of_a_programs_session_nothing_is_stored_until_somebody_types(world: World) -> None:
     """P-22: `claude -p` in a script makes no file and no row. Then its tasks are kept."""
     made = world.record("user", "s1", "hello", entrypoint="sdk-cli", promptSource="sdk")
@@ -93,16 +86,6 @@ def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, s
     assert world.tasks("s1") == tasks
     assert find_fault(world.file("s1")) == ""
     assert world.bench.rows("SELECT * FROM behind") == []
-
-
-def test_a_refused_list_counts_for_nothing(world: World) -> None:
-    """A refused call differs from an accepted one by its answer only."""
-    world.type("s1", "go")
-    world.todos("s1", ("Design", "pending"))
-    world.todos("s1", ("No", "pending"), result="<tool_use_error>No such tool</tool_use_error>", error=True)
-    world.todos("s1", ("No", "pending"), result="<tool_use_error>No such tool</tool_use_error>")
-    world.end()
-    assert world.tasks("s1") == [("Design", "pending")]
 
 
 def test_an_answer_may_come_later(world: World) -> None:

@@ -4,51 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support_profile import DAY, GOLDEN, NOW, Box
+from support_profile import DAY, NOW, Box
 from tacitd.clock import utc_millis
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.document_check import find_faults
 
 KEYS = ["timestamp", "session_id", "action", "source", "changes", "removed"]
-
-
-def check_entry(one: dict[str, Any]) -> None:
-    """A line of changelog.jsonl (SPEC P-18)."""
-    assert (
-        list(one) == [key for key in KEYS if key in one] and {"timestamp", "action", "source"} <= one.keys()
-    )
-    assert one["action"] in {"extract", "update", "clear", "remove", "decay"}
-    assert one["source"] in {"minimal/hook", "mcp/hook", "mcp/tool", "system"}
-    assert list(find_faults(one["changes"])) == []
-
-
-def test_the_seeds_lines_are_entries() -> None:
-    """SPEC P-18, P-21: with and without milliseconds."""
-    found = changelog.read_entries(GOLDEN / "changelog.jsonl")
-    assert len(found) == 4
-    for one in found:
-        check_entry(one)
-
-
-def test_what_is_written_has_the_seeds_form(box: Box) -> None:
-    """SPEC P-18, P-19: keys in order, absent ones left out, `extract` by `minimal/hook` with its session."""
-    box.learn(tools__editor="vi", session="abc123")
-    assert list(box.changelog[0]) == ["timestamp", "session_id", "action", "source", "changes"]
-    assert [box.changelog[0][key] for key in ("session_id", "action", "source")] == [
-        "abc123",
-        "extract",
-        "minimal/hook",
-    ]
-    box.run("set", "bio", "x")
-    box.run("remove", "bio")
-    box.run("clear")
-    assert [one["action"] for one in box.changelog] == ["extract", "update", "remove", "clear"]
-    for one in box.changelog:
-        check_entry(one)
 
 
 def fill(path: Path, *lines: object) -> Path:

@@ -44,46 +44,12 @@ def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
     return call
 
 
-def test_set_show_remove_clear(run: Run, box: Box) -> None:
-    """Set replaces a list, JSON below custom, remove takes an element or a path, clear all."""
-    run("set", "work.languages", "Python, Rust")
-    run("set", "interests", '["type safety"]')
-    run("set", "codePreferences.tone", "direct")
-    run("set", "custom.editor.tabs", "4")
-    assert run("show").stdout.splitlines() == [
-        "Languages: Python, Rust", "Tone: direct", "Interests: type safety", "custom.editor.tabs: 4",
-    ]  # fmt: skip
-    run("remove", "work.languages", "python")
-    assert "languages" in run("remove", "work.languages", "Go").stderr
-    run("remove", "custom")
-    assert json.loads(run("show", "--json").stdout) == box.profile
-    assert box.profile["work"] == {"languages": ["Rust"]}
-    assert "custom" not in box.profile
-    run("clear", "--yes")
-    assert list(box.profile) == ["userId", "schemaVersion", "lastUpdated"]
-    assert run("show").stdout == ""
-    assert [one["action"] for one in box.changelog] == [*["update"] * 4, "remove", "remove", "clear"]
-    assert [len(one.get("removed", [])) for one in box.changelog] == [0, 0, 0, 0, 1, 1, 3]
-
-
 def test_odd_keys_are_shown_escaped(run: Run, box: Box) -> None:
     """Half of a character cannot be printed, and a control character must not reach the terminal."""
     box.put("profile.json", {"custom": {"\ud801": "a", "\x1b[31mred": "b"}})
     for command in ("show", "meta"):
         shown = run(command).stdout
         assert "custom.\\ud801" in shown and "custom.\\x1b[31mred" in shown and "\x1b" not in shown
-
-
-def test_add_one_element(run: Run, box: Box) -> None:
-    """Added to a list, made if it is new; once."""
-    run("set", "work.languages", "Python")
-    run("add", "work.languages", "Rust")
-    assert "already" in run("add", "work.languages", "rust").stderr
-    run("add", "custom.answers", "no preamble")
-    assert box.profile["work"] == {"languages": ["Python", "Rust"]}
-    assert box.profile["custom"] == {"answers": ["no preamble"]}
-    assert [(one["action"], one["source"]) for one in box.changelog] == [("update", "mcp/tool")] * 3
-    assert box.changelog[1]["changes"] == {"work": {"languages": ["Rust"]}}
 
 
 @pytest.mark.parametrize(
@@ -111,17 +77,6 @@ def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint
         run(*arguments)
     assert hint in refused.value.hint
     assert not (box.directory / "profile.json").exists()
-
-
-def test_a_value_is_no_place_for_others(run: Run, box: Box) -> None:
-    """SPEC P-06, P-10: a path below a leaf is refused, and the leaf stays."""
-    run("set", "custom.a", "1")
-    before = (box.directory / "profile.json").read_bytes()
-    with pytest.raises(UsageError, match=r"custom\.a\.b") as refused:
-        run("set", "custom.a.b", "2")
-    assert refused.value.hint == "tacitd profile show --json"
-    assert (box.directory / "profile.json").read_bytes() == before
-    assert len(box.changelog) == 1
 
 
 def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:

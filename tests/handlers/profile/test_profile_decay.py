@@ -14,7 +14,6 @@ from tacitd.clock import doubt_clock, utc_millis
 from tacitd.testing import START
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import Json
-from tacitd_handlers.shared import decay
 
 T0 = START
 times = st.floats(0, 4e7).map(lambda s: T0 + s)
@@ -35,7 +34,7 @@ def value(meta: Json) -> float | None:
 
 def test_the_constants_are_the_seeds() -> None:
     """SPEC P-32: 30, 0.1, 0.3."""
-    assert (decay.HALF_LIFE_DAYS, decay.MIN_CONFIDENCE, decay.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
+    assert (metas.HALF_LIFE_DAYS, metas.MIN_CONFIDENCE, metas.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
 
 
 @examples(100)
@@ -43,15 +42,15 @@ def test_the_constants_are_the_seeds() -> None:
 def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None:
     """SPEC P-13: decay(t1) then decay(t2) is decay(t2); twice at one instant is once."""
     first, last = sorted((one, other))
-    once = value(metas.decay_metadata(doc(confidence), last).meta)
-    twice = value(metas.decay_metadata(metas.decay_metadata(doc(confidence), first).meta, last).meta)
+    once = value(metas.decay_metadata(doc(confidence), last)[0])
+    twice = value(metas.decay_metadata(metas.decay_metadata(doc(confidence), first)[0], last)[0])
     assert (once is None) == (twice is None) or math.isclose(
-        decay.fade_confidence(confidence, T0, last), 0.1, rel_tol=1e-9
+        metas.fade_confidence(confidence, T0, last), 0.1, rel_tol=1e-9
     )
     if once is not None and twice is not None:
         assert math.isclose(once, twice, rel_tol=1e-12)
-    again = metas.decay_metadata(doc(confidence), last).meta
-    assert metas.decay_metadata(again, last).meta == again
+    again = metas.decay_metadata(doc(confidence), last)[0]
+    assert metas.decay_metadata(again, last)[0] == again
 
 
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
@@ -60,7 +59,7 @@ def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float
     """SPEC P-13, RELIABILITY row 12: whatever the clock shows, a confidence only falls and lastDecay only rises."""
     meta, before, decayed = doc(confidence), confidence, T0
     for now in clocks:
-        meta = metas.decay_metadata(meta, now).meta
+        meta = metas.decay_metadata(meta, now)[0]
         after = value(meta) or 0.0
         assert after <= before
         assert (metas.last_decay(meta) or 0.0) >= decayed
@@ -71,14 +70,14 @@ def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
     """SPEC P-14: a confidence of 1.0 is first under 0.1 after 99.66 days; 0.1 itself stays."""
     edge = 30 * math.log2(10)
     assert round(edge, 2) == 99.66
-    assert metas.decay_metadata(doc(1.0), T0 + (edge - 0.001) * decay.DAY).forgotten == ()
-    assert metas.decay_metadata(doc(1.0), T0 + (edge + 0.001) * decay.DAY).forgotten == ("bio",)
-    assert not decay.is_forgotten(0.1)
+    assert metas.decay_metadata(doc(1.0), T0 + (edge - 0.001) * DAY)[1] == ()
+    assert metas.decay_metadata(doc(1.0), T0 + (edge + 0.001) * DAY)[1] == ("bio",)
+    assert metas.decay_metadata(doc(0.1), T0)[1] == ()
 
 
 def test_said_again_fades_first_and_then_rises() -> None:
     """SPEC P-12: at day 75 the result is 0.477 and not the original's 0.55; 0.5 becomes 0.8 at once; never over 1."""
-    day_75 = metas.add_sightings(doc(1.0), ["bio"], T0 + 75 * decay.DAY)
+    day_75 = metas.add_sightings(doc(1.0), ["bio"], T0 + 75 * DAY)
     assert value(day_75) == pytest.approx(0.5 ** (75 / 30) + 0.3)
     assert value(metas.add_sightings(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
     assert value(metas.add_sightings(doc(0.9), ["bio"], T0)) == 1.0
@@ -87,38 +86,26 @@ def test_said_again_fades_first_and_then_rises() -> None:
 
 def test_days_left_is_when_it_goes() -> None:
     """SPEC P-14: the days until a confidence is under 0.1."""
-    assert decay.days_left(1.0, T0, T0) == pytest.approx(99.658, abs=1e-3)
-    assert decay.days_left(0.2, T0, T0) == pytest.approx(30.0)
-    assert decay.days_left(0.2, T0, T0 + 10 * decay.DAY) == pytest.approx(20.0)
-    assert decay.days_left(0.2, T0, T0 + 31 * decay.DAY) == 0.0
+    fresh, low = (metas.read_confidences(doc(one))["bio"] for one in (1.0, 0.2))
+    assert fresh.days_left(T0) == pytest.approx(99.658, abs=1e-3)
+    assert [low.days_left(T0 + days * DAY) for days in (0, 10, 31)] == [
+        pytest.approx(30.0),
+        pytest.approx(20.0),
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
     ("now", "known", "doubted"),
     [
         (T0, T0, False), (T0, None, False), (0.0, None, True), (0.0, T0, True), (4.1e9, T0, True),
-        (T0 + 399 * decay.DAY, T0, False), (T0 + 401 * decay.DAY, T0, True), (T0 - 7200, T0, False),
-        (T0 - 2 * decay.DAY, T0, True),
+        (T0 + 399 * DAY, T0, False), (T0 + 401 * DAY, T0, True), (T0 - 7200, T0, False),
+        (T0 - 2 * DAY, T0, True),
     ],
 )  # fmt: skip
 def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: bool) -> None:
     """SPEC P-13, RELIABILITY row 12: a clock before the last run, or 400 days after the newest known time."""
     assert bool(doubt_clock(now, known)) is doubted
-
-
-def test_the_meta_file_has_one_entry_for_each_path(box: Box) -> None:
-    """SPEC P-09: the seed's keys in its order, schemaVersion 1, one entry for each path, confidence from 0 to 1."""
-    box.learn(tools__editor="vi", work__languages=("Go",))
-    box.clock.advance(DAY)
-    box.learn(tools__editor="vi", work__languages=("Rust",))
-    document = box.read("profile-meta.json")
-    assert list(document) == ["userId", "schemaVersion", "lastDecay", "preferences"]
-    assert (document["userId"], document["schemaVersion"]) == ("cameron", 1)
-    assert [one["path"] for one in document["preferences"]] == ["work.languages", "tools.editor"]
-    for one in document["preferences"]:
-        assert list(one) == ["path", "firstSeen", "lastSeen", "confidence", "seenCount"]
-        assert (one["confidence"], one["seenCount"]) == (1.0, 2)
-        assert one["firstSeen"] < one["lastSeen"]
 
 
 def test_last_decay_moves_only_when_decay_is_written(box: Box) -> None:

@@ -76,10 +76,17 @@ def test_a_path_can_be_an_order_too(box: Box) -> None:
     assert done.notices[0].did == "waits" and "custom" not in box.profile
 
 
-def test_a_secret_is_no_value(box: Box) -> None:
-    """S-67: what looks like a secret is left out of a finding; the rest counts."""
-    box.find({"work": {"role": "developer ghp_" + "a1B2" * 9}, "tools": {"editor": "vi"}})
-    assert "work" not in box.profile and box.profile["tools"] == {"editor": "vi"}
+@pytest.mark.parametrize("there", ["tea", {"a": "tea"}, [{"a": "tea"}], ["tea"], 3])
+def test_an_agents_value_takes_no_place_of_the_persons(box: Box, there: Any) -> None:
+    """P-17: of any form; a list that is empty, or of texts, is joined."""
+    box.run("set", "custom.x", there)
+    box.run("set", "custom.x", "coffee", agent=True)
+    assert box.profile["custom"] == {"x": there}
+    box.run("add", "custom.x", ["coffee"], agent=True)
+    assert box.profile["custom"] == {"x": ["tea", "coffee"] if there == ["tea"] else there}
+    box.edit(lambda document: document["custom"].update(x=[])).notice()
+    box.run("add", "custom.x", ["coffee"], agent=True)
+    assert box.profile["custom"] == {"x": ["coffee"]} and not own(box, "custom.x")
 
 
 # --- decisions, history

@@ -42,11 +42,11 @@ def test_decay_depends_on_the_time_that_passed(days: list[int], every: int) -> N
         now = START + day * DAY
         if day in days:
             # A value that went is a new one: the job runs before the value is needed.
-            meta = profile_confidence.decay_metadata(meta, now).meta
+            meta = profile_confidence.decay_metadata(meta, now)[0]
             said.append(now)
             meta = profile_confidence.add_sightings(meta, ["tools.editor"], now)
         elif day % every == 0:
-            meta = profile_confidence.decay_metadata(meta, now).meta
+            meta = profile_confidence.decay_metadata(meta, now)[0]
         if said and day % 30 == 0:
             found = profile_confidence.read_confidences(meta).get("tools.editor")
             wanted = expect(said, now)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from support_calls import list_calls
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from support_tutor import TYPED, client_rules, write_course
@@ -46,25 +45,6 @@ def sessions(cli: Cli) -> list[Path]:
     return sorted((cli.home / ".local/share/tacitd/tutor/sessions").glob("*.md"))
 
 
-def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-08 to T-20: an estimate first, the scores at the end, mastery, a readable log; calls within the budget."""
-    said = cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
-    assert said.code == 0, said
-    assert "The tutor may spend $0.50 a day" in said.out
-    assert "- 0.90 Name the first thing" in said.out and "Weakest: Name the second thing" in said.out
-    rows = {row["node"]: row for row in cli.run("tutor", "map", "--json", cwd=project).json}
-    assert rows["two"]["mean"] == 0.75 and rows["two"]["mastered"]
-    (row,) = cli.run("tutor", "history", "--json").json
-    assert row["outcome"] == "finished" and Path(row["log"]).read_text().count("Learner (") == len(TYPED)
-    assert "learn  course/one" in cli.run("tutor", "suggest", cwd=project).out
-    made = list_calls(cli.state)
-    assert [one["plugin"] for one in made] == ["tutor"] * len(claude.calls())
-    modes = {one.stat().st_mode & 0o777 for one in sessions(cli)[0].parents[1].rglob("*") if one.is_file()}
-    assert modes == {0o600}
-    assert [row["name"] for row in cli.run("spend", "--by", "project", "--json").json] == [str(project)]
-    assert "[x] two" in cli.run("tutor", "map", cwd=project).out
-
-
 def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     """SPEC T-21: with its test over what was covered; or discarded without a grade."""
     cli.run("tutor", "start", "two", typed=typed("skip", "nothing", "b", "x"), cwd=project)
@@ -78,21 +58,6 @@ def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     graded = cli.run("tutor", "grade")
     assert graded.code == 0 and "0.90  Name the first thing" in graded.err
     assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"), [("logged-out", "not logged in"), ("credit", "no credit"), ("garbage", "bad answer")]
-)
-def test_a_client_that_does_not_answer(
-    cli: Cli, project: Path, claude: StandIn, fault: str, words: str
-) -> None:
-    """DESIGN "Model": one sentence, the session saved, exit code 75; it continues when the client answers."""
-    claude.rules([{"match": "You create micro-quizzes", "fault": fault}, *client_rules()])
-    said = cli.run("tutor", "start", "two", typed=typed("skip", "nothing"), cwd=project)
-    assert said.code == 75 and f"The model does not answer: {words}" in said.out
-    assert "`tacitd tutor resume` continues here" in said.out
-    claude.rules(client_rules())
-    assert cli.run("tutor", "resume", typed=typed("b", "x", "b", "b", "so")).code == 0
 
 
 def test_without_claude(cli: Cli, project: Path) -> None:

@@ -23,10 +23,10 @@ from tacitd_handlers.tutor.graph_files import (
     parse_document,
     read_graph,
 )
-from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, check_graph, make_objective_id
+from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph, check_graph, make_objective_id
 
 
-def check(text: str) -> CheckedGraph:
+def check(text: str) -> KnowledgeGraph:
     return check_graph(parse_document(text))
 
 
@@ -39,8 +39,7 @@ def faults(text: str) -> Sequence[str]:
 
 def test_a_graph_is_read() -> None:
     """SPEC T-01: nodes, objectives as text or with ids, prerequisites as the objectives of other nodes, references."""
-    checked = check(GRAPH)
-    graph = checked.graph
+    graph = check(GRAPH)
     assert graph.level == "beginner"
     node = graph.find_node("two")
     assert node is not None and [one.id for one in node.objectives] == ["first", "second"]
@@ -48,7 +47,7 @@ def test_a_graph_is_read() -> None:
     assert [one.text for one in before] == ["alpha", "beta", "gamma", "delta", "epsilon"]
     assert before[0].id.startswith("one/alpha-")
     assert [one.where for one in node.references] == ["shelf 3 page 7"]
-    assert checked.warnings == ["the node two has 2 objectives; 5 to 7 fit a session"]
+    assert graph.warnings == ["the node two has 2 objectives; 5 to 7 fit a session"]
 
 
 A = "nodes:\n- {node_id: a, title: A, objectives: [x]%s}\n"
@@ -150,11 +149,11 @@ def test_every_scalar_is_text_as_it_is_written() -> None:
     """SPEC T-01: numbers, dates, `yes` and tags of YAML mean nothing; JSON gives the same."""
     node = "{node_id: 2024-01-31, title: yes, objectives: [!!int 0012, 1.10, !!python/name:os.system x]}"
     checked = check(f"nodes: [{node}]")
-    assert checked.graph.nodes[0].title == "yes"
-    assert [one.text for one in checked.graph.nodes[0].objectives] == ["0012", "1.10", "x"]
+    assert checked.nodes[0].title == "yes"
+    assert [one.text for one in checked.nodes[0].objectives] == ["0012", "1.10", "x"]
     json_node = '{"node_id": "a", "title": 1.10, "objectives": [12]}'
     same = check_graph(parse_document(f'{{"nodes": [{json_node}]}}', is_json=True))
-    assert same.graph.nodes[0].title == "1.10"
+    assert same.nodes[0].title == "1.10"
 
 
 def test_json_is_read_with_tabs_and_escapes() -> None:
@@ -164,7 +163,7 @@ def test_json_is_read_with_tabs_and_escapes() -> None:
         parse_document(json.dumps({"nodes": [node]}, indent="\t"), is_json=True),
         parse_document(json.dumps({"nodes": [node]})),
     ):
-        graph = check_graph(document).graph
+        graph = check_graph(document)
         assert graph.nodes[0].title == "\U0001f600 A"
     with pytest.raises(ValueError, match=r"this is not JSON: Expecting .*line 1"):
         parse_document("{nodes", is_json=True)
@@ -203,7 +202,7 @@ JSON = st.recursive(
 def test_no_document_raises(document: object) -> None:
     """SPEC T-02: whatever a file contains, it is a graph or has faults."""
     checked = check_graph(document)
-    assert bool(checked.graph.nodes) != bool(checked.faults)
+    assert bool(checked.nodes) != bool(checked.faults)
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4, unique=True), min_size=1, max_size=10))
@@ -221,11 +220,9 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
         cycle = fault.partition(": ")[2].split(" -> ")
         assert cycle[0] == cycle[-1] and all(before in needs[after] for before, after in pairwise(cycle))
         return
-    placed = [one.id for one in checked.graph.nodes]
+    placed = [one.id for one in checked.nodes]
     assert sorted(placed) == sorted(needs)
-    assert all(
-        placed.index(id) < placed.index(one.id) for one in checked.graph.nodes for id in one.prerequisites
-    )
+    assert all(placed.index(id) < placed.index(one.id) for one in checked.nodes for id in one.prerequisites)
 
 
 def test_what_is_named_twice_is_there_once() -> None:
@@ -233,7 +230,7 @@ def test_what_is_named_twice_is_there_once() -> None:
     node = A % ", prerequisites: [b, b], references_sections: [r, r, {rid: r, loc: 2}]"
     graph = check(
         "references: [{id: r, title: R, where: here}]\n" + node + "- {node_id: b, title: B, objectives: [y]}"
-    ).graph
+    )
     assert graph.nodes[1].prerequisites == ("b",)
     assert [one.where for one in graph.nodes[1].references] == ["here", "here 2"]
 
@@ -248,7 +245,7 @@ def test_the_samples_have_no_faults(tmp_path: Path) -> None:
     """SPEC T-01: two graphs come with the package, with five to seven objectives for each node."""
     graphs = list_graphs(make_store(tmp_path).directory, None)
     assert [one.path.stem for one in graphs] == ["git-internals", "http-semantics"]
-    assert all(one.graph.nodes and not one.checked.faults and not one.checked.warnings for one in graphs)
+    assert all(one.graph.nodes and not one.graph.faults and not one.graph.warnings for one in graphs)
     assert find_node(graphs, "refs")[1].title == "References and HEAD"
 
 
@@ -281,14 +278,14 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
     (root / "tutor" / "c.yaml").mkdir()
     (root / "tutor" / "d.yaml").write_bytes(b"\xff\xfe")
     found = {one.path.name: one for one in list_graphs(make_store(tmp_path).directory, root) if one.project}
-    said = {name: one.checked.faults[0] for name, one in found.items() if one.checked.faults}
+    said = {name: one.graph.faults[0] for name, one in found.items() if one.graph.faults}
     assert set(said) == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
     assert "leads out of the project" in said["a.yaml"] and "not an ordinary file" in said["b.yaml"]
 
 
 def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> None:
     """SPEC T-02: the file and the fault."""
-    assert "No such file" in read_graph(tmp_path / "none.yaml").checked.faults[0]
+    assert "No such file" in read_graph(tmp_path / "none.yaml").graph.faults[0]
     root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
     with pytest.raises(UsageError, match=r"course.yaml: .*a -> a"):
         find_node(list_graphs(make_store(tmp_path).directory, root), "a")
@@ -299,7 +296,7 @@ def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> Non
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     """SPEC T-02: at most 256 KB."""
     (tmp_path / "large.yaml").write_text(f"level: {'x' * LARGEST}")
-    assert read_graph(tmp_path / "large.yaml").checked.faults == ["the file has more than 256 KB"]
+    assert read_graph(tmp_path / "large.yaml").graph.faults == ["the file has more than 256 KB"]
 
 
 def test_the_data_directory_is_no_project(tmp_path: Path) -> None:

@@ -220,6 +220,10 @@ def test_the_records_of_a_session(cli: Cli, claude: StandIn) -> None:
     """SPEC T-24: the log of a session and the record of its scores are the person's data, and keep their form."""
     lead(cli, "Quiz", "C", "an idea", "B", "B")
     folder = cli.home / ".local/share/tacitd/tutor"
+    assert {one.stat().st_mode & 0o777 for one in folder.rglob("*") if one.is_file()} == {0o600}
+    assert [row["name"] for row in cli.run("spend", "--by", "project", "--json").json] == [
+        str(cli.home / "app")
+    ]
     (log,) = (folder / "sessions").glob("*.jsonl")
     lines = log.read_text().splitlines()
     started = json.loads(lines[0])

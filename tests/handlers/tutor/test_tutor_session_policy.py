@@ -70,15 +70,6 @@ def test_each_step_waits_for_the_model_for_the_learner_or_for_nothing() -> None:
     assert all(reach(step).step is step for step in Step)
 
 
-def test_a_session_with_a_quiz_on_the_prerequisites() -> None:
-    """SPEC T-08, T-09, T-11: introduction, check, objectives one at a time, test, grader, greeting."""
-    assert lead(SessionState(make_plan(1)), ["quiz"]) == [
-        Step.INTRODUCE, Step.CHOOSE, Step.BUILD_CHECK, Step.CHECK_ANSWER, Step.JUDGE_CHECK, Step.CHECK_ANSWER,
-        Step.JUDGE_CHECK, Step.PROBE, Step.PROBE_ANSWER, Step.JUDGE_PROBE, Step.EXPLAIN, Step.BUILD_QUIZ,
-        Step.QUIZ_ANSWER, Step.JUDGE_QUIZ, Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Step.FINISHED,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("said", "after"),
     [

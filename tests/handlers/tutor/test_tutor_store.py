@@ -9,7 +9,6 @@ import pytest
 
 from support_tutor import KEY, make_model_event, make_plan, make_store
 from tacitd.errors import UnavailableError, UsageError
-from tacitd_handlers.tutor.conversation import describe_pending
 from tacitd_handlers.tutor.session_log import TutorSession, decode_event, replay_session
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, Scored, SessionState, Step
 
@@ -22,17 +21,6 @@ def lead_to(session: TutorSession, step: Step | None) -> SessionState:
         said = Answered(route if state.step is Step.CHOOSE else "yes")
         session.record_event(said if state.step in LEARNER_STEPS else make_model_event(state, "Incorrect"))
     return session.state
-
-
-@pytest.mark.parametrize("step", [one for one in Step if one is not Step.FINISHED])
-def test_a_kill_at_each_step_resumes_there(step: Step, tmp_path: Path) -> None:
-    """SPEC T-24: another process finds the same state, and the same question is asked again."""
-    store = make_store(tmp_path)
-    with store.start_session(make_plan()) as session:
-        before = lead_to(session, step)
-    with make_store(tmp_path).open_session(before.plan.session) as again:
-        assert again.state == before and again.state.step is step and again.found.bad == 0
-        assert describe_pending(again.state) == describe_pending(before)
 
 
 def test_a_torn_last_record_costs_one_transition(tmp_path: Path) -> None:
