@@ -78,7 +78,8 @@ def uninstall_daemon(
     finally:
         if lock is not None:
             lock.release()
-    yield "kept everything that was learned; to go on loading it, write `@LEARNED.md` into the CLAUDE.md of a project"
+    yield "kept everything that was learned"
+    yield from dict.fromkeys(text for one in by_name.values() for text in one.advice)
 
 
 def describe_removal(prefix: str = sys.prefix) -> str:

@@ -72,6 +72,9 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         mine,
         edited,
         parts,
+        ["to go on loading what was learned, write `@LEARNED.md` into the CLAUDE.md of a project"]
+        if roots
+        else [],
     )
 
 

@@ -24,7 +24,7 @@ def make_plugin() -> PluginSpec:
         order=60,
         settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
         schema=(f"{here}:schema.sql",),
-        run=f"{rules}:run",
+        run=f"{here}.reach_checks:run",
         events=frozenset({"session-started", "purge"}),
         jobs=(TimedJob("user-rules", 5.0), TimedJob("reach-check", 3600.0)),
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Outcome, Rows, Task, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files import git
 from tacitd.files.atomic import read_snapshot
@@ -55,21 +55,6 @@ class RulesMemory(Struct, frozen=True):
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     """The person's file."""
     return [config_dir(environ) / USER_RULES] if root is None else []
-
-
-JOB, CHECK = "user-rules", "reach-check"
-
-
-def run(task: Task, tools: Tools) -> Outcome:
-    """Bring the file up to date, or check the projects."""
-    if task.key.partition(" ")[0] == CHECK:
-        from tacitd_handlers.reach.reach_checks import (
-            report_problems,  # not for `status`: it imports the settings
-        )
-
-        report_problems(tools)
-        return Done()
-    return update_rules(tools, restore=task.kind == "session-started", forced=task.kind == "purge")
 
 
 def read_memory(rows: Rows) -> RulesMemory:
