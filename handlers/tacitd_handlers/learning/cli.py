@@ -18,7 +18,7 @@ from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, SEE_ALSO
 from tacitd_handlers.shared.safe_read import read_text

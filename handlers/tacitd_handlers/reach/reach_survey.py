@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tacitd.files.git import find_repository, read_index_mode
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.context_files import (
     ExcludePattern,
     count_items,
@@ -25,7 +26,6 @@ from tacitd_handlers.reach.context_files import (
     locate_directory,
     read_patterns,
 )
-from tacitd_handlers.shared import client_rules
 from tacitd_handlers.shared.rule_names import (
     AGENTS,
     LEARNED,
