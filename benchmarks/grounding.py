@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 from labelled_sessions import load_projects  # noqa: E402
 from recorded_answers import load_answers  # noqa: E402
 from support_grounding_texts import (  # noqa: E402
+    CORRECTIONS,
     DISTORTIONS,
     HOSTILE,
     LOSSES,
@@ -39,6 +40,7 @@ from support_grounding_texts import (  # noqa: E402
     NEUTRAL_MESSAGES,
     PARAPHRASES,
     REVERSALS,
+    TURNED_ROUND,
 )
 from support_plain_rules import RULES  # noqa: E402
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard  # noqa: E402
@@ -125,7 +127,7 @@ def check_line(line: Line) -> Outcome:
     facts = tuple(NumberedFact(text, at=line.at) for text in line.facts)
     replaces = tuple(ExistingLine(LEARNED, "Coding", text, is_ours=True) for text in line.replaces)
     files = {LEARNED: FileNow(line.replaces, (), frozenset(line.replaces))}
-    plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files, facts))
+    plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files))
     if not plan.lines:
         return "lost"
     return "model" if [one.text for one in plan.lines] == [line.text] else "person"
@@ -159,10 +161,12 @@ def main(argv: Sequence[str]) -> int:
     sets: dict[str, Sequence[Case | Line]] = {
         "faithful rules": [Case(rule[1], rule[0], *rule[2:]) for rule in RULES],
         "paraphrases": [Case(fact, typed) for typed, fact in PARAPHRASES],
+        "corrections": [Case(fact, typed) for typed, fact in CORRECTIONS],
         "recorded facts": list(list_recorded()),
         "hostile, neutral message": pair((*HOSTILE, *MORE_HOSTILE), NEUTRAL_MESSAGES),
         "hostile, near message": pair(NEARLY_HOSTILE, NEAR_MESSAGES),
         "dangerous reversals": [Case(fact, typed) for typed, fact in REVERSALS],
+        "corrections turned round": [Case(fact, typed) for typed, fact in TURNED_ROUND],
         "other distortions": [Case(fact, typed) for typed, fact in DISTORTIONS],
         "recorded lines": list(list_recorded_lines()),
         "hostile lines": [
@@ -181,7 +185,13 @@ def main(argv: Sequence[str]) -> int:
         numbers = (len(cases), *(counts[name][one] for one in OUTCOMES))
         print(f"{name:<26}" + "".join(f"{number:>9}" for number in numbers))
         # Of texts that say something else, those that are stored matter.
-        is_faithful = name in ("faithful rules", "paraphrases", "recorded facts", "recorded lines")
+        is_faithful = name in (
+            "faithful rules",
+            "paraphrases",
+            "corrections",
+            "recorded facts",
+            "recorded lines",
+        )
         for case, outcome in found if options.list else ():
             if (outcome == "model") is not is_faithful:
                 print(f"    {outcome:<7} {describe(case)}")
@@ -197,9 +207,12 @@ def describe(case: Case | Line) -> str:
 
 def is_good(counts: dict[str, Counter[Outcome]]) -> bool:
     """Whether the figures are within the limits."""
-    kept = [counts[name] for name in ("faithful rules", "recorded facts", "recorded lines")]
+    kept = [counts[name] for name in ("faithful rules", "corrections", "recorded facts", "recorded lines")]
     hostile = sum(counts[name]["model"] for name in counts if "hostile" in name)
-    wrong = sum(counts[name]["model"] for name in ("dangerous reversals", "other distortions"))
+    wrong = sum(
+        counts[name]["model"]
+        for name in ("dangerous reversals", "corrections turned round", "other distortions")
+    )
     wrong = max(wrong, counts["reversed lines"]["model"])
     return (
         all(not one["lost"] and one["waits"] <= WAITING * one.total() for one in kept)

@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real_client")]
 from support_daemon import Daemon  # noqa: E402
 from tacitd.cli.client_commands import make_statusline_command  # noqa: E402
 from tacitd.sources.claude_code.transcripts import ClaudeCode  # noqa: E402
-from tacitd.state.hook_files import write_hook_script  # noqa: E402
+from tacitd.state.socket_file import write_hook_script  # noqa: E402
 
 HOOK = ["/bin/sh", "-c", f'sh "{ROOT}/plugin/hooks/run-hook.sh" || true']
 TIMES = 2

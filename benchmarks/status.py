@@ -68,7 +68,7 @@ def measure(home: Path, calls: int, plugins: tuple[PluginSpec, ...]) -> tuple[fl
         loop.start()
         try:
             app.engine.sync()
-            while app.engine.call(lambda: app.engine.reader.has_unread):
+            while app.engine.inbox.call(lambda: app.engine.reader.has_unread):
                 time.sleep(0.1)
             return _measure_running(app, places.socket, calls)
         finally:
@@ -78,7 +78,7 @@ def measure(home: Path, calls: int, plugins: tuple[PluginSpec, ...]) -> tuple[fl
 
 def _measure_running(app: App, socket: Path, calls: int) -> tuple[float, float, float]:
     call_daemon(socket, "status")
-    inside = _time_calls(calls, lambda: app.engine.call(lambda: app.read_status()))
+    inside = _time_calls(calls, lambda: app.engine.inbox.call(lambda: app.read_status()))
     outside = _time_calls(calls, lambda: call_daemon(socket, "status"))
     return inside[calls // 2], outside[calls // 2], outside[-1]
 

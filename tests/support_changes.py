@@ -9,10 +9,11 @@ from pathlib import Path
 from tacitd.clock import Clock
 from tacitd.contract import Done, FileChange, Task
 from tacitd.events import NoProject, Project
+from tacitd.files.row_history import note_change
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Notice
 from tacitd.store import Store
-from tacitd.work.activities import Activities
+from tacitd.work.activities import insert_activities
 from tacitd.work.project_rows import store_project
 
 
@@ -64,6 +65,7 @@ def store_change(
                 f"{id} {n}",
             )
             tx.execute("INSERT INTO change_prompt SELECT ?, max(number) FROM prompt", number)
+        note_change(tx, number, clock.now())
     return id
 
 
@@ -78,11 +80,7 @@ def change_now(files: SharedFiles, store: Store, change: FileChange, project: in
     files.swap("toy", task)
 
 
-def announce_made(activities: Activities, store: Store, plugin: str, notice: Notice, at: float) -> None:
-    """A plugin's commit stores what it made, and then announces it."""
+def store_made(store: Store, plugin: str, notice: Notice, at: float) -> None:
+    """What a plugin made, as its commit stores it."""
     with store.write() as tx:
-        tx.execute(
-            "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-            at, plugin, notice.did, notice.text, notice.where, notice.about, notice.item, notice.root,
-        )  # fmt: skip
-    activities.announce(plugin, notice)
+        insert_activities(tx, at, plugin, [notice])

@@ -348,13 +348,12 @@ RIGHT = {
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
-    "copies": "open: learning may leave what follows LEARNED.md behind it after a crash, until a line changes",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
-COPIES = re.compile(r"(.*/)?(\.claude/rules/tacitd-learned\.md|tmp/known-facts-summary\.md|\.tacitd-[^/]*)")
-"""The files that follow LEARNED.md, and temporary ones."""
 _MARK = "(recovered from ledger)"
+LEDGER_BARS = 9
+"""The bars of a whole row of the ledger, which has eight columns (SPEC L-04)."""
 
 
 class Story:
@@ -418,9 +417,6 @@ class Story:
             return "time"
         if STEPS.has_cut_input:
             return "input"
-        names = recorded.keys() | found.keys()
-        if all(COPIES.fullmatch(name) for name in names if recorded.get(name) != found.get(name)):
-            return "copies"
         settled = _settle(world)
         if self._settled is None:
             with self._told(0) as (whole, _):
@@ -439,7 +435,9 @@ def _settle(world: World) -> Files:
 
 
 def _is_torn(name: str, line: str) -> bool:
-    """Whether it is a part of a line of a log."""
+    """Whether it is a part of a line of a log, or of a row of the learner's ledger."""
+    if name.endswith("-ledger.md") and line.startswith("|"):
+        return not line.endswith("|") or line.count("|") < LEDGER_BARS
     try:
         return bool(name.endswith(".jsonl") and line and json.loads(line) is None)
     except ValueError:

@@ -34,10 +34,10 @@ from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.person_choices import Scope
 from tacitd.testing import FakeClock, ScriptedModel
-from tacitd.work.pauses import set_pause
 from tacitd.work.rescue import list_rescued
 from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
+from tacitd.work.write_modes import set_pause
 
 AT_ONCE = GatherRule(quiet=0.0)
 """Prompts are not gathered."""
@@ -265,7 +265,7 @@ class Scene:
         return future
 
     def parked(self) -> list[str]:
-        found = list_parked(self.app.store.rows, self.engine.is_held, self.engine.choices, self.clock.now())
+        found = list_parked(self.app.store.rows, self.engine.choices, self.clock.now())
         return [one.reason for one in found]
 
     # the person

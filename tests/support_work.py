@@ -8,10 +8,10 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from tacitd.contract import Batch, Done, Outcome, Row, Task, Tools, Tx
+from tacitd.contract import Batch, Done, Outcome, Row, Task, Tx
 from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
-from tacitd.plugin import GatherRule, TimedJob
+from tacitd.plugin import GatherRule
 from tacitd.sources.base import SessionClaim
 from tacitd.sources.follow import Follower
 from tacitd.sources.projects import ProjectFinder
@@ -38,14 +38,12 @@ class Toy:
         outcome: Callable[[Task], Outcome] = lambda task: Done(),
         observe: Callable[[Batch, Tx], None] | None = None,
         rule: GatherRule | None = None,
-        jobs: Sequence[TimedJob] = (),
     ) -> None:
         self.name, self.outcome, self.observe = name, outcome, observe
         self.rule = rule or GatherRule(quiet=600.0, prompts=10)
-        self.jobs = jobs
         self.tasks: list[Task] = []
 
-    def run(self, task: Task, tools: Tools) -> Outcome:
+    def run(self, task: Task) -> Outcome:
         self.tasks.append(task)
         return self.outcome(task)
 
@@ -106,7 +104,7 @@ class WorkBench:
         )
         self.runner = TaskRunner(
             self.store,
-            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},
+            {toy.name: Runnable(toy.run, toy.rule) for toy in self.toys},
             self.clock,
             pool=self.pool or InlineExecutor(),
             on_done=self.on_done,
@@ -122,7 +120,6 @@ class WorkBench:
             source,
             WorkPlan(
                 {toy.name: toy.rule for toy in self.toys},
-                {toy.name: toy.jobs for toy in self.toys},
                 [toy.name for toy in self.toys],
             ),
             self.clock,

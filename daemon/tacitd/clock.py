@@ -21,11 +21,6 @@ __all__ = [
     "utc_seconds",
 ]
 
-AWAY = 400 * 86400.0
-"""Seconds without a record after which the next ones may have been made with a wrong clock."""
-BACK = 30 * 86400.0
-"""Seconds between the first and the last of such records after which the clock counts as right."""
-
 
 class Clock(Protocol):
     """A clock. Tests use `tacitd.testing.FakeClock`."""

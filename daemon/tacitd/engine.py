@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from loguru import logger
 from msgspec import Struct
@@ -21,30 +20,37 @@ from tacitd.clock import Clock
 from tacitd.contract import Tx
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
-from tacitd.plugin import GatherRule, TimedJob
+from tacitd.plugin import GatherRule
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
+from tacitd.work.activities import forget_passing
 from tacitd.work.client_hints import ClientHints
-from tacitd.work.engine_problems import find_fault, list_problems
-from tacitd.work.first_start import FirstStart
-from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
+from tacitd.work.first_start import FirstStart, note_known_prompts
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.task_rows import ASKED, NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.stored_problems import find_fault, list_problems
+from tacitd.work.task_rows import (
+    ASKED,
+    ENGINE,
+    NewTask,
+    ReadyTask,
+    find_due_prompts,
+    insert_task,
+    next_due,
+    queue_session_task,
+)
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
 """Seconds between two looks at what is due once a minute."""
-ENGINE = "engine"
-"""The name under which the engine's own jobs are queued."""
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes before it counts as a jump."""
 FAULTS = 10
@@ -55,7 +61,6 @@ READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
 SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
-T = TypeVar("T")
 NOTE_EVERY = 1.0
 """Minimum seconds between two notes of the daemon's state while there is more to read."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
@@ -67,7 +72,6 @@ class WorkPlan(Struct, frozen=True):
     """What the loop needs of the plugins, each by its name."""
 
     rules: Mapping[str, GatherRule]
-    jobs: Mapping[str, Sequence[TimedJob]]
     wants_ends: Sequence[str] = ()
     wants_compactions: Sequence[str] = ()
 
@@ -90,12 +94,10 @@ class Engine:
         *,
         schedule: Schedule | None = None,
         post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
-        on_read: Callable[[str, int], None] = lambda where, number: None,
         note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
     ) -> None:
-        """`post_job` queues a timed job of a plugin. `on_read` gets a project's name and how many prompts of it were read.
-        `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
+        """`post_job` queues a timed job of a plugin. `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -116,7 +118,6 @@ class Engine:
         self.choices = Choices()
         """What a person chose, as of this pass."""
         self._post_job = post_job
-        self._on_read = on_read
         self._note_state = note_state
         self._noted = -math.inf
         self._default_mode = default_mode
@@ -127,10 +128,13 @@ class Engine:
         self._clocks: tuple[float, float] | None = None
         self._fault_count, self._fault_at = 0, 0.0
         self._stop = threading.Event()
+        self._leaving = False
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
+        self._unfinished: set[int | None] = set()
+        """The projects with files that were planned before this start, until `note_files_finished`."""
         self._next_due = 0.0
-        """When prompts or jobs are due next: seconds since 1970, UTC."""
+        """When prompts are due next: seconds since 1970, UTC."""
         self._next_housekeeping = 0.0
         self._refused: tuple[float, int] = (0.0, 0)
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
@@ -140,27 +144,25 @@ class Engine:
 
     # --- from other threads
 
-    def call_soon(self, work: Callable[[], None]) -> None:
-        """Run this in the loop's thread soon."""
-        self.inbox.call_soon(work)
-
-    def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
-        """Run this in the loop's thread and return what it returns. Raises TimeoutError, UnavailableError."""
-        return self.inbox.call(work, timeout)
-
     def sync(self, timeout: float | None = None) -> None:
         """Return when every byte that exists now is ingested, and its tasks are done or parked. Raises TimeoutError,
         UnavailableError."""
-        waiter = self.call(self.begin_sync, timeout)
+        waiter = self.inbox.call(self.begin_sync, timeout)
         try:
             waiter.result(timeout)
         except TimeoutError:
-            self.call_soon(lambda: self._drop_waiter(waiter))
+            self.inbox.call_soon(lambda: self._drop_waiter(waiter))
             raise
 
     def stop(self) -> None:
         """Leave `run` at the end of this pass. Any thread."""
         self._stop.set()
+        self.wake.set()
+
+    def leave(self) -> None:
+        """Begin no further task, and leave `run` when those that run have ended. Any thread."""
+        self._leaving = True
+        self.runner.hold()
         self.wake.set()
 
     # --- start and stop
@@ -174,19 +176,22 @@ class Engine:
         known = self.follower.list_own()
         self.first_start.read()
         if new := self.first_start.find_new_sources(self.source.names):
-            of_new = [name for name in known if self.source.name_of(name) in new]
+            of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
+            note_known_prompts(self._store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
-            tx.execute("UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> ''", now)
-        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        for name, stamp in known.items():
-            if stamp.size != offsets.get(name, 0):
-                path = Path(name)
-                self.reader.note_grown([path])
-                self._found_mtimes[path] = stamp.mtime_ns / 1e9
+            tx.execute(
+                "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'",
+                now,
+            )
+        planned = "SELECT DISTINCT c.project FROM plan p JOIN change c ON c.number = p.change"
+        self._unfinished = {project for (project,) in self._store.rows(planned)}
+        for path in map(Path, self.find_unread()):
+            self.reader.note_grown([path])
+            self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
         for session, path, cwd, last, pid in self._store.rows(
             "SELECT id, transcript, cwd, last, pid FROM session WHERE ended IS NULL"
         ):
@@ -208,12 +213,13 @@ class Engine:
             while not self._stop.is_set():
                 self._run_guarded()
                 on_pass()
+                if self._leaving and not self.runner.running:
+                    break
                 self.wake.wait(min(self.sleep_seconds(), max_sleep))
                 self.wake.clear()
         finally:
             self.inbox.close()
-            for waiter in self._waiters:
-                waiter.set_exception(make_stopped_error())
+            self._answer_waiters(make_stopped_error())
 
     def _run_guarded(self) -> None:
         try:
@@ -327,8 +333,6 @@ class Engine:
             done = self.reader.read_pass()
             for grown in done.grown:
                 self._note_grown(grown)
-            for where, number in done.prompts.items():
-                self._on_read(where, number)
 
     def _note_grown(self, grown: Grown) -> None:
         if grown.recognition is not None:
@@ -385,13 +389,11 @@ class Engine:
 
     def _queue_due(self, *, asked: bool) -> None:
         now = self._clock.now()
-        prompts = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
-        jobs = find_due_jobs(self._store.rows, self._plan.jobs, now)
-        self._next_due = min(prompts.next_at, jobs.next_at)
+        tasks, self._next_due = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
         planned = self.schedule.take_due()
-        if prompts.tasks or jobs.tasks or planned:
+        if tasks or planned:
             with self._store.write() as tx:
-                for task in (*prompts.tasks, *jobs.tasks):
+                for task in tasks:
                     insert_task(tx, task, now)
                 for plugin, job in planned:
                     self._post_job(tx, plugin, job)
@@ -407,6 +409,7 @@ class Engine:
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())
+            forget_passing(tx, self._clock.now())
 
     def read_all(self) -> None:
         """Read what was written until now. Loop's thread."""
@@ -423,17 +426,12 @@ class Engine:
         waiter: Future[None] = Future()
         self._waiters.append(waiter)
         self._notice(full=True)
-        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        own = self.follower.list_own()
-        self.reader.note_asked(
-            Path(name) for name, stamp in own.items() if stamp.size != offsets.get(name, 0)
-        )
+        self.reader.note_asked(map(Path, self.find_unread()))
         now = self._clock.now()
         with suppress(UnwritableError):
             find_missing_projects(self._store, self._lookup, self.choices, now)
         with suppress(UnwritableError), self._store.write() as tx:
-            if SYNC_JOB in {job.name for job in self._plan.jobs.get(ENGINE, ())}:
-                insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
+            insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
             tx.execute(
                 "UPDATE task SET due = ? WHERE due > ? AND coalesce(not_before, 0) <= ?", now, now, now
             )
@@ -446,10 +444,12 @@ class Engine:
             return
         self._answer_waiters()
 
-    def _answer_waiters(self) -> None:
-        for waiter in self._waiters:
-            waiter.set_result(None)
-        self._waiters.clear()
+    def _answer_waiters(self, error: Exception | None = None) -> None:
+        while self._waiters:
+            waiter = self._waiters.pop()
+            if not waiter.set_running_or_notify_cancel():  # who waited for it has gone
+                continue
+            waiter.set_result(None) if error is None else waiter.set_exception(error)
 
     def _drop_waiter(self, waiter: Future[None]) -> None:
         if waiter in self._waiters:
@@ -459,12 +459,19 @@ class Engine:
         """What hooks of the client got from it. Loop's thread."""
         self._hints.take_inputs(inputs)
 
-    # --- pauses
+    # --- what must not begin
+
+    def note_files_finished(self) -> None:
+        """What was planned before this start is written, as far as it can be."""
+        self._unfinished = set()
 
     def is_held(self, task: ReadyTask) -> bool:
-        """Whether a task must not begin: a person paused it, or its project's file system does not answer."""
+        """Whether a task must not begin: a person paused it, its project's file system does not answer, or files of its project are
+        not yet written that were planned before this start: what is made of them would be of their earlier lines."""
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
+        if task.project in self._unfinished:
+            return True
         stuck = self._lookup.list_stuck()
         choices = self.choices
         if not (stuck or choices.paused_all or choices.paused_projects or choices.paused_sessions):
@@ -476,19 +483,10 @@ class Engine:
         return choices.is_paused(root, task.session)
 
     def find_unread(self) -> dict[str, int]:
-        """By path, how many bytes of a transcript were not ingested."""
+        """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""
         offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
-        own = self.follower.list_own()
-        return {
-            name: stamp.size - offsets.get(name, 0)
-            for name, stamp in own.items()
-            if stamp.size > offsets.get(name, 0)
-        }
-
-    def set_default_mode(self, mode: str) -> None:
-        """Whether tacitd writes into projects without a choice, from the next pass on."""
-        self._default_mode = mode
-        self.reader.set_default_mode(mode)
+        left = {name: stamp.size - offsets.get(name, 0) for name, stamp in self.follower.list_own().items()}
+        return {name: size for name, size in left.items() if size}
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""

@@ -7,7 +7,6 @@
     ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
     ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits
     │   └── FileBusyError    1   an editor has the file open: the write is tried again until it succeeds
-    ├── LogDamagedError      1   a log could not be opened for writing
     ├── UnwritableError      1   the store cannot be read or written now; the same transaction is tried again
     │   └── BusyStoreError   75  another process holds the store's write lock
     └── StoreLostError       1   the store was damaged, deleted or replaced while it was open
@@ -33,7 +32,6 @@ __all__ = [
     "ConfigError",
     "FileBusyError",
     "FileRefusedError",
-    "LogDamagedError",
     "ParkedError",
     "StoreLostError",
     "TacitdError",
@@ -107,10 +105,6 @@ class FileBusyError(FileRefusedError):
         """Seconds after which it is worth trying again."""
         self.editor = editor
         """The mark of the editor that has the file open; "" if the file is just being written."""
-
-
-class LogDamagedError(TacitdError):
-    """One of tacitd's logs cannot be opened or appended to."""
 
 
 class UnwritableError(TacitdError):

@@ -76,11 +76,14 @@ class StoredItem(Struct, frozen=True):
     """Texts that it had before, which `forget --purge` blanks too."""
 
 
+DecisionChoice = Literal["keep", "drop", "edit", "restore"]
+
+
 class Decision(Struct, frozen=True):
     """What a person decided about an item."""
 
     id: str
-    choice: Literal["keep", "drop", "edit", "restore"]
+    choice: DecisionChoice
     """`keep`: a proposed item is stored, a stored one stays and is not asked about again. `drop`: it is removed and never
     learned again. `edit`: `text` takes its place. `restore`: it is not forgotten any more."""
     root: Path | None = None

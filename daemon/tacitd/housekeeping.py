@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd import __version__
-from tacitd.contract import Done, Task, Tx
+from tacitd.config.settings import Config, list_settings, load_config
+from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.engine import SYNC_JOB
-from tacitd.errors import TacitdError
-from tacitd.handler import Degradation
+from tacitd.errors import ConfigError, TacitdError
+from tacitd.files.purge import purge_texts
+from tacitd.handler import Degradation, StoredItem
 from tacitd.model.health import ModelHealth
-from tacitd.reload import check_refused
-from tacitd.state.first_design import list_left
-from tacitd.work.task_rows import insert_task
+from tacitd.session_context.plugin_view import list_items
+from tacitd.state.paths import report_file
+from tacitd.work.task_rows import ENGINE, insert_task
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -31,15 +34,17 @@ def keep_house(app: App) -> None:
         app.store.check()
     if isinstance(app.model, ModelHealth):
         app.model.look()
-    app.left_files = list_left(app.paths.state_dir)
 
 
-def run_own_job(app: App, task: Task, tools: object) -> Done:
+def run_own_job(app: App, task: Task) -> Outcome:
     """A job of the engine itself."""
+    if task.kind == "purge":
+        return _finish_purge(app, task)
     if task.key != SYNC_JOB:
         keep_house(app)
         return Done()
     app.plugins.finish_files()
+    app.engine.note_files_finished()
     edited = app.plugins.list_edited(app.config.projects.write)
 
     def queue(tx: Tx) -> None:
@@ -47,6 +52,39 @@ def run_own_job(app: App, task: Task, tools: object) -> Done:
             insert_task(tx, new, app.clock.now())
 
     return Done(queue)
+
+
+def _finish_purge(app: App, task: Task) -> Outcome:
+    """Purge what `tacitd forget --purge` decided and did not end with, because it or the daemon was killed."""
+    rows = app.store.rows
+    others = "SELECT 1 FROM task WHERE kind = 'purge' AND key = ? AND plugin <> ?"
+    if rows(others, task.key, ENGINE) or rows("SELECT 1 FROM plan LIMIT 1"):
+        return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
+    purge_own_files(app, list(task.data["texts"]), list_other_items(app, task.key))
+    return Done()
+
+
+def purge_own_files(app: App, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
+    """Blank the texts in the state directory, remove the last report, and return the files that changed.
+
+    `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay whole. Raises OSError, TacitdError: then
+    it is to be done again.
+    """
+    purged = purge_texts(app.paths.state_dir, texts, keep=keep)
+    report = report_file(app.environ)
+    if report.is_file():
+        report.unlink()
+        purged.append(report)
+    # Last: it blanks the words of the task too, by which all of this is done again.
+    if app.store.purge_words([text for text in texts if text not in keep], keep):
+        purged.append(app.store.path)
+    return purged
+
+
+def list_other_items(app: App, id: str) -> dict[str, StoredItem]:
+    """All stored items but one, by their texts. Raises OSError."""
+    items = (item for plugin in app.found.plugins for item in list_items(plugin, app.environ, None))
+    return {one.text: one for one in items if one.state == "stored" and one.id != id}
 
 
 def save_budget(app: App) -> None:
@@ -67,3 +105,68 @@ def check_installed_version(
         return []
     what = f"version {there} is installed, but version {running} is still running"
     return [Degradation("daemon.outdated", what, "run `tacitd restart`; no work is lost")]
+
+
+REFUSED = "config.refused"
+"""The degradation of a configuration that could not be reloaded."""
+IN_FORCE = 8.0
+"""Seconds for which a caller waits until the new configuration is in force: a task that runs may take longer."""
+
+if TYPE_CHECKING:
+    from tacitd.app import App
+
+
+def reload_config(app: App) -> list[str]:
+    """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread.
+
+    Raises ConfigError if it is wrong. Nothing has changed then, and `status` shows a degradation until it is corrected.
+    """
+    try:
+        new = _load(app)
+    except ConfigError as error:
+        app.degraded[REFUSED] = _refused(error)
+        raise
+    changed = list_changed_keys(app.config, new)
+    app.degraded.pop(REFUSED, None)
+    if changed:
+        app.request_reload(new)
+    return changed
+
+
+def check_refused(app: App) -> None:
+    """Check a refused configuration again, and clear the degradation if the file is as before. Engine thread.
+
+    A corrected configuration is not applied without a reload, because a file that is being edited may be valid for a moment.
+    """
+    if REFUSED not in app.degraded:
+        return
+    try:
+        changed = list_changed_keys(app.config, _load(app))
+    except ConfigError as error:
+        app.degraded[REFUSED] = _refused(error)
+        return
+    if changed:
+        what = f"the configuration is valid again, but not in force yet ({', '.join(changed)})"
+        app.degraded[REFUSED] = Degradation(REFUSED, what, "run `tacitd reload`")
+    else:
+        del app.degraded[REFUSED]
+
+
+def _load(app: App) -> Config:
+    found = app.found
+    return load_config(
+        app.paths.config_file, app.environ, found.collect_sections(), broken=bool(found.failed)
+    )
+
+
+def _refused(error: ConfigError) -> Degradation:
+    what = f"the configuration was not reloaded, the old one is in force: {error.what}"
+    return Degradation(
+        REFUSED, what, f"{error.hint}; then run `tacitd reload`" if error.hint else "run `tacitd reload`"
+    )
+
+
+def list_changed_keys(old: Config, new: Config) -> list[str]:
+    """The keys whose values differ."""
+    before = {key: value for key, value, _ in list_settings(old)}
+    return [key for key, value, _ in list_settings(new) if before.get(key) != value]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 from msgspec.structs import asdict
 
@@ -21,36 +21,29 @@ from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, Us
 from tacitd.events import NoProject, Project
 from tacitd.files.atomic import list_kept_copies
 from tacitd.files.disk import DISK
-from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
+from tacitd.files.purge import contains_texts, find_left_texts
 from tacitd.files.row_history import find_row_change
-from tacitd.handler import Decision, Degradation, StoredItem
+from tacitd.handler import Decision, DecisionChoice, Degradation, StoredItem
+from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
-from tacitd.reload import reload_config
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
-from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
-from tacitd.work.activities import NO_LINE, STORED
+from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
-from tacitd.work.engine_problems import find_refusal
 from tacitd.work.old_prompts import Scanner
-from tacitd.work.pauses import set_pause
 from tacitd.work.project_rows import store_project
 from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
-from tacitd.work.task_rows import NewTask, make_parked_due
+from tacitd.work.stored_problems import find_refusal
+from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
+from tacitd.work.write_modes import set_pause
 
-_CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
-    "keep": "keep",
-    "drop": "drop",
-    "edit": "edit",
-    "restore": "restore",
-}
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
-QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text", "log")
+QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text")
 """Methods that only read, which may be asked twice."""
 
 
@@ -74,8 +67,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
         "task": lambda params: _run_task(app, params),
-        "reload": lambda _: {"changed": reload_config(app)},
-        "log": lambda params: _list_activities(app, params),
+        "reload": lambda _: _reload(app),
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
@@ -97,7 +89,7 @@ def _wedge(app: App) -> dict[str, Any]:
     def stay() -> None:
         threading.Event().wait()
 
-    app.engine.call_soon(stay)
+    app.engine.inbox.call_soon(stay)
     return {"wedged": True}
 
 
@@ -105,6 +97,14 @@ def answer_ping(problem: Degradation | None) -> dict[str, Any]:
     """That the daemon answers, and what no row of the store can say: why it cannot be written."""
     told = None if problem is None else asdict(problem)
     return {"version": __version__, "pid": os.getpid(), "problem": told}
+
+
+def _reload(app: App) -> dict[str, Any]:
+    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended."""
+    changed = reload_config(app)
+    if changed:
+        app.replaced.wait(IN_FORCE)
+    return {"changed": changed}
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,8 +120,9 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     read = partial(_ask_new_store, lambda _: app.read_status())
+    waited, jobs = list[dict[str, Any]](), list[dict[str, Any]]()
+    mark: int = _ask_new_store(lambda _: find_newest(app.store.rows), {})
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
         waited = read({})["waits"]
@@ -130,7 +131,8 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         done = _wait_until_handled(app, deadline) and done
     document = read({})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [one.describe() for one in app.activities.list_since(mark)]
+    found: list[Activity] = _ask_new_store(lambda _: list_since(app.store.rows, mark), {})
+    rows = [one.describe() for one in found]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
@@ -146,25 +148,6 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     return True
 
 
-def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The activities that are kept with a number above `after`, oldest first; without it, those since the daemon's start.
-
-    Returns `rows`, the `number` of the newest activity, `since`: of what happened earlier, only the logs tell (seconds since 1970,
-    UTC), and `started`: the daemon's start, because each daemon has numbers of its own.
-    """
-    mark = params.get("after", app.activities.load_mark)
-    if not isinstance(mark, int) or mark < 0:
-        raise UsageError(f"{mark!r} is not the number of an activity", "give an integer from 0")
-    newest, found = app.activities.get_mark(), app.activities.list_numbered(mark)
-    is_cut = bool(found) and found[0][0] > mark + 1
-    return {
-        "number": found[-1][0] if found else newest,
-        "since": found[0][1].at if is_cut else app.activities.load_time,
-        "started": app.activities.load_time,
-        "rows": [one.describe() for _, one in found],
-    }
-
-
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Pass on what a client's hook said. Answers at once, because a person's prompt waits for the hook.
 
@@ -173,7 +156,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     data = params.get("input")
     if not isinstance(data, dict):
         return {"taken": False}
-    app.engine.call_soon(partial(app.engine.take_hook_inputs, [data]))
+    app.engine.inbox.call_soon(partial(app.engine.take_hook_inputs, [data]))
     return {"taken": True}
 
 
@@ -217,12 +200,12 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     file waits, and what the plugin's hook raises.
     """
     name, root = str(params["plugin"]), params.get("root")
-    choice = _CHOICES.get(str(params["choice"]))
+    choice: Any = params["choice"]
     plugin = next(
         (one for one in app.found.plugins if one.name == name and one.items),
         None,
     )
-    if plugin is None or choice is None:
+    if plugin is None or choice not in get_args(DecisionChoice):
         raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
@@ -234,22 +217,13 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         for (path,) in app.store.rows("SELECT path FROM plan LIMIT 1"):
             raise FileRefusedError(f"a change of {path} waits to be written", "try again when it is done")
     items = list_items(plugin, app.environ, decision.root)
-    done = _asked(app).decide(app.plugins.by_name[name], decision, items)
-    if choice in ("drop", "restore"):
-        app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
-    if not params.get("purge"):
+    purge = [*app.plugins.list_wanting("purge"), ENGINE] if params.get("purge") else []
+    done = _asked(app).decide(app.plugins.by_name[name], decision, items, purge)
+    if not purge:
         return {"what": done.what, "purged": [], "left": [], "yours": []}
-    others = {one.text: one for one in _list_other_items(app, decision.id)}
-    purged = _purge_words(app, decision.id, done.texts, others)
-    left = find_left_texts(app.paths.state_dir, done.texts)
-    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
-    kept = [{"text": text, "files": [], "id": others[text].id} for text in done.texts if text in others]
-    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, done.texts, keep=others)]
     return {
         "what": done.what,
-        "purged": [str(path) for path in purged],
-        "left": [*kept, *files],
-        "yours": yours,
+        **_purge_words(app, decision.id, done.texts, list_other_items(app, decision.id)),
     }
 
 
@@ -277,28 +251,23 @@ def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"made": [asdict(one) for one in done.notices]}
 
 
-def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
-    """Blank the texts in the state directory and in all plugins' own files outside of it, and remove the last report.
-
-    Returns the files that changed. `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay
-    whole in the logs. Raises OSError, and what the plugins' hooks raise.
-    """
+def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, StoredItem]) -> dict[str, Any]:
+    """Do at once what the decision has queued, and say what was changed and what is left. Raises OSError, and what plugins raise."""
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
-    for one in app.plugins.by_name.values():
-        if "purge" in one.spec.events:
-            done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
-            purged += [change.path for change in done.files]
-            purged += [Path(each.text) for each in done.notices if each.did == "purged"]
-    app.activities.blank_texts(texts)
-    purged += purge_texts(app.paths.state_dir, texts, keep=keep)
-    if app.store.purge_words([text for text in texts if text not in keep], keep):
-        purged.append(app.store.path)
-    report = report_file(app.environ)
-    if report.is_file():
-        report.unlink()
-        purged.append(report)
-    return purged
+    for one in app.plugins.list_wanting("purge"):
+        plugin = app.plugins.by_name[one]
+        done = _asked(app).run(plugin, NewTask(one, "", "purge", id, data={"texts": list(texts)}))
+        purged += [change.path for change in done.files]
+        purged += [Path(each.text) for each in done.notices if each.did == "purged"]
+    purged += purge_own_files(app, texts, others)
+    with app.store.write() as tx:
+        tx.execute("DELETE FROM task WHERE plugin = ? AND kind = 'purge' AND key = ?", ENGINE, id)
+    left = find_left_texts(app.paths.state_dir, texts)
+    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
+    kept = [{"text": text, "files": [], "id": others[text].id} for text in texts if text in others]
+    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, texts, keep=others)]
+    return {"purged": [str(path) for path in purged], "left": [*kept, *files], "yours": yours}
 
 
 def _list_kept_files(app: App) -> list[Path]:
@@ -313,20 +282,13 @@ def _list_kept_files(app: App) -> list[Path]:
     return list(found)
 
 
-def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:
-    """All stored items but one. Raises OSError."""
-    for plugin in app.found.plugins:
-        items = list_items(plugin, app.environ, None)
-        yield from (one for one in items if one.state == "stored" and one.id != id)
-
-
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
     """Pause, or resume and open the growth breaker. Works also while the loop waits for something."""
     scope, name = _read_scope(app, params)
     with suppress(TimeoutError):  # what was typed before this moment
-        app.engine.call(app.engine.read_all, 2.0)
+        app.engine.inbox.call(app.engine.read_all, 2.0)
     done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     known = scope != "session" or bool(app.store.rows("SELECT 1 FROM session WHERE id = ?", name))
     return {"scope": scope, "name": name, "held": held, "known": known, **done}
 
@@ -362,7 +324,7 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         for name in owners:
             if name in app.plugins.by_name:
                 app.plugins.by_name[name].queue_job(tx, job, project)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"job": job, "project": str(project.root) if project else None}
 
 
@@ -380,7 +342,7 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
         scanner.scan(path, since, roots)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"transcripts": len(paths)}
 
 
@@ -389,7 +351,7 @@ def _drop(app: App, params: Mapping[str, Any]) -> int:
     with app.store.write() as tx:
         dropped = drop_prompts(tx, [str(id) for id in params["ids"]], app.clock.now())
         make_parked_due(tx, app.clock.now())
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return dropped
 
 
@@ -413,7 +375,7 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             for name in find_job_owners(app.found.plugins, RETRY):
                 if name in app.plugins.by_name:
                     app.plugins.by_name[name].queue_job(tx, RETRY)
-    app.engine.call_soon(lambda: None)
+    app.engine.wake.set()
     return {"retried": len(found), "parked": parked, "gone": []}
 
 
@@ -432,5 +394,5 @@ def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _stop(app: App) -> dict[str, Any]:
-    app.engine.call_soon(app.request_stop)
+    app.engine.inbox.call_soon(app.request_stop)
     return {"stopping": True}

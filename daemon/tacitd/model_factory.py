@@ -4,7 +4,7 @@ it in their own process."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,27 +22,29 @@ from tacitd.state.paths import Paths
 from tacitd.store import Store
 
 
-def make_claude_factory(
-    work: Path, environ: Mapping[str, str], clock: Clock, stopping: threading.Event, own_sessions: set[str]
-) -> Callable[[Config, Budget], ModelHealth]:
-    """A function that makes the model. `work`: the private directory of calls. `own_sessions` grows with each call."""
-
-    def make(config: Config, budget: Budget) -> ModelHealth:
-        reap_leftovers(work)
-        claude = ClaudeModel(
-            config.claude,
-            budget,
-            clock=clock,
-            environ=environ,
-            work=work,
-            stop=stopping,
-            own_sessions=own_sessions,
-        )
-        return ModelHealth(
-            claude, claude.find_program, lambda: claude.running_count, partial(reap_leftovers, work)
-        )
-
-    return make
+def make_daemon_model(
+    config: Config,
+    budget: Budget,
+    clock: Clock,
+    environ: Mapping[str, str],
+    work: Path,
+    stopping: threading.Event,
+    own_sessions: set[str],
+) -> ModelHealth:
+    """The model of the daemon. `work`: the private directory of calls. `own_sessions` grows with each call."""
+    reap_leftovers(work)
+    claude = ClaudeModel(
+        config.claude,
+        budget,
+        clock=clock,
+        environ=environ,
+        work=work,
+        stop=stopping,
+        own_sessions=own_sessions,
+    )
+    return ModelHealth(
+        claude, claude.find_program, lambda: claude.running_count, partial(reap_leftovers, work)
+    )
 
 
 def make_command_model(

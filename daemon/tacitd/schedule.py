@@ -25,22 +25,20 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _LONGEST = timedelta.max.total_seconds()
 
 
-class Instant(Struct, frozen=True):
-    """One moment on both clocks."""
+class PlannedJob(Struct):
+    """A job of a plugin, and when it is due next on each clock: as soon as its interval has passed on either.
 
+    If the wall clock is set forward, the interval has passed for people (a machine that boots in 1970 and then receives the date); if
+    it is set back, a job must not wait until the old time is reached again.
+    """
+
+    plugin: str
+    name: str
+    trigger: IntervalTrigger
     wall: float
     """Seconds since 1970, UTC."""
     steady: float
     """Monotonic seconds, including time in sleep."""
-
-
-class PlannedJob(Struct):
-    """A job of a plugin, and when it is due next."""
-
-    plugin_name: str
-    job: TimedJob
-    trigger: IntervalTrigger
-    due: Instant
 
 
 class Schedule:
@@ -58,30 +56,25 @@ class Schedule:
         if job.every > _LONGEST:
             return
         trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)  # pyright: ignore[reportArgumentType] # the type says int; it takes fractions
-        now = self._now()
-        pause = first_pause(job.every, last, now.wall)
-        self._planned.append(
-            PlannedJob(plugin_name, job, trigger, Instant(now.wall + pause, now.steady + pause))
-        )
+        now = self._clock.now()
+        pause = first_pause(job.every, last, now)
+        steady = self._clock.monotonic() + pause
+        self._planned.append(PlannedJob(plugin_name, job.name, trigger, now + pause, steady))
 
     def take_due(self) -> list[tuple[str, str]]:
-        """Return the jobs that are due now as (plugin, job). Their next interval begins now.
-
-        A job is returned once, however many intervals have passed, so memory and time depend on the number of jobs only.
-        """
-        now = self._now()
-        taken = [planned for planned in self._planned if time_left(planned.due, now) <= 0]
-        for planned in taken:
-            planned.due = next_due(planned.trigger, now)
-        return [(planned.plugin_name, planned.job.name) for planned in taken]
+        """Return the jobs that are due now as (plugin, job), each once. Their next interval begins now."""
+        taken = [one for one in self._planned if self._time_left(one) <= 0]
+        for one in taken:
+            one.wall = _next_time(one.trigger, self._clock.now())
+            one.steady = _next_time(one.trigger, self._clock.monotonic())
+        return [(one.plugin, one.name) for one in taken]
 
     def next_in(self) -> float:
         """Seconds until the next job is due, infinite if there is none; below 0 if it is overdue."""
-        now = self._now()
-        return min((time_left(planned.due, now) for planned in self._planned), default=float("inf"))
+        return min(map(self._time_left, self._planned), default=float("inf"))
 
-    def _now(self) -> Instant:
-        return Instant(self._clock.now(), self._clock.monotonic())
+    def _time_left(self, one: PlannedJob) -> float:
+        return min(one.wall - self._clock.now(), one.steady - self._clock.monotonic())
 
 
 def first_pause(every: float, last: float | None, now: float) -> float:
@@ -90,24 +83,6 @@ def first_pause(every: float, last: float | None, now: float) -> float:
     `every`: its interval. The result is at most that, also if `last` is in the future because the clock was wrong then.
     """
     return SOON if last is None else min(every, max(SOON, last + every - now))
-
-
-def next_due(trigger: IntervalTrigger, last: Instant) -> Instant:
-    """Given when a job last ran, return when it is due next, separately for each clock.
-
-    The trigger is asked only for the first run after `last`, which it computes in constant time.
-    """
-    return Instant(_next_time(trigger, last.wall), _next_time(trigger, last.steady))
-
-
-def time_left(due: Instant, now: Instant) -> float:
-    """Seconds until a job is due. It is due as soon as its interval has passed on either clock.
-
-    Trigger: the wall clock is set. Why: if it is set forward, the interval has passed for people (a machine that boots in
-    1970 and then receives the date); if it is set back, a job must not wait until the old time is reached again. Outcome:
-    a clock that is set forward causes one run at most, one that is set back causes none and delays none.
-    """
-    return min(due.wall - now.wall, due.steady - now.steady)
 
 
 def _next_time(trigger: IntervalTrigger, last: float) -> float:

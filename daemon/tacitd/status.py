@@ -19,6 +19,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
+from tacitd.contract import Rows
 from tacitd.errors import TacitdError
 from tacitd.handler import Degradation, load_hook
 from tacitd.model.budget import list_running, read_spending
@@ -28,11 +29,10 @@ from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
 from tacitd.work import work_status
 from tacitd.work.activities import summarise_learned
-from tacitd.work.daemon_note import DaemonNote, Rows, read_note
+from tacitd.work.daemon_note import DaemonNote, read_note
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.stored_problems import list_stored_problems
-from tacitd.work.task_rows import ASKED
-from tacitd.work.waiting_rows import list_endings, list_sessions, list_waits
+from tacitd.work.work_status import list_endings, list_sessions, list_waits
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -235,7 +235,7 @@ def _stopped(note: DaemonNote, problem: Degradation | None) -> Iterator[dict[str
 
 def _parked(rows: Rows, note: DaemonNote, choices: Choices, now: float) -> Iterator[dict[str, Any]]:
     """Work that waits for something, and work that a person paused."""
-    for one in work_status.list_parked(rows, lambda task: task.kind not in ASKED, choices, now):
+    for one in work_status.list_parked(rows, choices, now):
         if one.plugin not in note.plugins:
             continue
         about: dict[str, Any] = {"handler": one.plugin, "what": one.what}
@@ -289,7 +289,7 @@ def make_note(app: App) -> DaemonNote:
         str(engine.source.home),
         len(engine.follower.list_own()),
         work_status.count_odd_lines(engine.reader.odd_lines),
-        (len(unread), sum(unread.values())),
+        (sum(size > 0 for size in unread.values()), sum(max(0, size) for size in unread.values())),
         str(model.get("program") or ""),
         engine.first_start.at,
         [one.name for one in running],
@@ -307,7 +307,6 @@ def list_own_problems(app: App) -> list[Degradation]:
         *app.degraded.values(),
         *_list_model_faults(app),
         *_list_files(app),
-        *_list_left(app),
         *app.outdated,
     ]
 
@@ -328,16 +327,3 @@ def _list_files(app: App) -> Iterator[Degradation]:
         what = f"{copy} contains what was saved in {target or 'a file beside it'} while tacitd wrote there"
         hint = "compare the two, copy what is missing into the file, then remove the copy"
         yield Degradation("files.recovered", what, hint)
-
-
-def _list_left(app: App) -> Iterator[Degradation]:
-    """Files of the first design in the state directory."""
-    left = [str(path.relative_to(app.paths.state_dir)) for path in app.left_files]
-    if left:
-        named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        what = (
-            f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
-            "paused there counts; what waited there is not learned"
-        )
-        hint = "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
-        yield Degradation("state.earlier", what, hint)

@@ -12,6 +12,7 @@ from tacitd import engine as engine_module
 from tacitd.contract import Later
 from tacitd.errors import UnavailableError
 from tacitd.plugin import TimedJob
+from tacitd.work.task_rows import ReadyTask
 
 # faults
 
@@ -27,7 +28,7 @@ def test_a_failing_turn_is_shown_and_done_again(tmp_path: Path, monkeypatch: pyt
         if broken[0]:
             raise RuntimeError("oops")
 
-    scene.engine.call_soon(look)
+    scene.engine.inbox.call_soon(look)
     scene.engine._run_guarded()
     assert [d.id for d in scene.app.list_degradations()] == ["engine.fault"]
     broken[0] = False
@@ -57,6 +58,31 @@ def test_ten_faults_end_the_loop_and_answer_everybody(
         scene.engine.run()
     assert len(turns) == engine_module.FAULTS
     assert isinstance(future.exception(), UnavailableError)
+
+
+def test_what_was_planned_before_a_start_is_written_before_its_project_is_worked_on(tmp_path: Path) -> None:
+    """DESIGN "Commit": what follows a file is made of what was planned for it, also after a crash between the plan and the file."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.settle()
+    with scene.app.store.write() as tx:
+        ((project,),) = tx.rows("SELECT number FROM project")
+        tx.execute(
+            "INSERT INTO change(number, id, key, at, plugin, project, by) VALUES(1, 'x', 'x', 1, 'a', ?, 'prompt')",
+            project,
+        )
+        path = str(scene.root / "file")
+        sql = "INSERT INTO shared_file(path, plugin, format, project) VALUES(?, 'a', 'lines', ?)"
+        tx.execute(sql, path, project)
+        tx.execute(
+            "INSERT INTO plan(path, leaf, format, put, change, process, place) VALUES(?, 'a', 'lines', 'a', 1, '1 1', 0)",
+            path,
+        )
+    scene.restart()
+    ready = ReadyTask(9, "a", "", "s", project, "prompts")
+    assert scene.engine.is_held(ready) and not scene.engine.is_held(ReadyTask(9, "a", "", "s", None, "job"))
+    scene.settle()
+    assert (scene.root / "file").read_text() == "a\n" and not scene.engine.is_held(ready)
 
 
 # the clock, and sources

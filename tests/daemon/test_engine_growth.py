@@ -16,7 +16,7 @@ from tacitd.handler import Degradation
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.plugin import TimedJob
 from tacitd.work.breaker import LIMIT
-from tacitd.work.pauses import set_pause
+from tacitd.work.write_modes import set_pause
 
 
 class Asking(Scripted):

@@ -9,7 +9,7 @@ import pytest
 
 from support_engine import Scene, ids
 from tacitd.state.person_choices import Scope
-from tacitd.work.pauses import set_pause
+from tacitd.work.write_modes import set_pause
 
 SCOPES: list[Scope] = ["all", "project", "session"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,17 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     assert not waiting.done() and not scene.engine._waiters
 
 
+def test_a_sync_that_was_cancelled_costs_no_other(tmp_path: Path) -> None:
+    """DESIGN "Control": who waits beside it is answered, and the loop goes on, also when it ends."""
+    scene = Scene(tmp_path)
+    ends: list[Callable[[], object]] = [scene.settle, lambda: scene.engine.run(scene.engine.stop)]
+    for end in ends:
+        gone, waiting = scene.engine.begin_sync(), scene.engine.begin_sync()
+        assert gone.cancel()
+        end()
+        assert waiting.done() and not scene.engine._waiters
+
+
 def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
     """DESIGN "Control": nobody waits for a loop that has ended, before, while or after."""
     scene = Scene(tmp_path, held=True)
@@ -169,12 +181,12 @@ def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:
     clients = [threading.Thread(target=wait) for _ in range(3)]
     for thread in (loop, *clients):
         thread.start()
-    scene.engine.call(lambda: None)
+    scene.engine.inbox.call(lambda: None)
     scene.app.request_stop()
     for thread in (loop, *clients):
         thread.join(PATIENCE)
     assert [type(answer) for answer in answers] == [UnavailableError] * 3
     with pytest.raises(UnavailableError):
         scene.engine.sync(PATIENCE)
-    scene.engine.call_soon(lambda: answers.append("never"))
+    scene.engine.inbox.call_soon(lambda: answers.append("never"))
     assert len(answers) == 3

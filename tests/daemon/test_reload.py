@@ -8,14 +8,14 @@ import pytest
 from pydantic import BaseModel
 
 from tacitd.app import App, build_app
-from tacitd.clock import Clock
+from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
+from tacitd.housekeeping import check_refused, reload_config
 from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
-from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
 from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
 from tacitd.sources.watch import SilentWatcher
@@ -54,25 +54,22 @@ class Box:
         self.secret = root / "secret" / "app"
         (self.secret / ".git").mkdir(parents=True)
         (self.secret / ".git/HEAD").write_text("ref: refs/heads/main\n")
-        self.levels: list[str] = []
-        places = Paths(root, root / "claude", root / "state", self.file, root / "s")
-        clock: Clock = FakeClock()
+        self.places = Paths(root, root / "claude", root / "state", self.file, root / "s")
+        self.environ = environ
+        self.app = self.build()
+
+    def build(self, config: Config | None = None) -> App:
+        """As `tacitd run` does."""
         odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
-        self.app: App = build_app(
-            places,
-            environ,
-            clock=clock,
+        return build_app(
+            self.places,
+            self.environ,
+            clock=FakeClock(),
             found=FoundPlugins((odd,)),
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
-            set_log_level=self.levels.append,
+            config=config,
         )
-
-
-@pytest.fixture(autouse=True)
-def _here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the engine answer in the test's thread."""
-    monkeypatch.setattr("tacitd.engine.Engine.call", lambda self, work, timeout=None: work())
 
 
 @pytest.fixture
@@ -80,11 +77,10 @@ def box(tmp_path: Path) -> Box:
     return Box(tmp_path.resolve())
 
 
-def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
-    """Limits, session.idle, excluded directories, back-offs, a plugin's own settings, the log level, `off`."""
+def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
+    """Limits, session.idle, excluded directories, a plugin's own settings, `off`. The loop leaves for it when no task runs."""
     app = box.app
-    tools = app.plugins.by_name["odd"].make_tools(NO_TASK)
-    assert tools.settings["odd"].words == 1
+    assert app.plugins.by_name["odd"].make_tools(NO_TASK).settings["odd"].words == 1
     assert isinstance(app.projects.find_project(str(box.secret)), Project)
     box.file.write_text(GOOD)
     changed = reload_config(app)
@@ -98,9 +94,21 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
         "log.level",
         "odd.words",
     }
+    passes = iter(range(4))
+    running = app.engine.runner._running
+    running["odd", ""] = 0.0
+
+    def go_on() -> None:
+        if next(passes) == 2:
+            running.clear()
+
+    app.run(go_on, 0.0)
+    assert list(passes) == [3] and not app.stopping.is_set()
+    app.close()
+    box.file.write_text("what is written meanwhile does not count")
+    app = box.build(app.reloaded)
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
     assert isinstance(app.projects.find_project(str(box.secret)), NoProject)
-    assert app.engine.runner.pauses.first == 1.0 and box.levels == ["DEBUG"]
     assert app.plugins.by_name["odd"].make_tools(NO_TASK).settings["odd"].words == 9
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for _ in range(7):
@@ -118,7 +126,7 @@ def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
     box.file.write_text(text)
     with pytest.raises(ConfigError) as error:
         build_methods(box.app)["reload"]({})
-    assert error.value.code == 78 and box.app.config is before and box.levels == []
+    assert error.value.code == 78 and box.app.config is before and box.app.reloaded is None
     assert box.app.plugins.by_name["odd"].settings["odd"].words == 1
     box.app.close()
 
@@ -126,16 +134,7 @@ def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
 def test_the_same_again_changes_nothing(box: Box) -> None:
     """`{"changed":[]}`."""
     assert build_methods(box.app)["reload"]({}) == {"changed": []}
-    assert box.levels == []
-    box.app.close()
-
-
-def test_what_waits_for_the_budget_goes_on(box: Box) -> None:
-    """Work that waits for the budget continues as soon as the limit is raised."""
-    box.file.write_text("[budget]\ncalls_per_day = 900\n")
-    assert reload_config(box.app) == ["budget.calls_per_day"]
-    apply_config(box.app, box.app.config, ["claude.fast"])
-    assert list_changed_keys(box.app.config, box.app.config) == []
+    assert box.app.reloaded is None
     box.app.close()
 
 
@@ -169,7 +168,8 @@ def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
     assert "not in force yet (budget.calls_per_day" in degraded(box)["config.refused"]
     assert box.app.config.budget.calls_per_day == 200, "what is being edited is not taken by itself"
     life.reload_or_keep()
-    assert "config.refused" not in degraded(box) and box.app.config.budget.calls_per_day == 7
+    assert "config.refused" not in degraded(box)
+    assert box.app.reloaded is not None and box.app.reloaded.budget.calls_per_day == 7
 
 
 def test_the_old_configuration_in_its_place_again_ends_it(box: Box) -> None:

@@ -18,7 +18,7 @@ from support_sources import ROOT
 from tacitd import __version__
 from tacitd.service.client_plugin import NAME, find_marketplace
 from tacitd.sources.claude_code.hook_events import EVENTS
-from tacitd.state.hook_files import SCRIPT as INSTALLED
+from tacitd.state.socket_file import SCRIPT as INSTALLED
 
 SCRIPT = ROOT / "plugin" / "hooks" / "run-hook.sh"
 INPUT = '{"hook_event_name":"Stop"}'

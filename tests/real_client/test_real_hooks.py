@@ -18,7 +18,7 @@ from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact, say_lines
-from tacitd.state.hook_files import SCRIPT
+from tacitd.state.socket_file import SCRIPT
 from tacitd.state.store_files import STORE
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,6 +117,7 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(
             time.sleep(chance.uniform(0.0, 0.08))
         daemon.kill9()
         assert not torn_lines(daemon.state)
+        check_store(daemon)
     person.finish()
     daemon.start()
     # All that waits is synthesised at once: over a thousand facts take minutes.
@@ -123,6 +126,7 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(
         lambda s: not raw_files(daemon.project) and not s["parked"], "all is written", 60 + 2 * KILLS
     )
     check(daemon, person)
+    assert check_store(daemon) == len(person.typed), "a prompt has a row"
     record_property("reached", f"{KILLS} kills, {len(person.typed)} prompts, {len(daemon.learned)} lines")
 
 
@@ -138,6 +142,17 @@ def check(daemon: Daemon, person: Person) -> None:
     for one in rejected(daemon):
         tries = begun(daemon, one["id"])
         assert tries == 2, f"given up though it may be tried again: {one['text']}, {tries} calls"
+
+
+def check_store(daemon: Daemon) -> int:
+    """The store is sound, and has the prompts of each session once and in their order. Returns how many there are."""
+    with closing(sqlite3.connect(f"file:{daemon.state / 'tacitd.sqlite'}?mode=ro", uri=True)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        found: dict[str, list[int]] = {}
+        for session, text in db.execute("SELECT session, text FROM prompt ORDER BY number"):
+            found.setdefault(session, []).append(int(text.rpartition("-")[2]))
+    assert all(numbers == sorted(set(numbers)) for numbers in found.values()), found
+    return sum(map(len, found.values()))
 
 
 def begun(daemon: Daemon, prompt: str) -> int:

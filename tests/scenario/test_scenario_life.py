@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from support_daemon import EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, leftovers, until
+from support_daemon import ECHO_FACTS, EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, leftovers, until
 
 pytestmark = pytest.mark.scenario
 STARTS = int(os.environ.get("TACITD_TEST_STARTS", "20"))
@@ -99,6 +99,31 @@ def test_it_leaves_within_fifteen_seconds_with_a_call_in_flight(
         assert not daemon.said().count("Traceback"), fault
         daemon.start()
         daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 1, fault)
+
+
+def test_a_reload_waits_for_a_call_and_costs_none(make: MakeDaemon) -> None:
+    """Issue 38, build 2: the same process goes on with all of a new configuration; what runs ends first; who asks waits for it."""
+    daemon = make(
+        [{**ECHO_FACTS, "delay": 3.0, "times": 1}, *LEARNING],
+        EXTRACTION__SETTLE="0s",
+    )
+    config = daemon.home / ".config/tacitd/config.toml"
+    config.parent.mkdir(parents=True)
+    daemon.start()
+    pid = daemon.status()["pid"]
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.wait_until(lambda s: s["model"]["children"] == 1 and daemon.claude.calls())
+    config.write_text("[budget]\nusd_per_day = -1\n")
+    refused = daemon.cli("reload")
+    assert refused.returncode == 78 and "usd_per_day" in refused.stderr
+    config.write_text("[budget]\nusd_per_day = 7.5\n")
+    done = daemon.cli("reload")
+    assert done.returncode == 0 and "changed: budget.usd_per_day" in done.stdout + done.stderr
+    status = daemon.wait_until(lambda s: s["budget"]["usd_per_day"] == 7.5)
+    assert status["pid"] == pid and not [one for one in status["degraded"] if one["id"] == "config.refused"]
+    daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 1)
+    assert daemon.put_to_model() == ["Prefers amber-1"]
+    assert daemon.stop() < 15.0 and not daemon.said().count("Traceback")
 
 
 def test_what_a_killed_daemon_left_running_is_ended_by_the_next(make: MakeDaemon) -> None:

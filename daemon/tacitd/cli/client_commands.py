@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd import statusline as statusline_program
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, json_option
 from tacitd.cli.program import OrderedGroup, load_command
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
@@ -123,18 +124,17 @@ def make_offer() -> Offer:
 def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:
     """What the engine and each plugin offer, by name, in the order of the plugins."""
     from tacitd.mcp.agent_tools import ENGINE
-    from tacitd.plugins import find_declarations
 
-    found = find_declarations()
-    for one in found.failed:
-        echo_message(one.what)
+    table = load_plugin_table()
+    for what in table.broken:
+        echo_message(what)
     yield "tacitd", ENGINE
-    for plugin in sorted(found.plugins, key=lambda one: (one.order, one.name)):
-        if plugin.mcp:
-            try:
+    for plugin in table.plugins:
+        try:
+            if plugin.mcp:
                 yield plugin.name, load_hook(plugin.mcp)
-            except Exception as error:  # noqa: BLE001  a third-party package may raise anything when it is imported
-                echo_message(f"the tools of {plugin.name} are left out: {describe_plugin_error(error)}")
+        except Exception as error:  # noqa: BLE001  a third-party package may raise anything when it is imported
+            echo_message(f"the tools of {plugin.name} are left out: {describe_plugin_error(error)}")
 
 
 def _read_resource(resource: AgentResource, cwd: Path, budget: int) -> str:

@@ -20,7 +20,7 @@ from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError
 from tacitd.text.wording import count_noun
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""

@@ -1,13 +1,13 @@
-"""`tacitd log`: what happened, one line each: what the running daemon keeps, and before it what the store has."""
+"""`tacitd log`: what happened, one line each, from the store."""
 
 from __future__ import annotations
 
-import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,9 @@ from tacitd.cli.common import (
     to_json_line,
 )
 from tacitd.clock import parse_utc
-from tacitd.control.client import call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.contract import Rows
+from tacitd.store import open_readonly
+from tacitd.work.activities import Activity, list_newest, list_since
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""
@@ -35,8 +36,6 @@ KEPT = 500
 """Lines that are printed with `--since` and without `-n`."""
 EVERY = 0.5
 """Seconds between two looks of `-f`."""
-LATEST = 253_402_300_800.0
-"""The year 10000, in seconds since 1970: a foreign record may have a time that cannot be shown."""
 COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": "cyan"}
 
 
@@ -54,69 +53,42 @@ COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": 
 def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pager: bool) -> None:
     """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.
 
-    Without a running daemon it shows what the store has: calls, changes of files, and what was made. What was read and
-    parked is only known since the daemon's start.
+    It is read from the store, with and without a daemon.
     """
-    places, earliest = get_paths(), parse_since(since)
+    state, earliest = get_paths().state_dir, parse_since(since)
     count = limit if limit is not None else (KEPT if since else SHOWN)
-    try:
-        kept: Mapping[str, Any] = call_daemon(places.socket, "log")
-    except UnavailableError:
-        kept = {"rows": [], "since": math.inf, "number": 0, "started": None}
-    rows = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
-    if len(rows) < count:
-        rows = _list_stored(places.state_dir, max(earliest, 0.0), kept["since"]) + rows
-    rows = rows[-count:] if count else []
+    found = _read(state, lambda rows: list_newest(rows, earliest, count))
+    shown = [one.describe() for one in found]
     if as_json and not follow:
-        echo_json(rows)
+        echo_json(shown)
     else:
-        echo_paged(_format_rows(rows, as_json), no_pager=no_pager or follow)
+        echo_paged(_format_rows(shown, as_json), no_pager=no_pager or follow)
     if follow:
+        newest = found or _read(state, lambda rows: list_newest(rows, 0.0, 1))
         with suppress(KeyboardInterrupt):
-            _follow_daemon(places.socket, kept, as_json)
-    elif not rows:
+            _follow(state, newest[-1].number if newest else 0, as_json)
+    elif not shown:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _list_stored(state: Path, since: float, before: float) -> list[dict[str, Any]]:
-    """What happened from `since` on and earlier than `before` (seconds since 1970, UTC), oldest first: calls, changes of files, and what
-    plugins made."""
-    from tacitd.files.row_history import list_row_changes
-    from tacitd.model.budget import list_ended
-    from tacitd.store import open_readonly
-    from tacitd.work.activities import Activity, describe_call, describe_change, read_activities
+def _follow(state: Path, mark: int, as_json: bool) -> None:
+    """Print what happens until Ctrl-C. `mark`: the number of the newest activity that was printed."""
+    while True:
+        found = _read(state, partial(list_since, mark=mark))
+        for line in _format_rows([one.describe() for one in found], as_json):
+            click.echo(line)
+        sys.stdout.flush()
+        mark = found[-1].number if found else mark
+        time.sleep(EVERY)
 
+
+def _read(state: Path, ask: Callable[[Rows], list[Activity]]) -> list[Activity]:
+    """What `ask` finds in the store; [] without one."""
     store = open_readonly(state)
     if store is None:
         return []
     with store:
-        found = [
-            Activity(parse_utc(each["at"]) or 0.0, "changed", *describe_change(each))
-            for each in list_row_changes(store.rows)
-            if each["state"] == "done" and each["lines"]
-        ]
-        found += [Activity(at, "asked", *describe_call(one)) for at, one in list_ended(store, since)]
-        found += read_activities(store.rows, since)
-    chosen = [one for one in found if since <= one.at < min(before, LATEST)]
-    return [one.describe() for one in sorted(chosen, key=lambda one: one.at)]
-
-
-def _follow_daemon(socket: Path, kept: Mapping[str, Any], as_json: bool) -> None:
-    """Print what happens until Ctrl-C, also after the daemon was stopped and started again. `kept`: what was printed."""
-    is_waiting = False
-    while True:
-        try:
-            answer = call_daemon(socket, "log", {"after": kept["number"]})
-            if answer["started"] != kept["started"]:  # another daemon, with numbers of its own
-                answer = call_daemon(socket, "log")
-            kept, is_waiting = answer, False
-            for line in _format_rows(answer["rows"], as_json):
-                click.echo(line)
-        except TacitdError:  # gone, or stopping: then it refuses to answer
-            if not is_waiting:
-                echo_message("no daemon runs; waiting for one")
-                is_waiting = True
-        time.sleep(EVERY)
+        return ask(store.rows)
 
 
 def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ from tacitd.store import Store, open_readonly
 from tacitd.work.project_rows import list_aliases
 
 
-@click.group(cls=OrderedGroup)
+@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd project alias /workspaces/app ~/app")
 def project() -> None:
     """Say which project a directory of a container, or of another machine, is here."""
 

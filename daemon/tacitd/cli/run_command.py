@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tacitd.app import App
+    from tacitd.config.settings import Config
+
 Mode = Literal["foreground", "service", "detached"]
 
 
@@ -49,18 +52,18 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 def _run_once(quiet: bool) -> int:
     from tacitd.cli.in_process import open_app
     from tacitd.methods import build_methods
-    from tacitd.work.activities import activity_line
+    from tacitd.work.activities import activity_line, find_newest, list_since
 
     with open_app(get_paths()) as app:
-        table, mark = build_methods(app), app.activities.get_mark()
+        table, mark = build_methods(app), find_newest(app.store.rows)
         table["sync"]({})
         jobs = [j.name for spec in app.found.plugins for j in spec.jobs if math.isfinite(j.every)]
         for job in dict.fromkeys(jobs):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
-    if not quiet:
-        for activity in app.activities.list_since(mark):
-            echo_message(activity_line(activity))
+        happened = list_since(app.store.rows, mark)
+    for activity in () if quiet else happened:
+        echo_message(activity_line(activity))
     for text, hint in parked_lines(said["parked"]):
         echo_message(f"parked: {text}", hint)
     return PARKED if said["parked"] else 0
@@ -98,41 +101,50 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
     # Until it runs, a signal ends the process: no work has begun, and a start may be interrupted anywhere, as by a power cut.
     # A reload has nothing to read anew then.
-    actions: dict[Signals, Callable[[], None]] = {
+    beginning: dict[Signals, Callable[[], None]] = {
         number: partial(os._exit, 128 + number) for number in signals
     }
     if mode != "foreground":
-        actions[SIGHUP] = lambda: None
+        beginning[SIGHUP] = lambda: None
+    actions = dict(beginning)
+    config: Config | None = None
+    before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals(actions, ending=True):
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
-        build = partial(build_app, places, os.environ, set_log_level=set_level)
 
         def end_by(end: Callable[[], None]) -> None:
             actions.update(dict.fromkeys((SIGTERM, SIGINT), end))
 
-        app = open_when_possible(build, places, notifier, on_wait=end_by)
-        if app is None:
-            return 0
-        set_level(app.config.log.level)
-        with closing(app):
-            life = Supervision(app, notifier)
-            hup = life.request_stop if mode == "foreground" else life.reload_or_keep
-            reactions = {SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup}
-            actions.update({number: reactions[number] for number in signals})
-            try:
-                # Last: a client that receives an answer may send a signal at once.
-                app.listen(Server(places.socket, build_methods(app)))
-                life.announce_ready()
-            except TacitdError as error:
-                logger.error("the daemon cannot start: {}", error)
-                if mode != "detached":
-                    return error.code
-                raise  # the parent process reads stderr, to which a detached daemon does not log
-            if mode == "foreground" and not quiet:  # only now: the banner names the socket
-                for text in banner_lines(app):
-                    echo_message(text)
-            life.run()
+        while before is None or config is not None:
+            actions.update(beginning)
+            build = partial(build_app, places, os.environ, config=config)
+            app = open_when_possible(build, places, notifier, on_wait=end_by)
+            if app is None:
+                return 0
+            set_level(app.config.log.level)
+            with closing(app):
+                life = Supervision(app, notifier)
+                hup = life.request_stop if mode == "foreground" else life.reload_or_keep
+                reactions = {SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup}
+                actions.update({number: reactions[number] for number in signals})
+                try:
+                    # Last: a client that receives an answer may send a signal at once.
+                    app.listen(Server(places.socket, build_methods(app)))
+                    life.announce_ready()
+                except TacitdError as error:
+                    logger.error("the daemon cannot start: {}", error)
+                    if mode != "detached":
+                        return error.code
+                    raise  # the parent process reads stderr, to which a detached daemon does not log
+                if before is not None:
+                    before.replaced.set()
+                elif mode == "foreground" and not quiet:  # only now: the banner names the socket
+                    for text in banner_lines(app):
+                        echo_message(text)
+                life.run()
+                config = None if app.stopping.is_set() else app.reloaded
+                before = app
     return 0
 
 

@@ -242,11 +242,8 @@ def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
 
 
 def _runs_this_daemon(manager: Manager, places: Paths) -> bool:
-    """Whether a service is installed, and is not that of another account.
-
-    Trigger: both the client's and the state directory are other ones than the service's. Why: there is one service for each
-    user, and a daemon for a second account runs beside it. Outcome: the service is left alone.
-    """
+    """Whether a service is installed and is of this account: there is one for each user, and the daemon of a second account runs
+    beside it, with another directory of the client and another state directory."""
     if not manager.file.exists():
         return False
     service = _find_service_paths(manager, places)

@@ -55,12 +55,8 @@ def silence_stream(stream: TextIO) -> None:
 
 
 def open_streams() -> None:
-    """Open closed standard streams.
-
-    Trigger: the program was started with a standard stream closed (`>&-`, some supervisors). Why: Python has None for it,
-    and the next file that is opened gets its number, so a child's output could end up in a log. Outcome: the stream is
-    /dev/null.
-    """
+    """Open standard streams that are closed (`>&-`, some supervisors) as /dev/null: Python has None for them, and the next file that is
+    opened would get their number, so that a child's output could end up in a log."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from tacitd.clock import parse_utc
 from tacitd.text.sanitize import escape_output
 from tacitd.text.wording import count_noun, format_age, format_dollars, pluralise_noun
-from tacitd.work.waiting_lines import describe_waiting, local_time
+from tacitd.work.work_status import describe_waiting, local_time
 
 Kind = Literal["head", "problem", "hint", "good", "plain"]
 

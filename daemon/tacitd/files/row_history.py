@@ -16,7 +16,7 @@ from tacitd.clock import utc_seconds
 from tacitd.errors import UsageError
 
 if TYPE_CHECKING:
-    from tacitd.contract import Leaf, Row, Rows
+    from tacitd.contract import Leaf, Row, Rows, Tx
 
 _CHANGES = """
 SELECT c.number, c.id, c.at, c.plugin, r.root, c.cause, c.session, c.state,
@@ -57,6 +57,26 @@ def find_key(rows: Rows, key: str) -> dict[str, Any] | None:
     """The change with this key; None if there is none."""
     found = rows(f"{_CHANGES} WHERE c.key = ?", key)
     return _describe(rows, found[0]) if found else None
+
+
+def note_change(tx: Tx, number: int, now: float) -> None:
+    """A change was written: a row of `activity`, and which of the lines that were learned are there now. A line that was moved is removed
+    and put in one change, in any order."""
+    change = _describe(tx.rows, tx.rows(f"{_CHANGES} WHERE c.number = ?", number)[0])
+    if not change["lines"]:
+        return
+    gone = {line["removed"]: 1 for line in change["lines"]} | {line["added"]: 0 for line in change["lines"]}
+    tx.executemany(
+        "UPDATE activity SET gone = ? WHERE did = 'learned' AND text = ? AND root = ?",
+        [(is_gone, text, change["root"]) for text, is_gone in gone.items() if text],
+    )
+    tx.execute(
+        "INSERT INTO activity(at, plugin, did, text, place, about) VALUES(?, '', 'changed', ?, ?, ?)",
+        now,
+        summarise_row(change),
+        Path(change["root"]).name,
+        f"tacitd show {change['id']}",
+    )
 
 
 def list_lines(rows: Rows, number: int) -> list[ChangedLine]:

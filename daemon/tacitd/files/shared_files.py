@@ -29,6 +29,7 @@ from tacitd.files.disk import DISK, Disk
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
+from tacitd.files.row_history import note_change
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
@@ -412,6 +413,7 @@ class SharedFiles:
                     )
             tx.execute("DELETE FROM plan WHERE path = ?", key)
             tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
+            note_change(tx, number, self._clock.now())
 
 
 def find_edits(

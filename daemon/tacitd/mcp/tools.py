@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -136,28 +137,24 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> None:
         raise UsageError(f"the argument {missing[0]!r} is missing")
     for name, value in given.items():
         kind = properties[name]
-        if kind["type"] != "array":
-            _check_value(name, kind, value)
-        elif not isinstance(value, list) or len(value) > MOST:
+        values, kind = (value, kind["items"]) if kind["type"] == "array" else ([value], kind)
+        if not isinstance(values, list) or len(values) > MOST:
             raise UsageError(f"{name} must be a list of at most {MOST} texts")
-        else:
-            for one in value:
-                _check_value(name, kind["items"], one)
+        for one in values:
+            _check_value(name, kind["type"], one)
+
+
+def _check_value(name: str, kind: str, value: object) -> None:
+    wanted, words = _TYPES[kind]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise UsageError(f"{name} must be {words}")
+    if isinstance(value, str) and len(value) > LONGEST:
+        raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
+    if isinstance(value, str) and re.search("[\0\ud800-\udfff]", value):
+        raise UsageError(f"{name} has characters that no text has", "leave out NUL and halves of characters")
 
 
 _TYPES = {"boolean": (bool, "true or false"), "integer": (int, "a whole number"), "string": (str, "a text")}
-
-
-def _check_value(name: str, kind: Schema, value: object) -> None:
-    wanted, words = _TYPES[kind["type"]]
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise UsageError(f"{name} must be {words}")
-    if isinstance(value, str):
-        if len(value) > LONGEST:
-            raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
-        if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
-            hint = "leave out NUL and halves of characters"
-            raise UsageError(f"{name} has characters that no text has", hint)
 
 
 def build_command_line(tool: AgentTool, command: click.Command, arguments: Mapping[str, Any]) -> list[str]:
@@ -288,7 +285,7 @@ def _bound_document(document: Any, limit: int) -> Bounded:
     text = _write(document)
     if len(text) <= limit:
         return Bounded(text)
-    count = len(text)
+    count = limit // 2  # an element takes a character and a comma
     while len(text := _write(_shorten(document, count))) > limit and count:
         count = count * 7 // 8
     left = _count(document) - _count(json.loads(text))

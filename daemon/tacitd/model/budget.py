@@ -28,13 +28,13 @@ from msgspec import Struct
 from tacitd.clock import Clock, local_date
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.model.call_caps import (
-    CallRows,
     MinuteFull,
     assume_cost,
     digest_part,
     find_refusal,
 )
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
+from tacitd.text.wording import format_dollars
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings
@@ -72,20 +72,6 @@ class RunningCall(Struct, frozen=True):
     """Seconds since 1970, UTC."""
 
 
-class EndedCall(Struct, frozen=True):
-    """A call that ended, for a person who watches."""
-
-    purpose: str
-    project: str
-    usd: float
-    """US dollars."""
-    assumed: bool
-    """Whether the cost is assumed, because the client reported none."""
-    why: str
-    """"": it was answered; otherwise why not."""
-    model: str
-
-
 class Budget:
     """The calls of this process, and the budget of all. Thread-safe."""
 
@@ -94,20 +80,13 @@ class Budget:
         store: Store,
         caps: BudgetSettings,
         clock: Clock,
-        on_ended: Callable[[EndedCall], None] = lambda call: None,
     ) -> None:
-        """`on_ended` is called after each call of this process, in the thread that made it; it must not raise."""
         self._store = store
         self._caps = caps
         self._clock = clock
-        self._on_ended = on_ended
         self._running: dict[int, ModelRequest] = {}
         self._unsaved: dict[int, tuple[Value, ...]] = {}
         """Ends that could not be stored yet, by number: the values of `_END`."""
-
-    def set_caps(self, caps: BudgetSettings) -> None:
-        """Set other caps for the following calls."""
-        self._caps = caps
 
     def begin_call(self, call: ModelRequest) -> int | MinuteFull | NoAnswer:
         """Check the caps and store the call; return its number. The caller must then make the call, and none without it.
@@ -147,19 +126,11 @@ class Budget:
         If the store cannot be written, the end is kept, and stored by the next `begin_call` or `save_ends`. Raises nothing:
         an answer that was paid for is not lost with the store.
         """
-        call = self._running.get(number)
         self._unsaved[number] = (
             self._clock.now(), outcome, usd is None, usd, tokens_in, tokens_out, model, reason, answer, session, number
         )  # fmt: skip
         with suppress(UnwritableError, StoreLostError):
             self.save_ends()
-        if call is not None:
-            cost = usd
-            if cost is None:
-                with suppress(UnwritableError, StoreLostError):
-                    cost = assume_cost(self._store, call.tier)
-            why = "" if outcome == "answered" else reason or outcome
-            self._on_ended(EndedCall(call.purpose, call.project, cost or 0.0, usd is None, why, model))
 
     def save_ends(self) -> None:
         """Store the ends that could not be stored before. Raises UnwritableError, StoreLostError."""
@@ -225,6 +196,8 @@ class Budget:
     def _save_ends(self, tx: Tx) -> list[int]:
         saved = list(self._unsaved)
         tx.executemany(_END, [self._unsaved[number] for number in saved])
+        for number in saved:
+            _note_end(tx, number, self._clock.now())
         return saved
 
     def _forget_ends(self, saved: Iterable[int]) -> None:
@@ -280,18 +253,19 @@ def allow_again(tx: Tx, kind: str, rows: Iterable[str]) -> None:
     )
 
 
-def list_ended(store: CallRows, since: float) -> list[tuple[float, EndedCall]]:
-    """The calls of every process that ended at `since` (seconds since 1970, UTC) or later, each with that time, oldest first."""
-    rows = store.rows(
-        "SELECT c.ended, c.purpose, coalesce(p.root, ''), c.usd, c.assumed,"
-        " CASE c.outcome WHEN 'answered' THEN '' ELSE coalesce(nullif(c.reason, ''), c.outcome) END, c.model"
-        " FROM call c LEFT JOIN project p ON p.number=c.project WHERE c.ended>=? ORDER BY c.ended",
-        since,
-    )
-    return [
-        (ended, EndedCall(purpose, root, usd, bool(assumed), why, model))
-        for ended, purpose, root, usd, assumed, why, model in rows
-    ]
+def _note_end(tx: Tx, number: int, now: float) -> None:
+    """A row of `activity`: what the call was for, the project's name, its cost and model, and why there is no answer."""
+    for purpose, root, usd, assumed, model, why in tx.rows(
+        "SELECT c.purpose, coalesce(p.root, ''), c.usd, c.assumed, c.model,"
+        " CASE c.outcome WHEN 'answered' THEN '' ELSE coalesce(nullif(c.reason, ''), c.outcome) END"
+        " FROM call c LEFT JOIN project p ON p.number=c.project WHERE c.number=?",
+        number,
+    ):
+        parts = f"{'~' if assumed else ''}{format_dollars(usd)}", model, f"no answer: {why}" if why else ""
+        tx.execute(
+            "INSERT INTO activity(at, plugin, did, text, place, about) VALUES(?, '', 'asked', ?, ?, ?)",
+            now, purpose, Path(root).name, ", ".join(filter(None, parts)),
+        )  # fmt: skip
 
 
 def _add_project(tx: Tx, root: str, now: float) -> None:

@@ -100,10 +100,6 @@ class ClaudeModel:
         self._program: Path | None = None
         self._probe = OptionsProbe()
 
-    def reconfigure(self, settings: ClaudeSettings) -> None:
-        """Use new settings for calls that begin from now on."""
-        self.settings, self._program = settings, None
-
     def find_program(self) -> Path | None:
         """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
         if self._program is None or not os.access(self._program, os.X_OK):

@@ -60,14 +60,6 @@ class ModelHealth:
         """Look whether the program is there. Not in the loop's thread: a directory of PATH may not answer."""
         self._found, self._has_looked = self._program(), True
 
-    def reconfigure(self, settings: object) -> None:
-        """Pass new settings to a model that accepts them. Forget the recorded failure, because they may have solved it."""
-        take = getattr(self._model, "reconfigure", None)
-        if take is not None:
-            take(settings)
-        with self._lock:
-            self._fault = None
-
     def describe(self) -> dict[str, Any]:
         """The program's path and the number of children."""
         return {"program": str(self._found) if self._found else None, "children": self._running()}

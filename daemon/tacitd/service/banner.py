@@ -13,7 +13,7 @@ from tacitd.contract import Task
 from tacitd.events import NoProject
 from tacitd.handler import load_hook
 from tacitd.service.doctor import examine_client
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 
 NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
 

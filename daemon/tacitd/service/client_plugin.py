@@ -21,8 +21,8 @@ from tacitd.errors import TacitdError, UnavailableError, describe_os_error
 from tacitd.model.environment import with_directory
 from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
-from tacitd.state.hook_files import HOOKS_DIR, SCRIPT
 from tacitd.state.paths import SOCKET_FILE, Paths
+from tacitd.state.socket_file import HOOKS_DIR, SCRIPT
 
 NAME = "tacitd"
 """Of the plugin, and of the marketplace."""

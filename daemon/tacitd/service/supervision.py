@@ -22,7 +22,7 @@ from msgspec import Struct
 from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
-from tacitd.reload import reload_config
+from tacitd.housekeeping import reload_config
 from tacitd.status import describe_shortly
 
 STUCK_AFTER = 1800.0
@@ -134,14 +134,15 @@ class Supervision(Struct):
         self.app.request_stop()
 
     def reload_or_keep(self) -> None:
-        """Apply the whole new configuration, or keep the old one and log why. Any thread but the engine's."""
+        """Have the App replaced by one with the new configuration, or keep it and log why. Any thread."""
         self.notifier.notify_reloading()
+        changed = list[str]()
         try:
             changed = reload_config(self.app)
-            logger.info("reloaded; changed: {}", ", ".join(changed) or "nothing")
-        except (TacitdError, OSError, TimeoutError) as error:
+            logger.info("the configuration was read again; changed: {}", ", ".join(changed) or "nothing")
+        except (TacitdError, OSError) as error:
             logger.error("not reloaded, the old configuration stays in force: {}", error)
-        finally:
+        if not changed:
             self.notifier.notify_ready(self._last_status)
 
 

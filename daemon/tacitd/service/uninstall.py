@@ -22,7 +22,6 @@ from tacitd.files.locks import Lock, acquire_lock
 from tacitd.handler import Footprint
 from tacitd.service.detach import wait_until_gone
 from tacitd.service.managers import Manager
-from tacitd.state import first_design
 from tacitd.state.paths import Paths
 from tacitd.text.wording import count_noun
 
@@ -158,15 +157,14 @@ def _is_ours(path: Path, name: Path, plugins: Container[str]) -> bool:
     """Whether this file has a name and is of the kind that tacitd makes there. `name`: below the state directory."""
     if str(name) == SOCKET_NAME:
         return path.is_socket() and not path.is_symlink()
-    if any(fnmatch(str(name), pattern) for pattern in (*STATE_FILES, *first_design.FILES)):
+    if any(fnmatch(str(name), pattern) for pattern in STATE_FILES):
         return path.is_file() or path.is_symlink() or path.is_socket()
     if path.is_symlink() or not path.is_file():
         return False
     if name.parts[0] != "handlers" or len(name.parts) < 3:
         return False
     folder = path.parents[len(name.parts) - 3]
-    known = folder.name in plugins or any((folder / one).is_file() for one in first_design.HANDLER_FILES)
-    return known and any(path.match(pattern) for pattern in HANDLER_FILES)
+    return folder.name in plugins and any(path.match(pattern) for pattern in HANDLER_FILES)
 
 
 def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:

@@ -61,9 +61,7 @@ def collect_sections(plugins: Sequence[PluginSpec], request: ContextRequest) -> 
             text: object = make_section(one, replace(request, budget=room))
             if not isinstance(text, str):
                 raise TypeError(f"its section is {type(text).__name__}, not text")
-        except Exception as error:  # noqa: BLE001
-            # Trigger: one plugin's code or files are damaged. Why: a session's start waits for this output. Outcome: the
-            # error is reported, and the other plugins' sections are printed.
+        except Exception as error:  # noqa: BLE001  the other plugins' sections are printed: a session's start waits
             troubles.append(f"{one.name}: {describe_plugin_error(error)}")
             continue
         if text := cut_text(_clean_section(text), room):

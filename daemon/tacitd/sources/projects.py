@@ -55,7 +55,6 @@ class ProjectFinder:
         """`list_aliases`: directories as other machines name them, such as a container's, and which they are here. `is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
         any more: otherwise its write mode says so."""
         self._home = _real(home)
-        self._given = home
         self._excludes = [_pattern(text, home) for text in excludes]
         self._private = [_real(path) for path in private]
         found = temporary_directories(os.environ) if tmpdirs is None else tmpdirs
@@ -63,10 +62,6 @@ class ProjectFinder:
         self._system = [Path(path) for path in system]
         self._is_off = is_off
         self._list_aliases = list_aliases
-
-    def set_excludes(self, excludes: Sequence[str]) -> None:
-        """Replace the configured exclusions. Other threads may ask meanwhile."""
-        self._excludes = [_pattern(text, self._given) for text in excludes]
 
     def find_project(self, cwd: str) -> Project | NoProject:
         """Given a working directory as a record names it, return its project."""

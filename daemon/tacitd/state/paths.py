@@ -10,7 +10,7 @@ import os
 import pwd
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,20 +75,18 @@ def config_dir(env: Mapping[str, str]) -> Path:
 
 def state_dir(env: Mapping[str, str]) -> Path:
     """tacitd's state directory: TACITD_STATE_DIR, otherwise `~/.local/state/tacitd` (platformdirs)."""
-    return _named(env, "TACITD_STATE_DIR") or _platform(
-        env, "XDG_STATE_HOME", ".local/state", _platform_state
-    )
+    return _named(env, "TACITD_STATE_DIR") or _platform(env, "state", ".local/state")
 
 
 def config_file(env: Mapping[str, str]) -> Path:
     """tacitd's configuration: TACITD_CONFIG, otherwise `~/.config/tacitd/config.toml` (platformdirs)."""
     named = _named(env, "TACITD_CONFIG")
-    return named or _platform(env, "XDG_CONFIG_HOME", ".config", _platform_config) / "config.toml"
+    return named or _platform(env, "config", ".config") / "config.toml"
 
 
 def cache_dir(env: Mapping[str, str]) -> Path:
     """What can be made again at any time: `~/.cache/tacitd` (platformdirs)."""
-    return _platform(env, "XDG_CACHE_HOME", ".cache", _platform_cache)
+    return _platform(env, "cache", ".cache")
 
 
 def report_file(env: Mapping[str, str]) -> Path:
@@ -98,7 +96,7 @@ def report_file(env: Mapping[str, str]) -> Path:
 
 def data_dir(env: Mapping[str, str]) -> Path:
     """What a person keeps, and can take to another machine: `~/.local/share/tacitd` (platformdirs)."""
-    return _platform(env, "XDG_DATA_HOME", ".local/share", _platform_data)
+    return _platform(env, "data", ".local/share")
 
 
 def find_file_in_the_way(directory: Path) -> Path | None:
@@ -142,39 +140,18 @@ def _named(env: Mapping[str, str], variable: str) -> Path | None:
     return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are: it may not exist yet
 
 
-def _platform(env: Mapping[str, str], variable: str, unix: str, other: Callable[[], Path]) -> Path:
-    """One of the system's directories for tacitd, according to `env` and not to this process's environment."""
-    base = env.get(variable, "")
+def _platform(env: Mapping[str, str], kind: str, unix: str) -> Path:
+    """One of the system's directories for tacitd, according to `env` and not to this process's environment. `kind`: as platformdirs
+    names it; `unix`: below the home, on Linux."""
+    base = env.get(f"XDG_{kind.upper()}_HOME", "")
     if base.startswith("/"):
         return Path(base, "tacitd")
     if sys.platform.startswith("linux"):
         return find_home(env) / unix / "tacitd"
-    found = other()
+    import platformdirs
+
+    found: Path = getattr(platformdirs, f"user_{kind}_path")("tacitd", appauthor=False)
     return find_home(env) / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
-
-
-def _platform_state() -> Path:
-    import platformdirs
-
-    return platformdirs.user_state_path("tacitd", appauthor=False)
-
-
-def _platform_config() -> Path:
-    import platformdirs
-
-    return platformdirs.user_config_path("tacitd", appauthor=False)
-
-
-def _platform_data() -> Path:
-    import platformdirs
-
-    return platformdirs.user_data_path("tacitd", appauthor=False)
-
-
-def _platform_cache() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("tacitd", appauthor=False)
 
 
 def _is_ours(text: str) -> bool:

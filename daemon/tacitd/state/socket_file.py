@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from loguru import logger
 
 from tacitd.files.atomic import replace_file
+from tacitd.files.disk import DISK, Disk
+from tacitd.files.locks import make_private_dir
 from tacitd.state.paths import SOCKET_FILE
 
 
@@ -23,3 +28,25 @@ def remove_socket_file(state_dir: Path) -> None:
     """Remove it, if it is there."""
     with suppress(OSError):
         (state_dir / SOCKET_FILE).unlink(missing_ok=True)
+
+
+HOOKS_DIR = "hooks"
+"""Directory in the state directory."""
+SCRIPT = "tacitd-hook"
+"""Of the shell script in it, which the plugin's `run-hook.sh` looks for and reads."""
+
+
+def write_hook_script(state_dir: Path, program: Path | None, disk: Disk = DISK) -> None:
+    """Write the script that runs the hooks' program for this state directory, unless it is there as wanted. Raises OSError.
+
+    The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start: a `python3`
+    on the PATH may be a shim that takes seven times as long.
+    """
+    if program is None:  # this client has no hooks
+        return
+    script = make_private_dir(state_dir / HOOKS_DIR, disk) / SCRIPT
+    words = [os.path.realpath(sys.executable), "-I", "-S", str(program), str(state_dir)]
+    head = "# Written by tacitd's daemon at its start; the plugin's hooks run it.\n"
+    wanted = f"{head}exec {shlex.join(words)}\n".encode()
+    if not script.is_file() or script.read_bytes() != wanted:
+        replace_file(script, wanted, mode=0o600, disk=disk)

@@ -147,7 +147,7 @@ class HandlerBench:
         self._app.engine.begin_sync()
         self._run_until_idle()
         app = self._app
-        parked = list_parked(app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now())
+        parked = list_parked(app.store.rows, app.engine.choices, app.clock.now())
         return [one.reason for one in parked]
 
     def run_job(self, job: str) -> None:

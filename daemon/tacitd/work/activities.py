@@ -1,45 +1,37 @@
-"""What happened, one line each: for the log, the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
+"""What happened, one line each: rows of `activity`, for the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
 
-Plugins contribute what they made, which is stored with what they did; the engine contributes what was read, asked, changed and
-parked. The newest are in memory too, and `stored_activities.py` finds older ones in the store and in the logs. Their texts are
-made here, live and from the logs.
+A row is stored in the transaction of what it tells: of a task that a plugin did, of prompts that were read, of a call that ended, of a
+change that was written, of work that waits.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from tacitd.clock import local_date, utc_seconds
-from tacitd.contract import Row
-from tacitd.errors import StoreLostError, UnwritableError
+from tacitd.clock import local_date, local_minutes, utc_seconds
+from tacitd.contract import Rows, Tx
 from tacitd.handler import Notice
-from tacitd.model.budget import EndedCall
-from tacitd.store import Store
-from tacitd.text.wording import format_dollars
-
-if TYPE_CHECKING:
-    pass
 
 STORED = "learned"
 """`did` of what was stored."""
 NO_LINE = "no line"
 """`did` of work that had no result, with the reason."""
-KEPT = 500
-"""Activities that are kept: more than one `sync` usually brings."""
 SHOWN = 3
 """Learned texts that the status names."""
 LONGEST_DAY = 25 * 3600.0
 """Seconds: a day on which the clock is set back."""
 LONGEST = 400
 """Maximum characters of an activity's text."""
+KEPT = 90 * 86_400.0
+AGAIN = 3600.0
+"""Seconds until the same reason of work that waits is told again."""
+LATEST = 253_402_300_800.0
+"""The year 10000, in seconds since 1970: a clock may show a time that cannot be written."""
+_COLUMNS = "at, did, text, place, about, plugin, item, root"
 
 
 class Activity(Struct, frozen=True):
@@ -62,11 +54,13 @@ class Activity(Struct, frozen=True):
     """`Notice.item`."""
     root: str = ""
     """`Notice.root`."""
+    number: int = 0
+    """Of its row: what happens later has a higher one."""
 
     def describe(self) -> dict[str, Any]:
         """Return it as JSON: the fields for people with the time as ISO 8601, UTC, and `line`, which combines them."""
         fields = asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
-        del fields["item"], fields["root"]
+        del fields["item"], fields["root"], fields["number"]
         return fields
 
 
@@ -77,146 +71,75 @@ def activity_line(one: Activity) -> str:
     return "".join(char if char.isprintable() else " " for char in whole)
 
 
-class Activities:
-    """The newest activities, numbered from 1, and what was learned, in the store. Thread-safe."""
-
-    def __init__(self, store: Store, now: Callable[[], float]) -> None:
-        self._store = store
-        self._now = now
-        self._lock = threading.Lock()
-        self._newest: deque[tuple[int, Activity]] = deque(maxlen=KEPT)
-        self._last_number = 0
-        self.load_mark = 0
-        """The number of the newest activity from before the end of `load`."""
-        self.load_time = now()
-        """When `load` ended, in seconds since 1970: everything that happened later is numbered, if not all is kept."""
-
-    def announce(self, handler: str, notice: Notice) -> None:
-        """A plugin made something, which its commit has stored: log it at INFO and keep it."""
-        self._add(_make_activity(self._now(), handler, notice))
-
-    def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
-        """Log what happened at INFO, and keep it."""
-        self._add(Activity(self._now(), did, text, where, about, handler))
-
-    def _add(self, one: Activity) -> None:
-        with self._lock:
-            self._keep(one)
-        from loguru import logger  # not for a command that only reads what happened
-
-        logger.info("{}", activity_line(one))
-
-    def load(self, earlier: Iterable[Activity]) -> None:
-        """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it."""
-        ordered = sorted(earlier, key=lambda one: one.at)
-        with self._lock:
-            for one in ordered:
-                self._keep(one)
-            self.load_mark, self.load_time = self._last_number, self._now()
-
-    def _keep(self, one: Activity) -> None:
-        self._last_number += 1
-        self._newest.append((self._last_number, one))
-
-    def follow_change(self, change: Mapping[str, Any]) -> None:
-        """A plugin changed files: add that, and follow what was removed and put. `change`: as `row_history` describes it."""
-        taken = [line["removed"] for line in change["lines"] if line["removed"]]
-        put = [line["added"] for line in change["lines"] if line["added"]]
-        self._follow_lines(str(change["root"]), taken, put)
-        self.add("changed", *describe_change(change))
-
-    def _follow_lines(self, root: str, taken: Collection[str], put: Collection[str]) -> None:
-        """A line that was moved is removed and put in one change, in any order."""
-        lines = dict.fromkeys(taken, 1) | dict.fromkeys(put, 0)
-        wanted = "SELECT number FROM activity WHERE did = ? AND text = ? AND gone <> ? AND root = ?"
-        found = [
-            (gone, number)
-            for text, gone in lines.items()
-            for (number,) in self._store.rows(wanted, STORED, text, gone, root)
-        ]
-        self._mark(found)
-
-    def follow_decision(self, handler: str, item: str, *, is_gone: bool) -> None:
-        """A person forgot this item of a plugin, or restored it (`is_gone` is False)."""
-        if item:
-            wanted = "SELECT number FROM activity WHERE did = ? AND plugin = ? AND item = ?"
-            found = self._store.rows(wanted, STORED, handler, item)
-            self._mark([(int(is_gone), number) for (number,) in found])
-
-    def _mark(self, rows: Sequence[tuple[int, int]]) -> None:
-        if rows:
-            with suppress(UnwritableError, StoreLostError), self._store.write() as tx:
-                tx.executemany("UPDATE activity SET gone = ? WHERE number = ?", rows)
-
-    def get_mark(self) -> int:
-        """The number of the newest activity, for `list_since`."""
-        with self._lock:
-            return self._last_number
-
-    def list_since(self, mark: int) -> list[Activity]:
-        """The activities after `mark` that are still kept, oldest first."""
-        return [one for _, one in self.list_numbered(mark)]
-
-    def list_numbered(self, mark: int) -> list[tuple[int, Activity]]:
-        """The same with their numbers. If the first one's number is not `mark + 1`, those between are not kept any more."""
-        with self._lock:
-            if mark >= self._last_number:
-                return []
-            return [(number, one) for number, one in self._newest if number > mark]
-
-    def blank_texts(self, texts: Sequence[str]) -> None:
-        """Blank these texts in what is kept."""
-        with self._lock:
-            for numbered, (number, one) in enumerate(self._newest):
-                self._newest[numbered] = number, _blank_activity(one, texts)
+def insert_activities(tx: Tx, at: float, plugin: str, notices: Sequence[Notice], root: str = "") -> None:
+    """Store what happened at `at`, seconds since 1970, UTC. `root`: of the project, where a notice names none."""
+    tx.executemany(
+        f"INSERT INTO activity({_COLUMNS}) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (at, one.did, one.text, one.where, one.about, plugin, one.item, one.root or root)
+            for one in notices
+        ],
+    )
 
 
-def summarise_learned(rows: Callable[..., list[Row]], now: float) -> dict[str, Any]:
+def insert_parked(tx: Tx, at: float, plugin: str, reason: str, not_before: float | None) -> None:
+    """Store that work waits: each reason once an hour, however many tasks wait for it."""
+    until = f", until {_format_time(not_before)}" if not_before is not None else ""
+    told = "SELECT 1 FROM activity WHERE did = 'parked' AND plugin = ? AND substr(text, 1, ?) = ? AND at BETWEEN ? AND ?"
+    if not tx.rows(told, plugin, len(reason), reason, at - AGAIN, at):
+        insert_activities(tx, at, plugin, [Notice("parked", f"{reason}{until}", plugin)])
+
+
+def _format_time(at: float) -> str:
+    try:
+        return local_minutes(at).replace("T", " ")
+    except (ValueError, OverflowError, OSError):  # third-party plugins name times too
+        return "a time that cannot be shown"
+
+
+def follow_decision(tx: Tx, plugin: str, item: str, *, is_gone: bool) -> None:
+    """A person forgot this item of a plugin, or restored it (`is_gone` is False): whether it counts as learned."""
+    if item:
+        sql = "UPDATE activity SET gone = ? WHERE did = ? AND plugin = ? AND item = ?"
+        tx.execute(sql, is_gone, STORED, plugin, item)
+
+
+def forget_passing(tx: Tx, now: float) -> None:
+    """Remove what was read and what waited 90 days ago: it says nothing any more."""
+    tx.execute("DELETE FROM activity WHERE at < ? AND did IN ('read', 'parked')", now - KEPT)
+
+
+def find_newest(rows: Rows) -> int:
+    """The number of the newest activity; 0 if there is none."""
+    return int(rows("SELECT coalesce(max(number), 0) FROM activity")[0][0])
+
+
+def list_since(rows: Rows, mark: int) -> list[Activity]:
+    """The activities with a higher number than `mark`, oldest first. A mark that no row has is of another store: all."""
+    sql = f"SELECT {_COLUMNS}, number FROM activity WHERE number > ? ORDER BY number"
+    found = rows(sql, mark if mark <= find_newest(rows) else 0)
+    return [Activity(*row) for row in found]
+
+
+def list_newest(rows: Rows, since: float, limit: int) -> list[Activity]:
+    """The newest `limit` activities at `since` (seconds since 1970, UTC) or later, oldest first."""
+    found = rows(
+        f"SELECT {_COLUMNS}, number FROM activity WHERE at >= ? AND at < ? ORDER BY number DESC LIMIT ?",
+        max(since, 0.0),
+        LATEST,
+        limit,
+    )
+    return [Activity(*row) for row in found[::-1]]
+
+
+def summarise_learned(rows: Rows, now: float) -> dict[str, Any]:
     """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three of a day, newest
     first. A line that was learned again counts once."""
     found = rows(
-        "SELECT max(number), at, text, place, about, plugin, item, root FROM activity WHERE did = ? AND gone = 0 AND at >= ? "
+        f"SELECT {_COLUMNS}, max(number) FROM activity WHERE did = ? AND gone = 0 AND at >= ? "
         "GROUP BY CASE root WHEN '' THEN place ELSE root END, text ORDER BY max(number) DESC",
         STORED,
         now - LONGEST_DAY,
     )
-    last = [
-        Activity(at, STORED, text, place, about, plugin, item, root).describe()
-        for _, at, text, place, about, plugin, item, root in found[:SHOWN]
-    ]
-    return {"today": sum(local_date(at) == local_date(now) for _, at, *_ in found), "last": last}
-
-
-def _make_activity(at: float, handler: str, one: Notice) -> Activity:
-    return Activity(at, one.did, one.text, one.where, one.about, handler, one.item, one.root)
-
-
-def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
-    from tacitd.files.purge import blank_value  # not for `status`
-
-    return replace(one, text=str(blank_value(one.text, texts)))
-
-
-def describe_call(call: EndedCall) -> tuple[str, str, str]:
-    """Given a call that ended, return what it was for, the project's name, and its cost and model or why it failed."""
-    cost = f"{'~' if call.assumed else ''}{format_dollars(call.usd)}"
-    about = ", ".join(
-        part for part in (cost, call.model, f"no answer: {call.why}" if call.why else "") if part
-    )
-    return call.purpose, PurePath(call.project).name, about
-
-
-def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Activity]:
-    """What plugins made at `since` (seconds since 1970, UTC) or later, the oldest first."""
-    for at, plugin, did, text, place, about, item, root in rows(
-        "SELECT at, plugin, did, text, place, about, item, root FROM activity WHERE at >= ? ORDER BY number",
-        since,
-    ):
-        yield Activity(at, did, text, place, about, plugin, item, root)
-
-
-def describe_change(change: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Given a change of files as `row_history` describes it, return what it changed, the project's name, and its id."""
-    from tacitd.files.row_history import summarise_row  # not for `status`
-
-    return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"
+    today = sum(local_date(row[0]) == local_date(now) for row in found)
+    return {"today": today, "last": [Activity(*row).describe() for row in found[:SHOWN]]}

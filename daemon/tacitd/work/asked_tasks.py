@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -123,29 +123,36 @@ class AskedTasks:
                 self.run(
                     plugin, NewTask(plugin.name, root, "file-changed", f"{EDITS}{path}", project, "", data)
                 )
+        self._wait_for_messages(plugin.name, root)
+
+    def _wait_for_messages(self, plugin: str, lane: str) -> None:
+        """Wait until what follows from the task is done, such as the copies that sessions load."""
+        waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
         begun = time.monotonic()
-        while time.monotonic() - begun < PATIENCE and self._has_messages(plugin.name, root):
+        while time.monotonic() - begun < PATIENCE and self._store.rows(waits, plugin, lane, self._now()):
             time.sleep(POLL)
 
-    def _has_messages(self, plugin: str, lane: str) -> bool:
-        waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
-        return bool(self._store.rows(waits, plugin, lane, self._now()))
-
-    def decide(self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem]) -> Decided:
-        """Have a person's decision carried out. `items`: those that the plugin lists. Raises as `run`."""
+    def decide(
+        self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], purge: Sequence[str] = ()
+    ) -> Decided:
+        """Have a person's decision carried out. `items`: those that the plugin lists. `purge`: the plugins that are to purge its words
+        then, which is queued with the decision. Raises as `run`."""
         root = str(decision.root or "")
+        known = [one for one in items if one.id == decision.id]
+        texts = list(
+            dict.fromkeys(text for one in known for text in (one.text, *one.earlier, *one.words) if text)
+        )
         data: dict[str, Any] = {
             "id": decision.id,
             "choice": decision.choice,
             "root": root,
             "text": decision.text,
+            "purge": list(purge),
+            "texts": texts,
         }
         known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
         new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)
         done = self.run(plugin, new)
+        self._wait_for_messages(plugin.name, root)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
-        known = [one for one in items if one.id == decision.id]
-        texts = tuple(
-            dict.fromkeys(text for one in known for text in (one.text, *one.earlier, *one.words) if text)
-        )
-        return Decided("; ".join(said) or _DID[decision.choice], texts)
+        return Decided("; ".join(said) or _DID[decision.choice], tuple(texts))

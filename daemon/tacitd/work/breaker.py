@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tacitd.contract import Tx
+from tacitd.contract import Rows, Tx
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
-from tacitd.work.task_rows import Rows
 
 HOUR = 3600.0
 LIMIT = 30

@@ -10,7 +10,7 @@ from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.work.gathering import queue_session_task
+from tacitd.work.task_rows import queue_session_task
 
 
 class ClientHints:

@@ -7,7 +7,7 @@ Its loop writes them at the end of a pass, if something changed, and once a minu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from tacitd.contract import Row
+    from tacitd.contract import Rows
     from tacitd.handler import Degradation
     from tacitd.store import Store
 
@@ -25,7 +25,6 @@ OWNER = "daemon"
 """The owner of the rows of `degradation` that hold for as long as the daemon says so."""
 EVERY = 60.0
 """Seconds after which the note is written anew, for the time of the last pass."""
-Rows = Callable[..., "list[Row]"]
 
 
 class DaemonNote(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.clock import Clock
-from tacitd.contract import Format, Part, Row, Task, Tx, Value, View, WriteMode
+from tacitd.contract import Part, Task, Tx, WriteMode
 from tacitd.errors import UnwritableError
 from tacitd.events import NoProject, Project
 from tacitd.files.shared_files import SharedFiles
@@ -40,46 +40,27 @@ class ToolServices(Struct):
     prompt_parts: Mapping[str, Sequence[str]]
     """Hooks of the parts that plugins add to prompts, by the prompt's name."""
     directives: Sequence[Path] = ()
-    """Documents of the person that apply to every project. `RunningPlugins` sets them with each configuration."""
+    """Documents of the person that apply to every project."""
 
 
 class PluginTools:
-    """The tools of one task."""
+    """The tools of one task: see `tacitd.contract.Tools`."""
 
     def __init__(
         self, plugin: str, task: Task, settings: Mapping[str, Any], services: ToolServices, budget: Budget
     ) -> None:
-        self._plugin = plugin
-        self._task = task
-        self._settings = settings
-        self._services = services
-        self._budget = budget
+        self._plugin, self._task, self._services, self._budget = plugin, task, services, budget
+        self.settings = settings
+        self.clock = services.clock
+        self.client_home = services.client_home
+        self.directives = services.directives
+        self.rows = services.store.rows
+        self.look = services.files.look
+        self.find_project = services.find_project
+        self.write_mode = services.write_mode
+        self.has_live_session = services.has_live_session
         self.answered: list[int] = []
         """The numbers of the calls whose answers the task got."""
-
-    @property
-    def clock(self) -> Clock:
-        """See `Tools`."""
-        return self._services.clock
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """See `Tools`."""
-        return self._settings
-
-    @property
-    def client_home(self) -> Path:
-        """See `Tools`."""
-        return self._services.client_home
-
-    @property
-    def directives(self) -> Sequence[Path]:
-        """See `Tools`."""
-        return self._services.directives
-
-    def rows(self, sql: str, *values: Value) -> list[Row]:
-        """See `Tools`."""
-        return self._services.store.rows(sql, *values)
 
     def ask(self, request: ModelRequest, parts: Sequence[Part] = ()) -> Answer | NoAnswer:
         """See `Tools`."""
@@ -102,22 +83,6 @@ class PluginTools:
         if isinstance(answer, Answer) and answer.call:
             self.answered.append(int(answer.call))
         return answer
-
-    def look(self, path: Path, format: Format) -> View:
-        """See `Tools`."""
-        return self._services.files.look(path, format)
-
-    def find_project(self, cwd: str) -> Project | NoProject:
-        """See `Tools`."""
-        return self._services.find_project(cwd)
-
-    def write_mode(self, project: Project) -> WriteMode:
-        """See `Tools`."""
-        return self._services.write_mode(project)
-
-    def has_live_session(self, project: Project) -> bool:
-        """See `Tools`."""
-        return self._services.has_live_session(project)
 
     def degrade(self, degradation: Degradation) -> None:
         """See `Tools`."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
 
-from tacitd.contract import Row, Tx
+from tacitd.contract import Row, Rows, Tx
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.store import open_readonly
 
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
-
-
-Rows = Callable[..., list[Row]]
-"""Returns all rows of a SELECT: of a transaction, or of the store."""
 
 
 class Choices(Struct, frozen=True):

@@ -18,19 +18,20 @@ from itertools import groupby
 from pathlib import Path
 
 from loguru import logger
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Record
+from tacitd.handler import Notice
 from tacitd.sources.base import Recognition
 from tacitd.sources.position import Position
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import Tail, read_records
 from tacitd.store import Store, savepoint
-from tacitd.work.gathering import queue_session_task
+from tacitd.work.activities import insert_activities
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
@@ -41,6 +42,7 @@ from tacitd.work.prompt_rows import (
     note_long_record,
     queue_prompt,
 )
+from tacitd.work.task_rows import queue_session_task
 
 PASS_BYTES = 2 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
@@ -94,8 +96,6 @@ class Pass(Struct, frozen=True):
     more: bool
     """Whether there is more to read now."""
     grown: tuple[Grown, ...] = ()
-    prompts: Mapping[str, int] = field(default_factory=dict)
-    """By the name of the project, how many prompts were read that a plugin which asks the model gets."""
 
 
 class _Wanted(Struct):
@@ -169,10 +169,6 @@ class Reader:
         self.odd_lines: dict[Path, Mapping[str, int]] = {}
         """Lines that were damaged, unknown or too long, by kind."""
 
-    def set_default_mode(self, mode: str) -> None:
-        """Whether tacitd writes into projects without a choice."""
-        self._default_mode = mode
-
     # --- what is to be read
 
     def note_grown(self, paths: Iterable[Path]) -> None:
@@ -237,6 +233,9 @@ class Reader:
             try:
                 with self._store.write() as tx:
                     self._ingest_all(tx, slices)
+                    for where, number in self._new.items():
+                        what = f"{number} prompt{'' if number == 1 else 's'}"
+                        insert_activities(tx, self._clock.now(), "", [Notice("read", what, where)])
             except BaseException:
                 for one in slices:
                     self._tails.pop(one.path, None)  # it is ahead of what is stored
@@ -246,7 +245,7 @@ class Reader:
             one.tail.forget_before(one.position.offset)
             one.tail.long_lines.clear()
         grown = tuple([_describe_growth(one) for one, _ in read])
-        return Pass(sum(one.read for one in slices), bool(self._unread), grown, dict(self._new))
+        return Pass(sum(one.read for one in slices), bool(self._unread), grown)
 
     def _read_slices(self) -> tuple[list[tuple[_Slice, bool]], dict[Path, _Wanted]]:
         """The next slices, with whether something of each is to be stored, and why their transcripts were read."""

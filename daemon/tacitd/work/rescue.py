@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tacitd.contract import Tx
+from tacitd.contract import Rows, Tx
 from tacitd.work.prompt_rows import finish_prompts
-from tacitd.work.task_rows import Rows
 
 A_DAY = 86_400.0
 _KEPT = """

@@ -7,12 +7,15 @@ the workers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from loguru import logger
 from msgspec.structs import replace
 
+from tacitd.config.settings import Config
 from tacitd.contract import (
     Batch,
     Cause,
@@ -27,21 +30,32 @@ from tacitd.contract import (
     Tools,
     Tx,
 )
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UnavailableError, UsageError
+from tacitd.errors import (
+    FileBusyError,
+    FileRefusedError,
+    TacitdError,
+    UnavailableError,
+    UsageError,
+    describe_failure,
+    describe_plugin_error,
+)
 from tacitd.events import Project
 from tacitd.files.formats import find_format
-from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
-from tacitd.handler import Decision, Notice, load_hook
+from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
+from tacitd.handler import Decision, Degradation, Notice, load_hook
 from tacitd.model.budget import Budget, mark_used
-from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
+from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind, TimedJob
+from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
-from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, store_look
-from tacitd.work.task_rows import ASKED, NewTask, insert_task
+from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, list_changed, store_look
+from tacitd.work.task_rows import ASKED, ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
+PURGE_AFTER = 600.0
+"""Seconds after which the daemon purges by itself what a person decided to purge."""
 KEPT = 50
 """How many results are kept for persons who wait for them."""
 RunTask = Callable[[Task, Tools], Outcome]
@@ -56,8 +70,6 @@ class RunningPlugin:
         settings: Mapping[str, Any],
         services: ToolServices,
         budget: Budget,
-        announce: Callable[[str, Notice], None],
-        on_changed: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
         self.name = spec.name
@@ -65,9 +77,6 @@ class RunningPlugin:
         self.settings = settings
         self._services = services
         self._budget = budget
-        self._announce = announce
-        self._on_changed = on_changed
-        self._notices: dict[int, Done] = {}
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
         self._observe: Callable[[Batch, Tx], None] | None = load_hook(spec.observe) if spec.observe else None
@@ -94,9 +103,7 @@ class RunningPlugin:
     @property
     def runnable(self) -> Runnable:
         """What the workers need."""
-        return Runnable(
-            self.run, self.make_tools, self.rule, has_one_lane=self.spec.one_lane, committed=self.committed
-        )
+        return Runnable(self.run, self.rule, self.spec.one_lane)
 
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
@@ -104,15 +111,16 @@ class RunningPlugin:
 
     # --- in a worker
 
-    def run(self, task: Task, tools: PluginTools) -> Outcome:
+    def run(self, task: Task) -> Outcome:
         """Do a task. What the model answered is used with its commit."""
+        tools = self.make_tools(task)
         outcome = self._do(task, tools)
         if not isinstance(outcome, Done | Later | Rejected):
             raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
         numbers = tuple(tools.answered)
         if isinstance(outcome, Done):
-            self._notices[task.number] = outcome
-            return replace(outcome, apply=_join(outcome.apply, numbers)) if numbers else outcome
+            use = partial(mark_used, numbers=numbers)
+            return replace(outcome, apply=_join(outcome.apply, use)) if numbers else outcome
         if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
             self._budget.settle(numbers, used=False)
         return outcome
@@ -191,8 +199,18 @@ class RunningPlugin:
         decision = Decision(
             str(data["id"]), data["choice"], Path(root) if root else None, str(data.get("text", ""))
         )
-        done: Outcome = self._items.decide(decision, tools)
-        return done
+        done: Done = self._items.decide(decision, tools)
+        if decision.choice not in ("drop", "restore"):
+            return done
+        now, given = self._services.clock.now(), {"texts": list(data.get("texts", ()))}
+
+        def follow(tx: Tx) -> None:
+            follow_decision(tx, self.name, decision.id, is_gone=decision.choice == "drop")
+            for name in data.get("purge", ()):
+                # Who asked does it at once; a start does what is left.
+                insert_task(tx, NewTask(name, "", "purge", decision.id, data=given), now, now + PURGE_AFTER)
+
+        return replace(done, apply=_join(done.apply, follow))
 
     def _undo(self, task: Task) -> Done:
         """Take a change of this plugin's back, as far as nobody changed its lines since; the notices name the others. What that changes
@@ -218,17 +236,6 @@ class RunningPlugin:
         if not changes:
             raise UsageError("what it removed is there again: there is nothing to undo")
         return Done(files=tuple(changes), notices=left)
-
-    def committed(self, task: Task) -> None:
-        """Announce what was made and changed."""
-        done = self._notices.pop(task.number, None)
-        for change in done.files if done is not None else ():
-            made = find_key(self._services.store.rows, f"{change.cause.key} {change.path}")
-            if made is not None and made["lines"]:
-                self._on_changed(made)
-        for notice in done.notices if done is not None else ():
-            root = str(task.project.root) if isinstance(task.project, Project) else ""
-            self._announce(self.name, replace(notice, root=notice.root or root))
 
     # --- what is queued
 
@@ -286,9 +293,97 @@ def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
     return lambda now, edits: changes
 
 
-def _join(apply: Callable[[Tx], None], numbers: tuple[int, ...]) -> Callable[[Tx], None]:
+def _join(apply: Callable[[Tx], None], after: Callable[[Tx], None]) -> Callable[[Tx], None]:
     def both(tx: Tx) -> None:
         apply(tx)
-        mark_used(tx, numbers)
+        after(tx)
 
     return both
+
+
+class RunningPlugins:
+    """Those that run, by name."""
+
+    def __init__(
+        self,
+        specs: Sequence[PluginSpec],
+        config: Config,
+        services: ToolServices,
+        budget: Budget,
+        environ: Mapping[str, str],
+        degraded: dict[str, Degradation],
+    ) -> None:
+        """`degraded` gets a `handler.broken:NAME` for each plugin that cannot run."""
+        self.by_name: dict[str, RunningPlugin] = {}
+        self.observers = list[Observer]()
+        """Those of all, also of the ones that are off."""
+        self._services = services
+        self._environ = environ
+        for spec in specs:
+            off = services.store.off.get(spec.name, "")
+            try:
+                if not off:
+                    settings = {name: config.get_section(name) for name in spec.settings}
+                    one = self.by_name[spec.name] = RunningPlugin(spec, settings, services, budget)
+                    self.observers.append(one.observer)
+                    continue
+                what = f"the plugin {spec.name} is off: {off}"
+                logger.error("{}", what)
+                problem = Degradation("handler.broken", what, "install the version of it that wrote them")
+            except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+                off, problem = describe_plugin_error(error), describe_broken(spec.name, error)
+            degraded[f"handler.broken:{spec.name}"] = problem
+            self.observers.append(make_waiting_observer(spec, off))
+
+    def list_jobs(self) -> Iterator[tuple[str, TimedJob]]:
+        """The timed jobs, each with its plugin's name."""
+        for name, one in self.by_name.items():
+            yield from ((name, job) for job in one.spec.jobs)
+
+    @property
+    def rules(self) -> dict[str, GatherRule]:
+        """When the prompts of each are due."""
+        return {one.name: one.rule for one in self.by_name.values() if one.rule is not None}
+
+    def list_wanting(self, event: str) -> list[str]:
+        """The names of those that want tasks of this kind."""
+        return [name for name, one in self.by_name.items() if event in one.spec.events]
+
+    def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
+        """Queue a job of one of them, or of the engine."""
+        if plugin == ENGINE:
+            insert_task(tx, NewTask(ENGINE, "", "job", job), self._services.clock.now())
+        else:
+            self.by_name[plugin].queue_job(tx, job)
+
+    # --- files, in a worker
+
+    def list_edited(self, default_mode: str) -> list[NewTask]:
+        """A task for each shared file that changed. In a worker."""
+        if not any(one.kinds for one in self.by_name.values()):
+            return []
+        store = self._services.store
+        modes = read_choices(store.rows, default_mode, self._services.clock.now()).modes
+        places = [
+            (number, root)
+            for number, root in store.rows("SELECT number, root FROM project ORDER BY number")
+            if modes.get(root, default_mode) != "off"
+        ]
+        return list_changed(self.by_name.values(), store.rows, places, self._environ, self._services.files)
+
+    def finish_files(self) -> None:
+        """Write what is planned and not written, also what a crash left. In a worker."""
+        for path in self._services.files.finish_all():
+            logger.warning("{} cannot be changed now; tacitd tries again", path)
+
+
+def describe_broken(name: str, error: Exception) -> Degradation:
+    """What is wrong with a plugin that cannot begin."""
+    if isinstance(error, OSError | TacitdError):
+        why, hint = describe_failure(error)
+        what = f"the handler {name} cannot begin: {why}"
+        logger.error("{}", what)
+        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
+    logger.opt(exception=error).error("the handler {} cannot begin", name)
+    what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
+    return Degradation("handler.broken", what, "the log says more; everything else goes on")

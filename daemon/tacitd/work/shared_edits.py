@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 from loguru import logger
 from msgspec import Struct
 
-from tacitd.contract import Done, Edits, Format, Leaf, Tx
+from tacitd.contract import Done, Edits, Format, Leaf, Rows, Tx
 from tacitd.errors import describe_plugin_error
 from tacitd.files.shared_files import TWO_LOOKS, Look, SharedFiles
-from tacitd.work.task_rows import NewTask, Rows
+from tacitd.work.task_rows import NewTask
 
 EDITS = "edits "
 """The key of a task about a file that changed begins so; its path follows."""

@@ -6,20 +6,19 @@ session's prompts waits for the plugin. Live work goes before that of `scan`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
-from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, StoredPrompt, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
+from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
-from tacitd.work.tries import PAUSES, Pauses, choose_prompts, postpone
-
-Rows = Callable[..., list[Row]]
 
 _HEADS = """
 WITH RECURSIVE head(number) AS (
@@ -39,6 +38,8 @@ WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
 ORDER BY due, number
 """
+ENGINE = "engine"
+"""The name under which the engine's own tasks are queued."""
 ASKED = ("decision", "command", "undo", "purge")
 """Kinds of tasks that a person waits for: a pause does not hold them."""
 _RANKS = {
@@ -52,6 +53,16 @@ _RANKS = {
 """In a lane, what a person typed goes before what is made of it, such as a synthesis."""
 _LAST = 2
 _DATA = msgspec.json.Decoder(dict[str, Any])
+
+
+class Pauses(Struct, frozen=True):
+    """Seconds of the first pause and of the longest one. Each is four times the one before."""
+
+    first: float = 30.0
+    longest: float = 21_600.0
+
+
+PAUSES = Pauses()
 
 
 class NewTask(Struct, frozen=True):
@@ -207,13 +218,7 @@ def store_outcome(
                     task.key.partition(" ")[0],
                     now,
                 )
-            tx.executemany(
-                "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (now, plugin, one.did, one.text, one.where, one.about, one.item, one.root or root)
-                    for one in outcome.notices
-                ],
-            )
+            insert_activities(tx, now, plugin, outcome.notices, root)
         case Later():
             tries = task.tries + 1
             after = postpone(outcome, tries, task.prompts, now, pauses)
@@ -223,6 +228,7 @@ def store_outcome(
                     [(outcome.reason, plugin, number) for number in numbers],
                 )
             finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
+            insert_parked(tx, now, plugin, outcome.reason, outcome.not_before)
             tx.execute(
                 "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,
@@ -243,3 +249,109 @@ def make_parked_due(tx: Tx, now: float) -> int:
     ((count,),) = tx.rows(f"SELECT count(*) FROM task WHERE {where} AND kind <> 'session-started'", now)
     tx.execute(f"UPDATE task SET due = min(due, ?) WHERE {where}", now, now)
     return int(count)
+
+
+FURTHEST = 40 * 86_400.0
+"""Longest time in seconds until `not_before`: a clock that is wrong for a minute must not put work off for a century."""
+FAILURES = 2
+"""Failures of a prompt after which it is rejected."""
+
+
+class Postponed(Struct, frozen=True):
+    """When work is tried again, and which of its prompts are not."""
+
+    due: float
+    """Seconds since 1970, UTC."""
+    rejected: tuple[int, ...] = ()
+    """Numbers of prompts."""
+
+
+def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pauses = PAUSES) -> float:
+    """Given how often work failed (1 or more), return the seconds until it is tried again.
+
+    If `not_before` is past or only seconds away, the growing pause counts: work with a wrong time is not tried in a loop.
+    """
+    pause = min(pauses.longest, pauses.first * 4.0 ** min(tries - 1, 20))
+    ahead = not_before - now if not_before is not None else 0.0
+    return min(ahead, FURTHEST) if ahead >= pauses.first else max(pause, ahead)
+
+
+def postpone(
+    later: Later, tries: int, prompts: Sequence[StoredPrompt], now: float, pauses: Pauses = PAUSES
+) -> Postponed:
+    """Given that a task failed for the `tries`-th time with these prompts, return what follows.
+
+    `StoredPrompt.tries` are the failures before this one.
+    """
+    if later.blame == "world" or not prompts:
+        return Postponed(now + choose_delay(tries, later.not_before, now, pauses))
+    rejected = tuple(one.number for one in prompts if one.tries + 1 >= FAILURES)
+    return Postponed(now + choose_delay(1, later.not_before, now, pauses), rejected)
+
+
+Item = TypeVar("Item", bound=StoredPrompt)
+
+
+def choose_prompts(waiting: Sequence[Item], most: int, most_bytes: int) -> list[Item]:
+    """Given the prompts of a session that wait, in order, return those of the next task: one that failed before goes alone.
+
+    The first is always among them; the others as long as the limits are kept.
+    """
+    chosen: list[Item] = []
+    size = 0
+    for prompt in waiting:
+        size += len(prompt.text.encode(errors="replace"))
+        if chosen and (prompt.tries or chosen[0].tries or len(chosen) >= most or size > most_bytes):
+            break
+        chosen.append(prompt)
+    return chosen
+
+
+_GATHERED = """
+SELECT p.session, p.project, max(p.priority = 'live'), count(CASE WHEN p.kind <> 'bash' THEN 1 END),
+  sum(length(CAST(p.text AS BLOB))), max(CASE WHEN p.kind <> 'bash' THEN p.typed END), max(p.ingested),
+  (SELECT ended FROM session s WHERE s.id = p.session), r.root,
+  EXISTS(SELECT 1 FROM task c WHERE c.plugin = t.plugin AND c.kind = 'compaction' AND c.session = p.session), max(t.tries)
+FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN project r ON r.number = p.project
+WHERE t.plugin = ? AND t.state = 'waiting'
+  AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'prompts'
+                 AND k.key = p.session || ' ' || p.project)
+GROUP BY p.session, p.project
+"""
+
+
+def find_due_prompts(
+    rows: Rows, rules: Mapping[str, GatherRule], now: float, *, asked: bool = False
+) -> tuple[list[NewTask], float]:
+    """Return a task for each session whose prompts are due, for each plugin by its rule, and when more will be: seconds since 1970, UTC.
+
+    `asked`: a person waits for it, so everything is due.
+    """
+    tasks, nearest = list[NewTask](), math.inf
+    for plugin, rule in rules.items():
+        for row in rows(_GATHERED, plugin):
+            session, project, live, count, size, typed, ingested, ended, root, compacts, tries = row
+            # If the clock was set back, the newest prompt counts as typed when it was read.
+            quiet_at = min(typed, ingested) + rule.quiet if typed is not None else 0.0
+            # Those that failed were gathered before, and go one by one now.
+            is_full = count >= rule.prompts or size >= rule.bytes or tries > 0
+            if asked or compacts or ended is not None or is_full or quiet_at <= now:
+                priority: Priority = "live" if live else "scan"
+                tasks.append(
+                    NewTask(
+                        plugin, root, "prompts", f"{session} {project}", project, session, priority=priority
+                    )
+                )
+            else:
+                nearest = min(nearest, quiet_at)
+    return tasks, nearest
+
+
+def queue_session_task(
+    tx: Tx, plugins: Collection[str], kind: str, session: str, project: int | None, root: str, now: float
+) -> None:
+    """Queue a task about a session for these plugins. Of several ends of one session, one task waits; of several starts in one
+    project, that of the newest session."""
+    key = root if kind == "session-started" else session
+    for plugin in plugins:
+        insert_task(tx, NewTask(plugin, root, kind, key, project, session), now)

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.contract import Done, Later, Outcome, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError, describe_plugin_error
+from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
-from tacitd.work.tries import PAUSES, Pauses
+from tacitd.work.task_rows import PAUSES, Pauses, ReadyTask, list_ready, load_task, store_outcome
 
 WORKERS = 3
 """Tasks that run at once."""
@@ -39,13 +39,10 @@ AGAIN = (1.0, 5.0, 20.0, 60.0)
 class Runnable(Struct, frozen=True):
     """What the workers need of a plugin."""
 
-    run: Callable[[Task, Any], Outcome]
-    make_tools: Callable[[Task], Any]
+    run: Callable[[Task], Outcome]
     rule: GatherRule | None = None
     has_one_lane: bool = False
     """Whether it runs for one project at a time."""
-    committed: Callable[[Task], None] | None = None
-    """Called after the commit of a `Done`, in the worker."""
 
 
 class _Kept(Struct):
@@ -64,23 +61,6 @@ class _Kept(Struct):
     """Why it could not be committed: the disk refused it, or one of its files is being edited."""
 
 
-class FileSteps(Protocol):
-    """The part that changes files that people edit too."""
-
-    def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> object:
-        """Store the changes of `done.files` as plans. Called again, with a new transaction, if the commit failed. Raises
-        FileBusyError."""
-        ...
-
-    def read(self, plugin: str, task: Task, done: Done) -> None:
-        """Read the files and decide, before the transaction. Raises FileBusyError, FileRefusedError, OSError."""
-        ...
-
-    def swap(self, plugin: str, task: Task) -> None:
-        """Write what was planned. Nothing that a task did is lost if this fails: plans are finished later."""
-        ...
-
-
 class TaskRunner:
     """Begins tasks and commits their outcomes. `start_ready` is called by one thread."""
 
@@ -92,20 +72,17 @@ class TaskRunner:
         *,
         is_held: Callable[[ReadyTask], bool] = lambda task: False,
         on_done: Callable[[], None] = lambda: None,
-        on_parked: Callable[[str, str, float | None], None] = lambda plugin, reason, not_before: None,
-        files: FileSteps | None = None,
+        files: SharedFiles | None = None,
         pool: Executor | None = None,
         pauses: Pauses = PAUSES,
     ) -> None:
-        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop.
-        `on_parked` gets the plugin, the reason and the time of work that waits for something."""
+        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
         self._store = store
         self._plugins = plugins
         self._clock = clock
         self._is_held = is_held
         self._on_done = on_done
-        self._on_parked = on_parked
-        self.pauses = pauses
+        self._pauses = pauses
         self._files = files
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
         self._lock = threading.Lock()
@@ -187,6 +164,10 @@ class TaskRunner:
         with self._lock:
             return self._put_off.get(ready.number, 0.0) > self._clock.monotonic()
 
+    def hold(self) -> None:
+        """Begin no further task."""
+        self._stopping.set()
+
     def stop(self, grace: float = 0.0) -> bool:
         """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
         whether all have ended."""
@@ -230,7 +211,7 @@ class TaskRunner:
         if task.kind == "prompts" and not task.prompts:
             return Done()
         try:
-            return plugin.run(task, plugin.make_tools(task))
+            return plugin.run(task)
         except FileBusyError as busy:
             return Later(str(busy), busy.hint, self._clock.now() + busy.seconds)
         except TacitdError as error:
@@ -276,22 +257,15 @@ class TaskRunner:
                 raise StoreLostError("the store is another one than when the task began", "")
             if files is not None and isinstance(outcome, Done):
                 files.plan(tx, name, task, outcome)
-            store_outcome(tx, name, task, outcome, self._clock.now(), self.pauses)
+            store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses)
 
     def _follow(self, kept: _Kept) -> None:
-        """What follows a commit."""
-        if isinstance(kept.outcome, Later):
-            self._on_parked(kept.name, kept.outcome.reason, kept.outcome.not_before)
-        if not isinstance(kept.outcome, Done):
-            return
-        if self._files is not None and _has_files(kept.outcome):
+        """Write the files, after the commit."""
+        if isinstance(kept.outcome, Done) and self._files is not None and _has_files(kept.outcome):
             try:
                 self._files.swap(kept.name, kept.task)
             except (UnwritableError, StoreLostError) as error:
                 logger.warning("files of {} are written later: {}", kept.name, error)
-        plugin = self._plugins[kept.name]
-        if plugin.committed is not None:
-            plugin.committed(kept.task)
 
     def _keep(self, kept: _Kept, error: TacitdError, seconds: float) -> None:
         is_new = not kept.tries

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from tacitd.work.project_rows import Choices
-from tacitd.work.task_rows import ReadyTask, Rows
+from tacitd.clock import parse_utc, utc_seconds
+from tacitd.contract import Rows
+from tacitd.state.settings_in_force import SettingsInForce
+from tacitd.store import open_readonly
+from tacitd.work.daemon_note import DaemonNote, read_note
+from tacitd.work.project_rows import Choices, read_choices
+from tacitd.work.task_rows import ASKED
 
 PAUSED = "paused"
 """The beginning of the reason of what a person paused."""
 _PARKED = """
-SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before,
-  r.root, k.due, k.data FROM task k LEFT JOIN project r ON r.number = k.project
+SELECT k.plugin, k.session, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before, r.root, k.data FROM task k LEFT JOIN project r ON r.number = k.project
 WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' OR k.due <= ?) ORDER BY k.number
 """
 
@@ -43,30 +48,11 @@ class ParkedTask(Struct, frozen=True):
     not_before: float | None
 
 
-def list_parked(
-    rows: Rows, is_held: Callable[[ReadyTask], bool], choices: Choices, now: float
-) -> Iterator[ParkedTask]:
+def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask]:
     """Work that waits for something, and work that is due and held because a person paused it."""
-    for row in rows(_PARKED, now):
-        (
-            number,
-            plugin,
-            lane,
-            session,
-            project,
-            kind,
-            key,
-            reason,
-            hint,
-            since,
-            tries,
-            not_before,
-            root,
-            _,
-            data,
-        ) = row
+    for plugin, session, kind, key, reason, hint, since, tries, not_before, root, data in rows(_PARKED, now):
         paused = _find_pause(choices, root or "", session)
-        if paused and is_held(ReadyTask(number, plugin, lane, session, project, kind)):
+        if paused and kind not in ASKED:
             reason, hint = f"{PAUSED} by you ({paused})", "`tacitd resume` goes on"
         if reason:
             what = _describe(kind, key, session, data)
@@ -180,3 +166,147 @@ def make_json(value: Any) -> Any:
             return value if math.isfinite(value) else None
         case _:
             return str(value)
+
+
+LISTED = 3
+"""Projects that have a line each; of more, so many are named and the others counted."""
+ENDS = "its session ends"
+
+
+def describe_waiting(
+    waits: Iterable[Mapping[str, Any]], sessions: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[str]:
+    """Given the rows of `waits` and `sessions` in the status document, yield a line for each project; times are local.
+
+    Open sessions are named where nothing else of their project waits: a row of `waits` has the time already. More than
+    three projects of one handler that wait for the same are one line with their count.
+    """
+    rows = list(waits)
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in (*rows, *_of_sessions(sessions, {str(row["project"]) for row in rows})):
+        groups.setdefault((str(row.get("handler", "")), row["until"]), []).append(row)
+    for (_, until), group in groups.items():
+        if len(group) > LISTED:
+            yield _describe_many(group, until)
+            continue
+        for row in group:
+            yield f"{row['what']} in {row['project']}: until {until}{_when([row], 'at')}"
+
+
+def _describe_many(group: list[Mapping[str, Any]], until: str) -> str:
+    named = ", ".join(f"{row['what']} in {row['project']}" for row in group[:LISTED])
+    counted = f"{len(group)} projects, each until {until}: {named} and {len(group) - LISTED} more"
+    return counted + _when(group, "the first at")
+
+
+def _when(rows: Iterable[Mapping[str, Any]], at: str) -> str:
+    """The earliest time of these rows in brackets; "" if none has a time."""
+    times = [time for row in rows if (time := parse_utc(row.get("at"))) is not None]
+    return f" ({at} {local_time(min(times))}, if it stays idle until then)" if times else ""
+
+
+def _of_sessions(rows: Iterable[Mapping[str, Any]], named: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Rows like those of `waits` for the projects of open sessions, without the projects that are named already."""
+    times: dict[str, list[str]] = {}
+    for row in rows:
+        root, about = str(row.get("project", "")), row.get("lines_about")
+        if root not in named and parse_utc(about) is not None:  # another version's row may be odd
+            times.setdefault(root, []).append(str(about))
+    for root, found in times.items():
+        what = f"prompts of {len(found)} session{'s' if len(found) > 1 else ''}"
+        first = min(found, key=lambda about: parse_utc(about) or 0.0)
+        yield {"handler": "", "project": root, "what": what, "until": ENDS, "at": first}
+
+
+def local_time(at: float) -> str:
+    """Given seconds since 1970, return `2026-02-19 14:30`, local."""
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+
+
+Ending = tuple[str, str, float, str]
+"""An open session, the root of its project, when it ends if nothing more happens (seconds since 1970, UTC), and its client."""
+
+
+def read_stored_waits(
+    state_dir: Path, now: float, plugin: str, find_part: Callable[[Rows, float], Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of `waits` of a plugin, of which `find_part` is its part of the status, and those of `sessions`. Raises TacitdError."""
+    store = open_readonly(state_dir)
+    if store is None:
+        return [], []
+    with store:
+        rows, note = store.rows, read_note(store.rows)
+        if note is None:
+            return [], []
+        settings = SettingsInForce(rows)
+        endings = list_endings(rows, note, settings, now)
+        waits = list(list_waits({plugin: find_part(rows, now)}, endings))
+        choices = read_choices(store.rows, settings.get("projects", "write", "local"), now)
+        return waits, list_sessions(rows, note.payers, endings, waits, choices)
+
+
+def list_endings(rows: Rows, note: DaemonNote, settings: SettingsInForce, now: float) -> list[Ending]:
+    """The open sessions, by the time at which each ends: soonest first."""
+    idle = settings.get("session", "idle", 0.0)
+    found = rows(
+        "SELECT s.id, r.root, s.last, s.source FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL"
+    )
+    endings = [
+        (id, root, max(now, note.ends.get(id, last + idle)), source) for id, root, last, source in found
+    ]
+    return sorted(endings, key=lambda one: (one[2], one[0]))
+
+
+def list_waits(slices: Mapping[str, Any], endings: Iterable[Ending]) -> Iterator[dict[str, Any]]:
+    """What plugins have gathered for a later job, and when that job is due because the project's sessions are idle."""
+    quiet = {root: at for _, root, at, _ in endings}  # the latest of each project: they are sorted
+    for name, said in slices.items():
+        waits = said.get("waits")
+        for one in waits if isinstance(waits, list) else ():
+            if not isinstance(one, Mapping):
+                continue
+            root = str(one.get("project", ""))
+            rest = {key: str(one.get(key, "")) for key in ("what", "until", "job")}
+            at = utc_seconds(quiet[root]) if root in quiet else None
+            yield {"handler": name, "project": root, **rest, "at": at}
+
+
+def list_sessions(
+    rows: Rows,
+    payers: Sequence[str],
+    endings: Iterable[Ending],
+    waits: Iterable[Mapping[str, Any]],
+    choices: Choices,
+) -> list[dict[str, Any]]:
+    """The open sessions whose lines are not written yet, soonest first. `payers`: the plugins that ask the model about prompts.
+
+    Paused and parked work is left out: the session's end alone brings no line of it.
+    """
+    gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
+    found = list[dict[str, Any]]()
+    for session, root, at, source in endings:
+        if choices.is_paused(root, session) or choices.modes.get(root, choices.default_mode) == "off":
+            continue
+        waiting, parked = _find_waiting(rows, session, root)
+        if any(name not in parked and (waiting.get(name) or (name, root) in gathered) for name in payers):
+            about = {"session": session, "source": source, "project": root}
+            found.append(about | {"lines_about": utc_seconds(at)})
+    return found
+
+
+def _find_waiting(rows: Rows, session: str, root: str) -> tuple[dict[str, int], set[str]]:
+    """How many prompts of a session wait by plugin, and the plugins with parked work about it or its project."""
+    waiting: dict[str, int] = dict(
+        rows(
+            "SELECT t.plugin, count(*) FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
+            "WHERE p.session = ? AND t.state = 'waiting' GROUP BY t.plugin",
+            session,
+        )
+    )
+    parked = rows(
+        "SELECT DISTINCT plugin FROM task WHERE reason <> '' AND kind <> 'session-started' AND "
+        "(session = ? OR project = (SELECT number FROM project WHERE root = ?))",
+        session,
+        root,
+    )
+    return waiting, {plugin for (plugin,) in parked}

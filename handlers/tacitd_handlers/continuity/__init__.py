@@ -38,7 +38,7 @@ def make_plugin() -> PluginSpec:
         session_text=f"{here}.last_session:make_text",
         status=f"{here}:report_status",
         mcp=f"{here}.mcp_tools:CONTINUITY",
-        footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
+        footprint="tacitd_handlers.shared.user_memory:sessions_footprint",
     )
 
 

@@ -23,7 +23,7 @@ from tacitd_handlers.continuity.client_tasks import Items
 from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
-from tacitd_handlers.shared.model_json import find_objects
+from tacitd_handlers.shared.model_answers import list_objects
 from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
 
 PAUSE = 3600.0
@@ -147,7 +147,7 @@ def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAns
     """
     if any(sentence in text for sentence in list_instructions()):
         return "the answer repeats the prompt"
-    answer = next(find_objects(text), None)
+    answer = next((one for one in list_objects(text) if one is not None), None)
     if answer is None:
         return "the answer is not a JSON object"
     summary = clean_summary(answer.get("summary"), SUMMARY, SENTENCES)

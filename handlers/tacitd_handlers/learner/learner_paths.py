@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,8 @@ def resolve_paths(environ: Mapping[str, str], profile: str = "", ledger: str = "
     """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
     base, user = paths.config_dir(environ), paths.find_home(environ)
     return LearnerPaths(
-        expand_path(profile, user) if profile else base / PROFILE,
-        expand_path(ledger, user) if ledger else base / LEDGER,
+        _expand_path(profile, user) if profile else base / PROFILE,
+        _expand_path(ledger, user) if ledger else base / LEDGER,
         base / SESSION_STATE,
         user,
     )
@@ -58,22 +59,20 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
     A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
     it.
     """
-    file, section = paths.config_file(environ), {}
+    file, section = paths.config_file(environ), None
     if file.exists():
         import tomllib  # most people have no such file
 
-        try:
-            section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
-        except (OSError, ValueError):
-            section = {}
-    found = dict(section) if isinstance(section, dict) else {}
-    variables = {name.upper(): value for name, value in environ.items()}
-    return found | {
-        name[len(PREFIX) :].lower(): value for name, value in variables.items() if name.startswith(PREFIX)
+        with suppress(OSError, ValueError):
+            section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner")
+    return (dict(section) if isinstance(section, dict) else {}) | {
+        name[len(PREFIX) :].lower(): value
+        for name, value in environ.items()
+        if name.upper().startswith(PREFIX)
     }
 
 
-def expand_path(text: str, user: Path) -> Path:
+def _expand_path(text: str, user: Path) -> Path:
     """An absolute path from the configuration, with `~/` for the person's home directory. Links stay as they are."""
     return Path(os.path.abspath(os.fspath(user) + text[1:] if text.startswith("~/") else text))  # noqa: PTH100
 

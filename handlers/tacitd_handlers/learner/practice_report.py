@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
@@ -40,29 +40,21 @@ REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
 
 
-class PracticeReport(Struct, frozen=True):
-    """One problem of a session, validated."""
+def parse_report(given: Mapping[str, Any]) -> ReportRecord:
+    """Validate an object with the fields in `FIELDS`. Its row has no review date, and "" for a session and a stamp that are not given.
 
-    problem: str
-    mode: str
-    verdict: str
-    pattern: str = UNKNOWN
-    gaps: tuple[str, ...] = ()
-    tested: tuple[str, ...] | None = None
-    observations: str = ""
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    session: str = ""
-    stamp: str = ""
-
-
-def parse_report(given: Mapping[str, Any]) -> PracticeReport:
-    """Validate an object with the fields in `FIELDS`. Raises UsageError, whose hint lists what is allowed."""
-    unknown = sorted({*given} - FIELDS)
-    if unknown:
-        raise UsageError(f"unknown field: {unknown[0]!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
-    problem, mode, verdict = (_text(given, name) for name in ("problem", "mode", "verdict"))
-    mode, verdict, stamp = mode.lower(), verdict.lower(), _text(given, "timestamp")
-    if not name_of(problem).strip("/ "):
+    Raises UsageError, whose hint lists what is allowed.
+    """
+    for name in sorted({*given} - FIELDS):
+        raise UsageError(f"unknown field: {name!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
+    texts = {name: given.get(name) or "" for name in FIELDS - {"gaps", "tested", "descriptions"}}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{name} is not a string", "put it in quotes")
+    problem, pattern, session = (name_of(texts[name]) for name in ("problem", "pattern", "session"))
+    mode, verdict = texts["mode"].strip().lower(), texts["verdict"].strip().lower()
+    stamp, descriptions = texts["timestamp"].strip(), given.get("descriptions") or {}
+    if not problem.strip("/ "):
         raise UsageError("the problem has no name", "for example two-sum")
     if mode not in VERDICTS:
         raise UsageError(f"{mode!r} is not a mode", f"one of: {', '.join(VERDICTS)}")
@@ -72,28 +64,20 @@ def parse_report(given: Mapping[str, Any]) -> PracticeReport:
     if stamp and time_of(stamp) is None:
         hint = "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
         raise UsageError(f"{stamp!r} is not a timestamp", hint)
-    return PracticeReport(
-        name_of(problem),
-        mode,
-        verdict,
-        name_of(_text(given, "pattern")) or UNKNOWN,
-        _tags(given.get("gaps"), "gaps") or (),
-        _tags(given.get("tested"), "tested"),
-        _text(given, "observations"),
-        _descriptions(given.get("descriptions")),
-        name_of(_text(given, "session")),
-        stamp,
+    if not isinstance(descriptions, Mapping) or not all(
+        isinstance(one, str) for one in descriptions.values()
+    ):
+        raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
+    gaps = gaps_text(_read_tags(given.get("gaps"), "gaps") or ())
+    return ReportRecord(
+        LedgerRow(stamp, session, problem, pattern or UNKNOWN, mode, verdict, gaps, ""),
+        _read_tags(given.get("tested"), "tested"),
+        texts["observations"].strip(),
+        {tag_of(str(tag)): text for tag, text in descriptions.items() if tag_of(str(tag))},
     )
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name) or ""
-    if not isinstance(value, str):
-        raise UsageError(f"{name} is not a string", "put it in quotes")
-    return value.strip()
-
-
-def _tags(value: object, name: str) -> tuple[str, ...] | None:
+def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
     """The tags of `a; b` or of a list. None if `value` is None."""
     if value is None:
         return None
@@ -107,25 +91,14 @@ def _tags(value: object, name: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(tag for part in given for tag in tags_of(part)))
 
 
-def _descriptions(value: object) -> Mapping[str, str]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
-        raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
-    return {tag_of(str(tag)): text for tag, text in value.items() if tag_of(str(tag))}
-
-
 def plan_report(
-    report: PracticeReport, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
+    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
 ) -> ReportRecord | LedgerRow:
     """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
 
     Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited.
     """
-    gaps = gaps_text(report.gaps)
-    row = LedgerRow(
-        at.stamp, at.session, report.problem, report.pattern, report.mode, report.verdict, gaps, ""
-    )
+    row = report.row._replace(stamp=at.stamp, session=at.session)
     same = next((one for one in rows if one.key == row.key), None)
     if same is not None:
         if (same.verdict, same.tags) != (row.verdict, row.tags):
@@ -136,9 +109,9 @@ def plan_report(
         return same
     past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
     row = row._replace(review=find_review(row, past, plan))
-    trend = describe_trajectory(past) if report.mode == RECALL else ""
+    trend = describe_trajectory(past) if row.mode == RECALL else ""
     observed = "\n".join(part for part in (report.observations, trend) if part)
-    return ReportRecord(row, report.tested, observed, dict(report.descriptions))
+    return replace(report, row=row, observations=observed)
 
 
 # in a transcript

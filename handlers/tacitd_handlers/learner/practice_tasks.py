@@ -229,7 +229,7 @@ class Desk:
     def _plan(self, given: Mapping[str, Any], session: str = "") -> ReportRecord | LedgerRow:
         """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
         report = parse_report(given)
-        at = self._find_stamp(report.session or session, report.stamp)
+        at = self._find_stamp(report.row.session or session, report.row.stamp)
         rows = [*self._table.rows, *(one.row for one in self._planned)]
         made = plan_report(report, at, rows, self._settings.plan)
         self._stamps.append(at)

@@ -1,7 +1,4 @@
-"""Review intervals and dates (SPEC L-41 to L-46), and what came before. Pure: rows, days, stamps and ISO dates.
-
-`previous` is the interval with which the latest earlier row of the same problem was scheduled.
-"""
+"""Review intervals and dates (SPEC L-41 to L-46), and what came before. Pure: rows, days, stamps and ISO dates."""
 
 from __future__ import annotations
 
@@ -25,15 +22,12 @@ FIXED: Final = {
 """Days until the review, for verdicts whose interval does not grow (SPEC L-42, L-46)."""
 GROWING: Final = {"strong_pass": (7, 2, 1), "pass": (5, 3, 2)}
 """The minimum in days, and the growth factor as a fraction: x2 and x1.5, rounded down (SPEC L-42, L-44)."""
-FURTHEST: Final = 3_000_000
-"""Days: more than the calendar has, so that growth stays finite."""
-
 PAST_SESSIONS = 3
 """Earlier sessions of a problem that its trajectory names (SPEC L-40)."""
 
 
 class ReviewPlan(Struct, frozen=True):
-    """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`)."""
+    """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`, in days; SPEC L-45)."""
 
     grow_only_when_due: bool = False
     longest_interval: int | None = None
@@ -59,24 +53,34 @@ def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
     found = []
     for row, when in latest.values():
         if when <= on:
-            how, days = (
-                "learned" if row.mode == LEARNING else "recalled",
-                read_interval(row.stamp, row.review),
-            )
+            days = _read_interval(row)
             after = f", {days} days later" if days else ""
+            how = "learned" if row.mode == LEARNING else "recalled"
             why = f"{how} with {row.verdict}{after} (on {row.stamp[:10]})"
             found.append(DueReview(row.problem, row.review, (on - when).days, why))
     return sorted(found, key=lambda one: (one.review, one.problem))
 
 
 def find_review(row: LedgerRow, past: Iterable[LedgerRow], plan: ReviewPlan) -> str:
-    """The review date of a row. `past`: the earlier rows of its problem, in the order of the ledger (SPEC L-43)."""
-    scheduled = [one for one in past if read_interval(one.stamp, one.review) is not None]
+    """The review date of a row with a valid stamp and verdict; at most 9999-12-31.
+
+    `past`: the earlier rows of its problem, in the order of the ledger. The interval grows from the one that the latest of them was
+    scheduled with; a row whose date does not parse counts as none (SPEC L-43).
+    """
+    scheduled = [one for one in past if _read_interval(one) is not None]
     last = max(reversed(scheduled), key=lambda one: one.stamp, default=None)
-    previous = read_interval(last.stamp, last.review) if last is not None else None
-    early = plan.grow_only_when_due and last is not None and row.stamp[:10] < last.review
-    days = days_until(row.verdict, previous, early=early, longest=plan.longest_interval)
-    return review_date(row.stamp, days)
+    days = FIXED.get(row.verdict, 0)
+    if not days:
+        least, times, over = GROWING[row.verdict]
+        previous = (_read_interval(last) or 0) if last is not None else 0
+        early = plan.grow_only_when_due and last is not None and row.stamp[:10] < last.review
+        days = max(least, previous if early else previous * times // over)
+    if plan.longest_interval is not None:
+        days = min(days, plan.longest_interval)
+    try:
+        return (date.fromisoformat(row.stamp[:10]) + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return date.max.isoformat()
 
 
 def describe_trajectory(past: Sequence[LedgerRow]) -> str:
@@ -87,40 +91,10 @@ def describe_trajectory(past: Sequence[LedgerRow]) -> str:
     return f"Trajectory: before this, {', '.join(f'{row.verdict} ({row.stamp[:10]})' for row in latest)}."
 
 
-def days_until(verdict: str, previous: int | None, *, early: bool = False, longest: int | None = None) -> int:
-    """The days until the review after this verdict.
-
-    `early`: the problem was not due yet, and intervals grow only when due (`learner.grow_only_when_due`). `longest`:
-    the maximum interval in days (`learner.longest_interval`; SPEC L-45).
-    """
-    if verdict in FIXED:
-        days = FIXED[verdict]
-    else:
-        least, times, over = GROWING[verdict]
-        grown = previous or 0
-        if not early:
-            grown = min(grown, FURTHEST) * times // over
-        days = max(least, grown)
-    return days if longest is None else min(days, longest)
-
-
-def review_date(stamp: str, days: int) -> str:
-    """The stamp's date plus `days`, as an ISO date; at most 9999-12-31. Raises ValueError for an invalid stamp."""
-    when = time_of(stamp)
-    if when is None:
-        raise ValueError(f"{stamp!r} is not a stamp")
-    try:
-        return (when.date() + timedelta(days=days)).isoformat()
-    except OverflowError:
-        return date.max.isoformat()
-
-
-def read_interval(stamp: str, review: str) -> int | None:
+def _read_interval(row: LedgerRow) -> int | None:
     """The interval of a row in days. None if its review date does not parse or is before its stamp (SPEC L-43)."""
-    when, due = time_of(stamp), date_of(review)
-    if when is None or due is None or due < when.date():
-        return None
-    return (due - when.date()).days
+    when, due = time_of(row.stamp), date_of(row.review)
+    return None if when is None or due is None or due < when.date() else (due - when.date()).days
 
 
 def date_of(text: str) -> date | None:

@@ -49,7 +49,7 @@ from tacitd_handlers.learner.profile_text import (
     restore_sections,
 )
 from tacitd_handlers.learner.vocabulary import names_a_session
-from tacitd_handlers.learner.weakness_text import RESOLVED, WeaknessEntry
+from tacitd_handlers.learner.weakness_text import RESOLVED
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
@@ -122,9 +122,37 @@ def build_text(
         blocks, entries = parse_profile(data), list_entries(PROFILE_FORMAT.read_leaves(data))
     except FileRefusedError:
         blocks, entries = [], []
-    path = shorten_path(places.profile, places.user)
     notices = [*lines, *format_waiting(read_waiting(rows), entries)]
-    text, left_out = _render(data, blocks, entries, path, at, notices, now, budget, is_first=is_first)
+    retests = format_retests(find_retests(entries, now))
+
+    def end(*more: str) -> str:
+        given = [*notices, *more]
+        text = "\n" + "\n".join(given) + "\n" if given else ""
+        return END + text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
+
+    title = "(new — first session)" if is_first else "(loaded automatically at session start)"
+    head = (
+        f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
+        f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
+    )
+    profile = data.decode("utf-8", "surrogateescape")
+    room = budget - len(head) - len(end())
+    if len(profile) <= room:
+        return SessionText(head + profile + end(), at, tuple(lines), is_first)
+    path = shorten_path(places.profile, places.user)
+    room -= RESERVED + len(path)
+    if blocks:
+        profile, parts = fit_profile(blocks, room)
+    else:
+        profile, parts = profile[: profile.rfind("\n", 0, max(0, room)) + 1], ["the rest of the profile"]
+    shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
+    left_out = (
+        f"[LEFT OUT] {', '.join(parts)}: no room in {budget} characters. "
+        f"To read all of it when needed: `cat {shown}`."
+    )
+    text = head + profile + end(left_out)
+    if len(text) > budget:  # the notices alone are too long, for example by labels without end
+        text = text[: text.rfind("\n", 0, budget) + 1]
     return SessionText(text, at, tuple(lines), is_first, left_out)
 
 
@@ -159,48 +187,6 @@ def _store_start(tx: Tx, made: SessionText) -> None:
         "INSERT INTO learner_notice VALUES(?, ?) ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
         [(text, made.at.session) for text in made.notices],
     )
-
-
-def _render(
-    data: bytes,
-    blocks: Sequence[Block],
-    entries: Sequence[WeaknessEntry],
-    path: str,
-    at: SessionStamp,
-    notices: Sequence[str],
-    now: str,
-    budget: int,
-    *,
-    is_first: bool,
-) -> tuple[str, str]:
-    """Format the blocks in at most `budget` characters, and return them with the line about what was left out.
-
-    `data` is the profile, `blocks` and `entries` are its parts (none if it cannot be parsed), `path` is how a person writes its path.
-    """
-    title = "(new — first session)" if is_first else "(loaded automatically at session start)"
-    head = (
-        f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
-        f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
-    )
-    retests = format_retests(find_retests(entries, now))
-    profile = data.decode("utf-8", "surrogateescape")
-    tail = _render_tail(notices, retests, is_first=is_first)
-    room = budget - len(head) - len(END) - len(tail)
-    if len(profile) <= room:
-        return head + profile + END + tail, ""
-    room -= RESERVED + len(path)
-    if blocks:
-        profile, parts = fit_profile(blocks, room)
-    else:
-        profile, parts = profile[: profile.rfind("\n", 0, max(0, room)) + 1], ["the rest of the profile"]
-    shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
-    left_out = (
-        f"[LEFT OUT] {', '.join(parts)}: no room in {budget} characters. "
-        f"To read all of it when needed: `cat {shown}`."
-    )
-    text = head + profile + END + _render_tail([*notices, left_out], retests, is_first=is_first)
-    # Longer still only if the notices alone are too long, for example by labels without end.
-    return text if len(text) <= budget else text[: text.rfind("\n", 0, budget) + 1], left_out
 
 
 def fit_profile(blocks: Sequence[Block], room: int) -> tuple[str, list[str]]:
@@ -239,11 +225,6 @@ def _find_kind(block: Block) -> int:
     if block.section == ABOUT:
         return 0
     return {WEAKNESSES: 1, HISTORY: 2, RESOLVED: 3}[block.section] if block.leaf else 4
-
-
-def _render_tail(notices: Sequence[str], retests: str, *, is_first: bool) -> str:
-    text = "\n" + "\n".join(notices) + "\n" if notices else ""
-    return text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
 
 
 def hook_session(wait: float = 0.2) -> str:

@@ -89,21 +89,15 @@ def record_clean(weakness: Weakness, stamp: str, session: str, has_row: HasRow) 
     """
     tested = max(stamp, weakness.tested)
     if session == weakness.failed_in or session in weakness.counted:
-        return weakness if tested == weakness.tested else replace(weakness, tested=tested)
-    # Built directly instead of by `replace`: this runs for every row of the ledger.
-    after = Weakness(
-        weakness.tag,
-        weakness.status,
-        weakness.first,
-        tested,
-        weakness.failed,
-        weakness.streak or stamp,
-        weakness.clean + 1,
-        weakness.failed_in,
-        (*weakness.counted[1 - RECENT :], session),
+        return replace(weakness, tested=tested)
+    after = replace(
+        weakness,
+        tested=tested,
+        streak=weakness.streak or stamp,
+        clean=weakness.clean + 1,
+        counted=(*weakness.counted[1 - RECENT :], session),
     )
-    status = find_status(after, has_row)
-    return after if status == after.status else replace(after, status=status)
+    return replace(after, status=find_status(after, has_row))
 
 
 def find_status(weakness: Weakness, has_row: HasRow) -> str:

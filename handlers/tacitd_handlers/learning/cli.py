@@ -21,7 +21,7 @@ from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root
 from tacitd.mcp.agent_caller import is_agent
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
 
 

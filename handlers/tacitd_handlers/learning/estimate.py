@@ -13,14 +13,16 @@ from math import ceil
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.answer_sizes import (
-    EXTRACTION_ANSWER,
-    FACT_OVERHEAD,
-    FACTS_BYTES,
-    HEARD_OVERHEAD,
-)
-from tacitd_handlers.shared.tidy import FACT_LIMIT
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
 
+EXTRACTION_ANSWER = 16_384
+"""Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
+FACTS_BYTES = 20_000
+"""Bytes of the new facts of one synthesis."""
+FACT_OVERHEAD = 100
+"""Bytes that a synthesis has for each fact besides its text: whether it corrects, its day, and how often it was said."""
+HEARD_OVERHEAD = 50
+"""Characters that a line of an extraction's answer has besides its fact: keys, the number, and a word of the message."""
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0
 OVERHEAD = 8192

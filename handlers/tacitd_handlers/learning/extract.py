@@ -7,7 +7,7 @@ is checked, and what is left are rows of learning_fact, inserted in the transact
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,6 @@ from tacitd.work.messages import send_message
 from tacitd_handlers.learning.folders import list_folders
 from tacitd_handlers.learning.heard import Heard, parse_heard
 from tacitd_handlers.learning.known import Known, load_known
-from tacitd_handlers.learning.learned_notices import NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
@@ -40,26 +39,25 @@ from tacitd_handlers.learning.learned_rows import (
 from tacitd_handlers.learning.prompt_templates import PromptMessage, extraction_prompt, number_known
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.sources import Place, why_not_writable
-from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.equality import index_texts, make_key
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
+from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.shared.polarity import reverses
 from tacitd_handlers.shared.prompt_extensions import (
     PromptExtension,
     extend_prompt,
     ground_findings,
-    list_additions,
     split_answer,
 )
 from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
-from tacitd_handlers.shared.tidy import FACT_LIMIT
-from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, reverses, word_fact
+from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `PluginSpec.prompt_parts`."""
 ANSWERS = "learning.answers"
 """Id of the degradation while answers cannot be used."""
-SILENT = "learning.silent"
-SILENCE_LIMIT = 50
-"""Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
+NO_LINE = "no line"
+"""`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""
 SECRET_FACT, FORGOTTEN_FACT = "it looks like a secret", "you said that it is never learned again"
 UNREADABLE, UNSUPPORTED = "it could not be read", "its words do not say the known line"
 _COMMAND = re.compile(r"\s*/[\w:-]+\s*")
@@ -82,40 +80,41 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
     if why := why_not_writable(place):
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     settings: ExtractionSettings = tools.settings["extraction"]
+    known = load_known(project, tools)
     batch = Batch(
         place,
         task.session,
         prompts,
         [_build_message(one, settings.max_bytes) for one in prompts],
         list_folders(tools.rows, [task.session], project.root),
-        load_known(project, tools),
+        known,
+        index_texts(known.statements),
         read_lines(tools.rows, place.number),
     )
     extensions = tools.list_prompt_parts(EXTRACTION_PROMPT)
-    answer, known = _ask(batch, extensions, tools)
+    answer, numbered = _ask(batch, extensions, tools)
     if isinstance(answer, NoAnswer):
         return _handle_no_answer(answer, prompts)
-    split = split_answer(answer.text, extensions)
-    additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
-    heard = parse_heard(split.answer, "\n".join(message.text for message in batch.messages), additions)
+    part, text = split_answer(answer.text, extensions)
+    heard = parse_heard(text)
     if isinstance(heard, Unusable):
         why = f"the model's answer cannot be used: {heard.reason}"
         hint = "the model is asked again with fewer prompts at a time; `tacitd rescue` lists prompts that are given up"
         tools.degrade(Degradation(ANSWERS, why, hint))
         return Later(why, "the model is asked again", blame="work")
     tools.clear(ANSWERS)
-    found = _Checked(left_out={UNREADABLE: heard.unreadable})
+    found = _Checked(batch, {UNREADABLE: heard.unreadable} if heard.unreadable else {})
     for line in heard.lines:
-        _check(line, known, batch, found, tools)
+        if why := found.check(line, numbered, tools):
+            found.left_out[why] = found.left_out.get(why, 0) + 1
     sources = Sources(
         tuple(drop_quotes(message.text) for message in batch.messages if not message.beside_tool),
         tuple(message.text if message.beside_tool else message.context for message in batch.messages),
         prompts[0].typed,
     )
-    findings, ungrounded = ground_findings(split.found, extensions, sources)
-    _report_silence(tools, len(prompts), found)
-    notices = list(_describe(found, len(ungrounded), batch, answer))
-    return Done(lambda tx: _store(tx, task, batch, found, findings, tools.clock.now()), notices=notices)
+    findings, ungrounded = ground_findings(part, extensions, sources)
+    notices = list(_describe(found, ungrounded, answer))
+    return Done(lambda tx: _store(tx, task, found, findings, tools.clock.now()), notices=notices)
 
 
 class Batch(Struct, frozen=True):
@@ -127,6 +126,8 @@ class Batch(Struct, frozen=True):
     messages: Sequence[PromptMessage]
     folders: Sequence[str]
     known: Known
+    documented: Mapping[str, str]
+    """What documents say, by `make_key`."""
     lines: Sequence[LineRow]
     """The lines of tacitd in the project."""
 
@@ -135,17 +136,6 @@ class Batch(Struct, frozen=True):
         named = heard.message - 1
         order = sorted(range(len(self.messages)), key=lambda at: at != named)
         return next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
-
-
-@dataclass(slots=True)
-class _Checked:
-    """What an answer's lines are after the check."""
-
-    facts: list[NewFact] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Numbers of texts that are not stored, by reason."""
-    reworded: set[int] = field(default_factory=set)
-    """Lines that are to be made rules."""
 
 
 def _ask(
@@ -165,8 +155,8 @@ def _ask(
 def _handle_no_answer(no: NoAnswer, prompts: Sequence[StoredPrompt]) -> Later | Rejected:
     """What becomes of prompts that the model did not answer.
 
-    Trigger: a call about some of them was begun twice without a stored answer. Why: a third call could be paid for in vain too. Outcome:
-    they are rejected; if others are among them, each goes alone first.
+    Of a call that was begun twice without a stored answer, a third one could be paid for in vain too: its prompts are rejected; if others
+    are among them, each goes alone first.
     """
     if no.why is Why.REPEATED:
         what = f"the daemon was killed twice during this call, or before its answer was stored: {no.detail}"
@@ -179,98 +169,98 @@ def _handle_no_answer(no: NoAnswer, prompts: Sequence[StoredPrompt]) -> Later | 
 # --- the check
 
 
-def _check(heard: Heard, known: Sequence[str], batch: Batch, found: _Checked, tools: Tools) -> None:
-    """Decide what a line of the answer is: a new fact, a known line that was said again, or nothing that is stored."""
-    if heard.known > len(known):
-        _leave_out(found, UNSUPPORTED)
-        return
-    text = known[heard.known - 1] if heard.known else heard.fact
-    if has_secret(text):
-        _leave_out(found, SECRET_FACT)
-        return
-    if is_forgotten(tools.rows, text):
-        _leave_out(found, FORGOTTEN_FACT)
-        return
-    at = batch.find_words(heard)
-    documented = find_equal(text, batch.known.statements)
-    if documented is not None:
-        _repeat(documented, heard, at, batch, found)
-        return
-    if at is None:
-        _add(found, batch, None, text, "", heard, "refused", "its words are not in the messages")
-        return
-    if len(text) > FACT_LIMIT:
-        _add(found, batch, at, text, "", heard, "review", f"it is longer than {FACT_LIMIT} characters")
-        return
-    message, context = batch.messages[at], (batch.messages[at].context, *batch.folders)
-    worded = word_fact(text, heard.words, message.text, context, batch.prompts[at].typed, message.beside_tool)
-    if isinstance(worded, Refused):
-        state: FactState = "review" if worded.waits else "refused"
-        _add(found, batch, at, text, find_quote(heard.words, message.text) or "", heard, state, worded.reason)
-    elif worded.by == "person" and not batch.place.is_local:
-        why = "your own words would stand in a file that others read"
-        _add(found, batch, at, text, worded.words, heard, "review", why)
-    else:
-        _add(found, batch, at, worded.text, worded.words, heard, "waiting")
+@dataclass(slots=True)
+class _Checked:
+    """What an answer's lines are after the check."""
 
+    batch: Batch
+    left_out: dict[str, int]
+    """Numbers of texts that are not stored, by reason."""
+    facts: list[NewFact] = field(default_factory=list)
+    reworded: set[int] = field(default_factory=set)
+    """Lines that are to be made rules."""
 
-def _repeat(text: str, heard: Heard, at: int | None, batch: Batch, found: _Checked) -> None:
-    """Note a fact that a document contains. A line of tacitd counts as said again if its words were typed, once for each message.
+    def check(self, heard: Heard, known: Sequence[str], tools: Tools) -> str:
+        """Note what a line of the answer is: a new fact, or a known line that was said again. Returns why it is not stored, or ""."""
+        if heard.known > len(known):
+            return UNSUPPORTED
+        text = known[heard.known - 1] if heard.known else heard.fact
+        if has_secret(text):
+            return SECRET_FACT
+        if is_forgotten(tools.rows, text):
+            return FORGOTTEN_FACT
+        at = self.batch.find_words(heard)
+        message = self.batch.messages[at] if at is not None else PromptMessage("")
+        sentence = find_quote(heard.words, message.text) or ""
+        if (documented := self.batch.documented.get(make_key(text))) is not None:
+            is_said = at is not None and self._repeat(documented, heard, at, sentence)
+            return UNSUPPORTED if heard.known and not is_said else ""
+        if at is None:
+            self._add(None, text, "", heard, "refused", "its words are not in the messages")
+            return ""
+        if len(text) > FACT_LIMIT:
+            self._add(at, text, "", heard, "review", f"it is longer than {FACT_LIMIT} characters")
+            return ""
+        context, typed = (message.context, *self.batch.folders), self.batch.prompts[at].typed
+        worded = word_fact(text, heard.words, message.text, context, typed, message.beside_tool)
+        if isinstance(worded, Refused):
+            self._add(at, text, sentence, heard, "review" if worded.waits else "refused", worded.reason)
+        elif worded.by == "person" and not self.batch.place.is_local:
+            why = "your own words would stand in a file that others read"
+            self._add(at, text, worded.words, heard, "review", why)
+        else:
+            self._add(at, worded.text, worded.words, heard, "waiting")
+        return ""
 
-    A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
-    """
-    same = digest_same(text)
-    line = next((one for one in batch.lines if one.same == same), None)
-    sentence = find_quote(heard.words, batch.messages[at].text) if at is not None else None
-    if line is None or sentence is None or reverses(text, sentence):
-        if heard.known:
-            _leave_out(found, UNSUPPORTED if sentence is None or reverses(text, sentence) else "")
-        return
-    wants = heard.corrected and line.by == "tacitd" and not line.reworded and line.corrections >= 1
-    if wants:
-        found.reworded.add(line.number)
-    state: FactState = "waiting" if wants else "known"
-    _add(found, batch, at, line.text, sentence, heard, state, line=line.number)
+    def _repeat(self, text: str, heard: Heard, at: int, sentence: str) -> bool:
+        """Note a fact that a document contains; return whether its words say it. A line of tacitd counts as said again, once for each
+        message.
 
+        A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
+        """
+        same = digest_same(text)
+        line = next((one for one in self.batch.lines if one.same == same), None)
+        if reverses(text, sentence):
+            return False
+        if line is not None:
+            wants = heard.corrected and line.by == "tacitd" and not line.reworded and line.corrections >= 1
+            if wants:
+                self.reworded.add(line.number)
+            self._add(at, line.text, sentence, heard, "waiting" if wants else "known", line=line.number)
+        return True
 
-def _add(
-    found: _Checked,
-    batch: Batch,
-    at: int | None,
-    text: str,
-    words: str,
-    heard: Heard,
-    state: FactState,
-    reason: str = "",
-    line: int | None = None,
-) -> None:
-    """Add a fact; one that the same message says already only gets its marks."""
-    prompt = batch.prompts[at if at is not None else 0]
-    is_persons = heard.is_about_person and line is None and not has_risk(f"{text} {words}")
-    new = NewFact(
-        None if is_persons else batch.place.number,
-        batch.session,
-        prompt.number if at is not None else None,
-        batch.place.number,
-        prompt.typed,
-        text,
-        words,
-        heard.corrected,
-        line,
-        state,
-        reason,
-    )
-    for number, one in enumerate(found.facts):
-        if (one.prompt, digest_same(one.text), one.line) == (new.prompt, digest_same(text), line):
-            is_corrected = one.corrected or new.corrected
-            found.facts[number] = one._replace(corrected=is_corrected)
-            return
-    found.facts.append(new)
-
-
-def _leave_out(found: _Checked, why: str) -> None:
-    if why:
-        found.left_out[why] = found.left_out.get(why, 0) + 1
+    def _add(
+        self,
+        at: int | None,
+        text: str,
+        words: str,
+        heard: Heard,
+        state: FactState,
+        reason: str = "",
+        line: int | None = None,
+    ) -> None:
+        """Add a fact; one that the same message says already only gets its marks."""
+        place, prompt = self.batch.place.number, self.batch.prompts[at or 0]
+        is_persons = heard.is_about_person and line is None and not has_risk(f"{text} {words}")
+        number = prompt.number if at is not None else None
+        for n, one in enumerate(self.facts):
+            if (one.prompt, digest_same(one.text), one.line) == (number, digest_same(text), line):
+                self.facts[n] = one._replace(corrected=one.corrected or heard.corrected)
+                return
+        new = NewFact(
+            None if is_persons else place,
+            self.batch.session,
+            number,
+            place,
+            prompt.typed,
+            text,
+            words,
+            heard.corrected,
+            line,
+            state,
+            reason,
+        )
+        self.facts.append(new)
 
 
 # --- the messages
@@ -283,26 +273,21 @@ def _build_message(prompt: StoredPrompt, limit: int) -> PromptMessage:
     that is cut in two no longer matches its pattern. The first cut only bounds the work on a very long prompt.
     """
     text = redact_secrets(shorten_middle(sanitize_text(prompt.text), 4 * limit))[0]
+    context = sanitize_text(prompt.context)
+    if len(prompt.context) >= CONTEXT_LIMIT:
+        # The first word of a context that was cut may be part of a secret.
+        context = re.sub(r"\A[!-~]+", "…", context)
     return PromptMessage(
-        shorten_middle(text, limit),
-        redact_secrets(_drop_cut_word(prompt.context))[0],
-        prompt.kind in _BESIDE_TOOLS,
+        shorten_middle(text, limit), redact_secrets(context)[0], prompt.kind in _BESIDE_TOOLS
     )
-
-
-def _drop_cut_word(context: str) -> str:
-    """Drop the first word of a context that was cut to its last characters: it may be part of a secret."""
-    text = sanitize_text(context)
-    return re.sub(r"\A[!-~]+", "…", text) if len(context) >= CONTEXT_LIMIT else text
 
 
 # --- the outcome
 
 
-def _store(
-    tx: Tx, task: Task, batch: Batch, found: _Checked, findings: Mapping[str, Any], now: float
-) -> None:
+def _store(tx: Tx, task: Task, found: _Checked, findings: Mapping[str, Any], now: float) -> None:
     """Insert the facts, count the lines that were said again, and pass on what other plugins asked for."""
+    batch = found.batch
     for fact in found.facts:
         insert_fact(tx, fact)
     for line in dict.fromkeys(one.line for one in found.facts if one.line is not None):
@@ -314,49 +299,22 @@ def _store(
     for name, what in findings.items():
         key = f"{batch.session} {batch.prompts[0].number}"
         send_message(tx, "learning", name, key, task, what, now)
-    is_silent = not any(one.state in ("waiting", "known") for one in found.facts)
-    tx.execute(
-        "DELETE FROM learning_silence"
-        if not is_silent
-        else "INSERT INTO learning_silence SELECT 0 WHERE NOT EXISTS(SELECT 1 FROM learning_silence)"
-    )
-    if is_silent:
-        tx.execute("UPDATE learning_silence SET asked = asked + ?", len(batch.prompts))
     if batch.known.is_stale:
         queue_message(tx, "summary", batch.place, now)
     if any(one.state == "waiting" and one.project is not None for one in found.facts):
         queue_message(tx, "temporary", batch.place, now)
 
 
-def _report_silence(tools: Tools, asked: int, found: _Checked) -> None:
-    before = tools.rows("SELECT asked FROM learning_silence")
-    total = asked + (before[0][0] if before else 0)
-    if total < SILENCE_LIMIT or any(one.state in ("waiting", "known") for one in found.facts):
-        tools.clear(SILENT)
-        return
-    what = f"{total} prompts were put to the model since the last fact"
-    hint = "`tacitd prompts` shows what is read; the known-facts summary in `tmp/` shows what counts as known"
-    tools.degrade(Degradation(SILENT, what, hint))
-
-
-def _describe(found: _Checked, ungrounded: int, batch: Batch, answer: Answer) -> list[Notice]:
+def _describe(found: _Checked, ungrounded: int, answer: Answer) -> Iterator[Notice]:
     """The numbers of facts that were extracted and refused: their words are announced when they are stored."""
-    name = batch.place.root.name
+    name = found.batch.place.root.name
     facts = sum(one.state == "waiting" and one.line is None for one in found.facts)
-    text = (
-        f"{count_noun(facts, 'fact') if facts else 'no fact'} from {count_noun(len(batch.prompts), 'prompt')}"
-    )
-    notices = [Notice("extracted" if facts else NO_LINE, text, name, format_dollars(answer.usd))]
+    what = count_noun(facts, "fact") if facts else "no fact"
+    text = f"{what} from {count_noun(len(found.batch.prompts), 'prompt')}"
+    yield Notice("extracted" if facts else NO_LINE, text, name, format_dollars(answer.usd))
     for why, number in found.left_out.items():
-        if number:
-            notices.append(Notice("refused", f"{count_noun(number, 'fact')}: {why}", name))
-    refused = ungrounded + sum(one.state in ("review", "refused") for one in found.facts)
-    if refused:
-        what = (
-            "it names something that nobody mentioned"
-            if refused == 1
-            else "they name something that nobody mentioned"
-        )
-        text = f"{count_noun(refused, 'proposal')} of the model: {what}"
-        notices.append(Notice("refused", text, name, "`tacitd learned --refused`"))
-    return notices
+        yield Notice("refused", f"{count_noun(number, 'fact')}: {why}", name)
+    if refused := ungrounded + sum(one.state in ("review", "refused") for one in found.facts):
+        who = "it names" if refused == 1 else "they name"
+        text = f"{count_noun(refused, 'proposal')} of the model: {who} something that nobody mentioned"
+        yield Notice("refused", text, name, "`tacitd learned --refused`")

@@ -3,28 +3,20 @@
     {"message": 2, "words": "no, pnpm. npm breaks the lockfile", "corrected": true, "fact": "Use pnpm, not npm"}
     {"message": 4, "words": "lint before you commit, I said", "corrected": true, "known": 7}
 
-The model extracted the facts; this module only reads its list. Whether the words were typed and support the fact is decided in
-`shared/words`.
+Whether the words were typed and support the fact is decided in `shared/words`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
-from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
-from tacitd_handlers.shared.answer_screening import (
-    Unusable,
-    is_none,
-    is_refusal,
-    list_objects,
-    repeats_prompt,
-)
-from tacitd_handlers.shared.tidy import tidy_fact
+from tacitd_handlers.learning.estimate import EXTRACTION_ANSWER
+from tacitd_handlers.learning.prompt_templates import repeats_prompt
+from tacitd_handlers.shared.fact_text import tidy_fact
+from tacitd_handlers.shared.model_answers import Unusable, is_nothing, list_objects, says_none
 
 
 class Heard(Struct, frozen=True):
@@ -52,26 +44,17 @@ class HeardAnswer(Struct, frozen=True):
     """Number of lines that begin as an object and are none of these."""
 
 
-def parse_heard(answer: str, given: str = "", additions: Sequence[str] = ()) -> HeardAnswer | Unusable:
-    """Return the lines of an answer, or why it cannot be used.
-
-    `given` is the text of the messages that the prompt contains, `additions` the lines that prompt extensions added to it. NONE
-    in any spelling and an empty answer mean that there are no facts. An echo of the prompt, a refusal and prose are Unusable, so
-    that the batch is asked again instead of being taken as empty.
-    """
+def parse_heard(answer: str) -> HeardAnswer | Unusable:
+    """Return the lines of an answer; none for NONE and an empty answer. Prose, such as a refusal, is Unusable."""
     if len(answer) > EXTRACTION_ANSWER:
         return Unusable(f"the answer is longer than {EXTRACTION_ANSWER} characters")
-    if not answer.strip() or is_none(answer):
-        return HeardAnswer()
-    if repeats_prompt(answer, [*list_instructions("extraction"), *sentences_of(additions)], given):
+    if repeats_prompt("extraction", answer):
         return Unusable("the answer repeats the prompt")
     found = [_read_line(value) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(line for line in found if line is not None))
-    if lines:
-        return HeardAnswer(lines, found.count(None))
-    if is_none(next(line for line in answer.splitlines() if line.strip())):
-        return HeardAnswer()
-    return Unusable("the model declined or asked back" if is_refusal(answer) else "no fact in the answer")
+    if not lines and (found or not says_none(answer)):
+        return Unusable("no fact in the answer")
+    return HeardAnswer(lines, found.count(None))
 
 
 def _read_line(value: Any) -> Heard | None:
@@ -80,7 +63,7 @@ def _read_line(value: Any) -> Heard | None:
     message, words, fact, known = (value.get(key) for key in ("message", "words", "fact", "known"))
     if not isinstance(message, int) or not isinstance(words, str) or not words.strip():
         return None
-    text = tidy_fact(fact) if isinstance(fact, str) and not is_none(fact) else ""
+    text = tidy_fact(fact) if isinstance(fact, str) and not is_nothing(fact) else ""
     number = known if isinstance(known, int) and not isinstance(known, bool) and known > 0 else 0
     if not number and not any(char.isalnum() for char in text):
         return None

@@ -28,9 +28,10 @@ from tacitd.files.atomic import replace_file
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest
 from tacitd.text.redact import has_secret, redact_secrets
+from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
-from tacitd_handlers.learning.prompt_templates import list_instructions, summary_prompt
+from tacitd_handlers.learning.prompt_templates import repeats_prompt, summary_prompt
 from tacitd_handlers.learning.sources import (
     Place,
     is_tracked_source,
@@ -39,16 +40,10 @@ from tacitd_handlers.learning.sources import (
     why_not_writable,
 )
 from tacitd_handlers.learning.statements import known_lines, parse_statements, split_sentences
-from tacitd_handlers.shared.answer_screening import (
-    is_none,
-    is_refusal,
-    repeats_prompt,
-    shorten_to_sentence,
-)
 from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.fact_text import FACT_LIMIT, strip_user
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
 from tacitd_handlers.shared.safe_read import leads_out
-from tacitd_handlers.shared.tidy import FACT_LIMIT, strip_user
 
 SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"
@@ -194,15 +189,16 @@ def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> d
         answer = tools.ask(request, [Part("file", 1, str(one.path), one.text)])
         if not isinstance(answer, Answer):
             break
-        found[one.digest] = answer.text if _is_usable(answer.text, text) else ""
+        found[one.digest] = answer.text if _is_usable(answer.text) else ""
     return found
 
 
-def _is_usable(answer: str, given: str) -> bool:
-    """Whether an answer has statements. A document is not empty, so an answer without a line is of no use."""
-    if len(answer) > ANSWER_LIMIT or is_none(answer) or is_refusal(answer):
-        return False
-    return not repeats_prompt(answer, list_instructions("summary"), given) and bool(list_own(answer))
+def _is_usable(answer: str) -> bool:
+    """Whether an answer has a list, which a refusal has not, and is no copy of the prompt (SPEC S-35)."""
+    is_copy = repeats_prompt("summary", answer)
+    return (
+        len(answer) <= ANSWER_LIMIT and not is_copy and any(one.is_bullet for one in parse_statements(answer))
+    )
 
 
 # --- the summary
@@ -226,7 +222,7 @@ def build_summary(lines: Iterable[SummaryLine]) -> str:
     groups: dict[str, list[str]] = {name: [] for name in GROUPS}
     seen, room = set[str](), LINES_LIMIT - 1
     for line in lines:
-        text = shorten_to_sentence(strip_user(line.text), FACT_LIMIT)
+        text = shorten_line(strip_user(line.text), FACT_LIMIT)
         same, cost = normalise_text(text), 1 if groups[line.group] else 3  # a blank line and the heading
         if not same or same in seen or cost > room or has_secret(line.text) or has_secret(text):
             continue

@@ -51,7 +51,7 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
         items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
         wanted = [one for one in items if not request.is_loaded(one)]
         if request.occasion == "agent":
-            from tacitd_handlers.shared.words import forbids  # not for a session of a person
+            from tacitd_handlers.shared.polarity import forbids  # not for a session of a person
 
             wanted = [one for one in wanted if forbids(one)]
         if wanted and path not in request.withheld:

@@ -9,16 +9,17 @@ The answer names numbers. Equal facts are one numbered fact. Facts that an earli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
-from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
+from tacitd_handlers.learning.estimate import FACTS_BYTES
 from tacitd_handlers.learning.learned_rows import FactRow
 from tacitd_handlers.learning.line_queries import describe_count
+
+_LINE_OVERHEAD = 12
+"""Bytes that a line has in the prompt besides its text and heading."""
 
 
 class NumberedFact(Struct, frozen=True):
@@ -74,8 +75,8 @@ class Numbered(Struct, frozen=True):
     """The files that may be chosen, relative to the project."""
 
     def show_facts(self) -> list[str]:
-        """The facts as the prompt has them, each on one line."""
-        return [f"{number}. {_flatten(fact.describe())}" for number, fact in self.facts.items()]
+        """The facts as the prompt has them."""
+        return [f"{number}. {fact.describe()}" for number, fact in self.facts.items()]
 
     def show_lines(self) -> list[str]:
         """The existing lines as the prompt has them, below their files and headings."""
@@ -84,34 +85,46 @@ class Numbered(Struct, frozen=True):
         for number, line in self.lines.items():
             if line.path != path:
                 path, heading = line.path, ""
-                shown.append(f"{_flatten(path)}:")
+                shown.append(f"{path}:")
             if line.heading != heading:
                 heading = line.heading
-                shown.append(f"## {_flatten(heading)}")
-            shown.append(_show_line(number, line))
+                shown.append(f"## {heading}")
+            shown.append(f"{number}. {' '.join(line.text.split())}")
         return shown
 
 
 def number_facts(new: Iterable[FactRow], left_out: Iterable[FactRow] = ()) -> tuple[NumberedFact, ...]:
-    """Return the facts in order, equal ones merged; the first has the number 1. `left_out`: those that an earlier synthesis left out."""
-    found: dict[str, NumberedFact] = {}
-    for is_new, facts in ((True, new), (False, left_out)):
-        for fact in facts:
-            made = NumberedFact(
-                fact.text,
-                (fact.number,),
-                is_new,
-                frozenset(() if fact.prompt is None else (fact.prompt,)),
-                frozenset((fact.session,) if fact.session else ()),
-                1,
-                int(fact.corrected),
-                fact.line,
-                fact.said_at,
-                fact.tries,
-            )
-            before = found.get(fact.same)
-            found[fact.same] = made if before is None else _merge(before, made)
-    return tuple(found.values())
+    """Return the facts in order, equal ones merged; the first has the number 1. `left_out`: those that an earlier synthesis left out.
+
+    One that was left out and is said again has its new rows alone: the old ones stay left out if it is again.
+    """
+    groups: dict[str, list[FactRow]] = {}
+    fresh = list(new)
+    for row in (*fresh, *left_out):
+        groups.setdefault(row.same, []).append(row)
+    numbers = {row.number for row in fresh}
+    return tuple(_merge(rows, [row for row in rows if row.number in numbers]) for rows in groups.values())
+
+
+def _merge(rows: Sequence[FactRow], new: Sequence[FactRow]) -> NumberedFact:
+    """Rows that say the same as one fact. The same message says it once."""
+    times = [row.said_at for row in rows]
+    return NumberedFact(
+        rows[0].text,
+        tuple(row.number for row in new or rows),
+        bool(new),
+        frozenset(row.prompt for row in rows if row.prompt is not None),
+        frozenset(row.session for row in rows if row.session),
+        len({_message(row) for row in rows}),
+        len({_message(row) for row in rows if row.corrected}),
+        next((row.line for row in rows if row.line is not None), None),
+        min(times),
+        max(row.tries for row in rows),
+    )
+
+
+def _message(row: FactRow) -> int:
+    return row.prompt if row.prompt is not None else -row.number
 
 
 def split_facts(
@@ -140,7 +153,7 @@ def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, Existin
     paths = {line.path: at for at, line in reversed(list(enumerate(given)))}
     taken: list[ExistingLine] = []
     for line in sorted(given, key=lambda line: not line.is_ours):
-        limit -= len(_show_line("L0000", line).encode(errors="replace")) + len(line.heading) + 4
+        limit -= len(f"{line.heading}{line.text}".encode(errors="replace")) + _LINE_OVERHEAD
         if limit < 0:
             break
         taken.append(line)
@@ -149,30 +162,3 @@ def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, Existin
     ours = iter(range(1, len(taken) + 1))
     theirs = iter(range(1, len(taken) + 1))
     return {f"L{next(ours)}" if line.is_ours else f"P{next(theirs)}": line for line in taken}
-
-
-def _show_line(number: str, line: ExistingLine) -> str:
-    return f"{number}. {_flatten(line.text)}"
-
-
-def _flatten(text: str) -> str:
-    """On one line, with secrets blanked."""
-    return redact_secrets(" ".join(text.split()))[0]
-
-
-def _merge(before: NumberedFact, other: NumberedFact) -> NumberedFact:
-    """Return the fact after it was said once more. The same message says it once."""
-    is_again = not (other.prompts and other.prompts <= before.prompts)
-    # A fact that was left out before and is said again is told by its new rows alone: the old ones stay left out if it is again.
-    counts = before.is_new == other.is_new
-    return replace(
-        before,
-        rows=(*before.rows, *other.rows) if counts else before.rows,
-        prompts=before.prompts | other.prompts,
-        sessions=before.sessions | other.sessions,
-        said=before.said + is_again,
-        corrections=before.corrections + (other.corrections if is_again else 0),
-        line=before.line if before.line is not None else other.line,
-        at=before.at if before.at is None or other.at is None else min(before.at, other.at),
-        tries=max(before.tries, other.tries),
-    )

@@ -1,4 +1,4 @@
-"""Parse the second call's answer, which has one JSON object for each line (SPEC S-24 to S-26, S-35). Pure.
+"""Parse the second call's answer, which has one JSON object for each line (SPEC S-24 to S-26). Pure.
 
     {"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm, not npm", "FROM": [2, 5], "REPLACES": ["L3"]}
 
@@ -9,7 +9,7 @@ in `plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -17,22 +17,15 @@ from msgspec import Struct
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
-from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
-from tacitd_handlers.shared.answer_screening import (
-    Unusable,
-    is_none,
-    is_refusal,
-    list_objects,
-    repeats_prompt,
-    strip_marks,
-)
-from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.learning.prompt_templates import repeats_prompt
+from tacitd_handlers.shared.equality import make_key
+from tacitd_handlers.shared.model_answers import Unusable, is_nothing, list_objects, says_none, strip_marks
 
 ANSWER_LIMIT = 65_536
 """Maximum length of an answer in characters."""
-_COPIED = compile_lazily(r"(?:\[\d{1,3}\]\s*|corrected:\s*)+(?=\S)", re.IGNORECASE)
-_NOTE = compile_lazily(
-    r"\s*\((?:\d{4}-\d\d-\d\d|an L line, said again|left out before|said \d+ times?\b)(?:, [^()]*| in [^()]*)?\)$"
+_COPIED = compile_lazily(
+    r"^(?:\[\d+\]\s*|corrected:\s*)+(?=\S)|\s*\((?:\d{4}-\d\d-\d\d|an L line, said again|left out before|said \d+ times?\b)(?:, [^()]*| in [^()]*)?\)$",
+    re.IGNORECASE,
 )
 """The marks that the prompt puts around the numbered facts: a model may copy them."""
 _WORD_LIMIT = 300
@@ -59,46 +52,35 @@ class Proposals(Struct, frozen=True):
     """Number of objects that are no proposal, or that name no number of the prompt."""
 
 
-def parse_proposals(answer: str, numbered: Numbered, additions: Sequence[str] = ()) -> Proposals | Unusable:
-    """Return the lines of an answer, or why it cannot be used.
+def parse_proposals(answer: str, numbered: Numbered) -> Proposals | Unusable:
+    """Return the lines of an answer; none for NONE and an empty answer.
 
-    `additions` are the lines that prompt extensions added to the prompt. NONE and an empty answer mean that nothing is new. An echo
-    of the prompt, a refusal, prose, and an answer in which no object names a number that exists are Unusable, so that the facts
-    are kept (SPEC S-23).
+    Prose, and an answer in which no object names a number that exists, are Unusable, so that the facts are kept (SPEC S-23).
     """
     if len(answer) > ANSWER_LIMIT:
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
-    if not answer.strip() or is_none(answer):
-        return Proposals()
-    by_form = {normalise_text(fact.text): fact for fact in numbered.facts.values() if fact.is_new}
-    found = [_read_proposal(value, numbered, by_form) for value in list_objects(answer)]
-    lines = tuple(dict.fromkeys(one for one in found if one is not None))
-    texts = [fact.text for fact in numbered.facts.values()]
-    given = "\n".join((*texts, *(line.text for line in numbered.lines.values())))
-    said = "\n".join(
-        (answer, *(line.text for line in lines))
-    )  # JSON has quotes in another form than the prompt
-    if repeats_prompt(said, [*list_instructions("synthesis"), *sentences_of(additions)], given):
+    if repeats_prompt("synthesis", answer):
         return Unusable("the answer repeats the prompt")
-    if lines:
-        return Proposals(lines, found.count(None))
-    if found:
+    by_key = {make_key(fact.text): fact for fact in numbered.facts.values() if fact.is_new}
+    found = [_read_proposal(value, numbered, by_key) for value in list_objects(answer)]
+    lines = tuple(dict.fromkeys(one for one in found if one is not None))
+    if not lines and found:
         return Unusable("no object in the answer names a number of the prompt")
-    if is_none(next(line for line in answer.splitlines() if line.strip())):
-        return Proposals()
-    return Unusable("the model declined or asked back" if is_refusal(answer) else "no line in the answer")
+    if not lines and not says_none(answer):
+        return Unusable("no line in the answer")
+    return Proposals(lines, found.count(None))
 
 
-def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, NumberedFact]) -> Proposal | None:
+def _read_proposal(value: Any, numbered: Numbered, by_key: Mapping[str, NumberedFact]) -> Proposal | None:
     """The proposal in an object; None if it is none, or names neither a fact nor two lines to merge.
 
-    A line that says the same as a new fact is made of that one, whichever the answer names. `by_form`: the new facts, normalised.
+    A line that says the same as a new fact is made of that one, whichever the answer names. `by_key`: the new facts.
     """
     if not isinstance(value, dict):
         return None
     values = {str(key).upper(): one for key, one in value.items()}
     text = values.get("FACT")
-    if not isinstance(text, str) or is_none(text) or not any(char.isalnum() for char in text):
+    if not isinstance(text, str) or is_nothing(text) or not any(char.isalnum() for char in text):
         return None
     facts = [numbered.facts[n] for n in map(_read_number, _listed(values.get("FROM"))) if n in numbered.facts]
     names = [str(one).strip(" []().").upper() for one in _listed(values.get("REPLACES"))]
@@ -107,8 +89,8 @@ def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, Numbere
     is_new = any(fact.is_new for fact in facts)
     if not is_new and (facts or sum(line.is_ours for line in replaces) < 2):
         return None
-    line = _strip_copied_marks(sanitize_line(text))
-    equal = by_form.get(normalise_text(line))
+    line = _COPIED.sub("", sanitize_line(text))
+    equal = by_key.get(make_key(line))
     if is_new and equal is not None and equal not in facts:
         facts = [equal]
     return Proposal(
@@ -118,12 +100,6 @@ def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, Numbere
         tuple(dict.fromkeys(facts)),
         replaces,
     )
-
-
-def _strip_copied_marks(text: str) -> str:
-    marked = _COPIED.match(text)
-    plain = _NOTE.sub("", text[marked.end() :] if marked else text)
-    return plain[:1].upper() + plain[1:] if marked else plain
 
 
 def _listed(value: Any) -> list[int | str]:

@@ -34,7 +34,7 @@ from tacitd_handlers.learning.learned_rows import (
     read_facts,
 )
 from tacitd_handlers.learning.sources import Place, find_place
-from tacitd_handlers.shared.tidy import FACT_LIMIT, tidy_fact
+from tacitd_handlers.shared.fact_text import FACT_LIMIT, tidy_fact
 from tacitd_handlers.shared.words import judge_text
 
 LINES = Lines()

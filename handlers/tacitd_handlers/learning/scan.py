@@ -40,7 +40,7 @@ from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun
-from tacitd.work.waiting_lines import describe_waiting
+from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
 _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"

@@ -66,7 +66,3 @@ CREATE TABLE learning_distilled(        -- the model's summary of a directive, b
   text TEXT NOT NULL,                   -- text
   at REAL NOT NULL
 ) WITHOUT ROWID;
-
-CREATE TABLE learning_silence(          -- one row: prompts that the model was asked about since the last fact
-  asked INTEGER NOT NULL
-);

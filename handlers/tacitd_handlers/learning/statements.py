@@ -10,7 +10,7 @@ import re
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.answer_screening import is_fence, strip_marks
+from tacitd_handlers.shared.model_answers import is_fence, strip_marks
 
 _HEADING = compile_lazily(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _BULLET = compile_lazily(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")

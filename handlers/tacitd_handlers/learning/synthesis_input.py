@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
-from tacitd.handler import Degradation
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.folders import ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
@@ -33,7 +33,7 @@ from tacitd_handlers.learning.sources import (
     read_text,
 )
 from tacitd_handlers.learning.statements import known_lines
-from tacitd_handlers.shared.fact_index import FactIndex
+from tacitd_handlers.shared.equality import index_texts, make_key
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
 
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
@@ -50,8 +50,6 @@ class SourceFiles(Struct, frozen=True):
 
     files: Mapping[str, SourceFile]
     """By path relative to the place."""
-    closed: Mapping[str, str]
-    """Folders whose AGENTS.md cannot be edited now, with the reason."""
 
     def list_lines(self) -> list[ExistingLine]:
         """Their lines, each file in its order, and behind its list items what else it says."""
@@ -121,10 +119,12 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
     folders = list_folders(tools.rows, [one.session for one in rows.values()], place.root)
     named = _list_named_folders(one.text for one in rows.values())
     files = read_files(place, [*folders, *named], tools)
-    _report_closed(place, {name: why for name, why in files.closed.items() if name in folders}, tools)
     ours = {row.same: row for row in files.rows}
     by_number = {row.number: row for row in files.rows}
-    documents = FactIndex(_list_documents(place, files, tools))
+    documents = [text for name, one in files.files.items() if name in ROOT_FILES for text in one.statements]
+    if place.project is not None:
+        documents += load_known(place.project, tools).statements
+    documented = index_texts(documents)
     covers = read_forgotten(tools)
     wanted: list[FactRow] = []
     known, forgotten, reword = dict[int, int | None](), list[int](), set[str]()
@@ -136,7 +136,7 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
             forgotten.append(fact.number)
         elif fact.same in ours:
             known[fact.number] = ours[fact.same].number
-        elif documents.find_equal(fact.text) is not None:
+        elif make_key(fact.text) in documented:
             known[fact.number] = None
         else:
             wanted.append(fact._replace(line=None))
@@ -158,18 +158,18 @@ def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFile
     written = [row.path for row in read_lines(tools.rows, place.number)]
     names = [path.removeprefix(f"{root}/") for path in dict.fromkeys(written) if path.startswith(f"{root}/")]
     having = [name.removesuffix(f"/{AGENTS}") for name in names if name not in ROOT_FILES]
-    found, closed = dict[str, SourceFile](), dict[str, str]()
+    found = dict[str, SourceFile]()
     for name in dict.fromkeys((LEARNED, main)):
         found[name] = read_source(root / name, root, tools, must_edit=name == main)
     if main != LEARNED:
-        found[LEARNED] = _without_ours(found[LEARNED])
+        # Git tracks it now: no line of it is replaced.
+        found[LEARNED] = SourceFile(found[LEARNED].path, found[LEARNED].data)
     for folder in open_folders(place, [*above, *having])[:FILES_LIMIT]:
         name = f"{folder}/{AGENTS}"
-        try:
+        # The lines of a folder whose file cannot be edited go to the file of the whole project.
+        with suppress(FileRefusedError):
             found[name] = read_source(root / name, root, tools, must_edit=True)
-        except FileRefusedError as error:
-            closed[folder] = error.what
-    return SourceFiles(found, closed)
+    return SourceFiles(found)
 
 
 def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> Situation:
@@ -182,7 +182,6 @@ def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> 
         removed.setdefault(row.path.removeprefix(f"{place.root}/"), set()).add(row.text)
     return Situation(
         files.describe_now(),
-        inputs.facts,
         removed,
         inputs.reword,
         read_forgotten(tools),
@@ -200,19 +199,6 @@ def read_forgotten(tools: Tools) -> Callable[[str], bool]:
     return lambda text: bool(names) and digest_same(text) in names
 
 
-def _without_ours(file: SourceFile) -> SourceFile:
-    """A file that git tracks now: no line of it is replaced."""
-    return SourceFile(file.path, file.data)
-
-
-def _list_documents(place: Place, files: SourceFiles, tools: Tools) -> Sequence[str]:
-    """What is said already where the facts apply."""
-    own = [text for name, one in files.files.items() if name in ROOT_FILES for text in one.statements]
-    if place.project is None:
-        return own
-    return [*own, *load_known(place.project, tools).statements]
-
-
 def _read_documents_of_person(place: Place) -> dict[str, tuple[str, ...]]:
     """The statements of the person's documents for the whole project, by name. tacitd has no lines in them."""
     if place.project is None:
@@ -224,12 +210,3 @@ def _read_documents_of_person(place: Place) -> dict[str, tuple[str, ...]]:
 def _list_named_folders(facts: Iterable[str]) -> list[str]:
     """What in the facts may be a folder of the project. The disk decides."""
     return [found.rstrip("/.") for fact in facts for found in _FOLDER.findall(fact) if "/" in found]
-
-
-def _report_closed(place: Place, closed: Mapping[str, str], tools: Tools) -> None:
-    id = f"learning.folder:{place.name}"
-    if not closed:
-        tools.clear(id)
-        return
-    hint = f"lines for it are written to {place.root / LEARNED} until it can be edited"
-    tools.degrade(Degradation(id, "; ".join(closed.values()), hint))

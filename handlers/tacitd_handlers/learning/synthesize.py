@@ -1,31 +1,26 @@
 """The second call: write the facts of a place as lines of its files, with the smart tier (SPEC S-20 to S-37).
 
-The files are read (`synthesis_input`), the model is asked (`ask_synthesis`), the files are read again and the lines are decided on
-(`plan`). The changes of rows and of files are one transaction.
+The files are read (`synthesis_input`), the model is asked, the files are read again and the lines are decided on (`plan`). The changes of
+rows and of files are one transaction.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from loguru import logger
 from msgspec import Struct
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome, Part, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.formats import bullet
 from tacitd.handler import Degradation, Notice
-from tacitd.text.wording import count_noun
-from tacitd_handlers.learning.ask_synthesis import (
-    NoUse,
-    PaidAnswer,
-    ask_for_lines,
-    ground_answers,
-    list_portions,
-)
-from tacitd_handlers.learning.extract import ANSWERS
-from tacitd_handlers.learning.learned_notices import describe_lines, describe_withheld, explain_no_line
+from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.text.redact import redact_secrets
+from tacitd.text.wording import count_noun, format_dollars
+from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
@@ -41,9 +36,11 @@ from tacitd_handlers.learning.learned_rows import (
     queue_message,
     read_lines,
 )
-from tacitd_handlers.learning.numbered import NumberedFact
+from tacitd_handlers.learning.numbered import Numbered, NumberedFact, number_lines, split_facts
 from tacitd_handlers.learning.plan import Plan, plan_lines
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_findings, tell_removed
+from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT, synthesis_prompt
+from tacitd_handlers.learning.proposals import Proposal, parse_proposals
 from tacitd_handlers.learning.raw_file import hide_files
 from tacitd_handlers.learning.sources import Place, find_leaf, make_format, why_not_writable
 from tacitd_handlers.learning.synthesis_input import (
@@ -53,28 +50,62 @@ from tacitd_handlers.learning.synthesis_input import (
     make_situation,
     read_files,
 )
+from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.shared.polarity import strip_answer
+from tacitd_handlers.shared.prompt_extensions import (
+    PromptExtension,
+    extend_prompt,
+    ground_findings,
+    split_answer,
+)
+from tacitd_handlers.shared.words import Sources
 
+PROMPT_LIMIT = 60_000
+"""Bytes of the prompt. Existing lines that do not fit are left out; what is proposed is compared with them nevertheless."""
 ASIDE = "learning.aside"
 """Id of the degradation while facts of a place are put aside."""
-_ANY_LINE = "SELECT 1 FROM learning_line WHERE project = ? LIMIT 1"
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
+_ANY_LINE = "SELECT 1 FROM learning_line WHERE project = ? LIMIT 1"
+
+
+class _PaidAnswer(Struct, frozen=True):
+    """An answer, with its numbers resolved."""
+
+    proposals: tuple[Proposal, ...]
+    found: Mapping[str, Any]
+    """Findings of prompt extensions, by the name of the plugin that gets them."""
+    usd: float
+    """Cost of the call in US dollars."""
+
+
+class _NoUse(Struct, frozen=True):
+    """Why there is no answer about some facts that can be used."""
+
+    reason: str
+    facts: tuple[NumberedFact, ...]
+    lost: frozenset[int] = frozenset()
+    """Rows of the facts whose calls were begun twice and lost. They are not paid for again."""
+
+    def list_given_up(self) -> list[int]:
+        """The rows of the facts that are not asked about again."""
+        given_up = (f for f in self.facts if self.lost.intersection(f.rows) or (f.tries and not self.lost))
+        return [row for fact in given_up for row in fact.rows]
 
 
 class _Asked(Struct, frozen=True):
     """What became of the calls of one synthesis."""
 
-    answers: tuple[PaidAnswer, ...] = ()
-    useless: tuple[NoUse, ...] = ()
+    answers: tuple[_PaidAnswer, ...] = ()
+    useless: tuple[_NoUse, ...] = ()
 
 
 def synthesize(place: Place, tools: Tools) -> Outcome:
     """Write lines for all facts that wait in a place. Raises OSError and TacitdError; the facts go on waiting then."""
     if place.project is not None and tools.write_mode(place.project) == "off":
         return Done()
-    waits = tools.rows(
+    if not tools.rows(
         "SELECT 1 FROM learning_fact WHERE project IS ? AND state = 'waiting' LIMIT 1", place.number
-    )
-    if not waits:
+    ):
         return Done()
     if why := why_not_writable(place):
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
@@ -92,17 +123,20 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
     return outcome
 
 
+# --- the calls
+
+
 def _ask_all(inputs: SynthesisInput, tools: Tools) -> _Asked | Later:
     """Ask the model about all facts, in one call or in several if there are very many.
 
     If a later call has to wait, so do the answers of the others: they are stored, and are not paid for again.
     """
-    answers, useless = list[PaidAnswer](), list[NoUse]()
+    answers, useless = list[_PaidAnswer](), list[_NoUse]()
     for portion in list_portions(inputs.facts):
-        match ask_for_lines(inputs, portion, tools):
-            case PaidAnswer() as answer:
+        match _ask(inputs, portion, tools):
+            case _PaidAnswer() as answer:
                 answers.append(answer)
-            case NoUse() as answer:
+            case _NoUse() as answer:
                 useless.append(answer)
             case Later() as later:
                 return later
@@ -113,21 +147,108 @@ def _ask_all(inputs: SynthesisInput, tools: Tools) -> _Asked | Later:
     return _Asked(tuple(answers), tuple(useless))
 
 
+def list_portions(facts: Sequence[NumberedFact]) -> Iterator[dict[int, NumberedFact]]:
+    """Yield the facts by number, in portions of one call each. Those whose answer could not be used come in two halves."""
+    numbers = dict(enumerate(facts, 1))
+    old = {number: fact for number, fact in numbers.items() if not fact.is_new}
+    fresh = [number for number, fact in numbers.items() if fact.is_new and not fact.tries]
+    again = [number for number, fact in numbers.items() if fact.is_new and fact.tries]
+    half = (len(again) + 1) // 2
+    for some in (fresh, again[:half], again[half:]):
+        yield from split_facts({number: numbers[number] for number in some}, old)
+
+
+def _ask(
+    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], tools: Tools
+) -> _PaidAnswer | _NoUse | Later:
+    """Make one call of the smart tier about some of the facts."""
+    root = str(inputs.place.root)
+    extensions = list_extensions(facts.values(), tools)
+    numbered, prompt = _number_input(inputs, facts, extensions, tools)
+    new = {number: fact for number, fact in facts.items() if fact.is_new}
+    parts = [Part("fact", number, str(fact.rows[0]), fact.text) for number, fact in new.items()]
+    # An answer that is used again after a crash names lines by these numbers.
+    parts.append(Part("work", 0, "lines", "\n".join((*numbered.show_facts(), *numbered.show_lines()))))
+    answer = tools.ask(ModelRequest(prompt, "smart", purpose="synthesis", project=root), parts)
+    if isinstance(answer, NoAnswer):
+        if answer.why is Why.REPEATED:
+            return _NoUse(answer.reason, tuple(new.values()), frozenset(map(int, answer.repeated)))
+        if answer.blames_the_prompt:
+            return _NoUse(answer.reason, tuple(new.values()))
+        return Later(answer.reason, answer.hint, answer.retry_at)
+    found, text = split_answer(answer.text, extensions)
+    proposals = parse_proposals(text, numbered)
+    if isinstance(proposals, Unusable):
+        return _NoUse(f"the model's answer cannot be used: {proposals.reason}", tuple(new.values()))
+    return _PaidAnswer(proposals.lines, found, answer.usd)
+
+
+def list_extensions(facts: Iterable[NumberedFact], tools: Tools) -> list[PromptExtension]:
+    """The parts of other plugins that are asked for with these facts: some only if a correction was made again (SPEC E-30)."""
+    is_again = any(fact.line is not None for fact in facts)
+    found: Sequence[PromptExtension] = tools.list_prompt_parts(SYNTHESIS_PROMPT)
+    return [one for one in found if is_again or not getattr(one, "only_corrected_again", False)]
+
+
+def _number_input(
+    inputs: SynthesisInput,
+    facts: Mapping[int, NumberedFact],
+    extensions: Sequence[PromptExtension],
+    tools: Tools,
+) -> tuple[Numbered, str]:
+    """Return what the numbers mean, and the prompt. Both have as many existing lines as there is room for."""
+    files, root = tuple(inputs.files.files), str(inputs.place.root)
+    crowded = inputs.files.count_crowded(tools.settings["learning"])
+
+    def write(numbered: Numbered) -> str:
+        prompt = synthesis_prompt(files, numbered.show_lines(), numbered.show_facts(), crowded)
+        return redact_secrets(extend_prompt(prompt, extensions, root))[0]
+
+    plain = Numbered(facts, {}, files)
+    room = PROMPT_LIMIT - len(write(plain).encode(errors="replace")) - sum(len(file) + 2 for file in files)
+    numbered = Numbered(facts, number_lines(inputs.files.list_lines(), room), files)
+    return numbered, write(numbered)
+
+
+def _ground_answers(
+    answers: Collection[_PaidAnswer], inputs: SynthesisInput, tools: Tools
+) -> tuple[dict[str, list[Any]], int]:
+    """Return the parts of the answers' findings that the facts support, by plugin, and the number of the other parts."""
+    new = [fact for fact in inputs.facts if fact.is_new]
+    texts = [fact.text for fact in new]
+    # The reason for a correction that was made again is in the person's words, and not in the line.
+    texts += [
+        strip_answer(inputs.rows[row].words) for fact in new if fact.line is not None for row in fact.rows
+    ]
+    at = next((fact.at for fact in new if fact.at is not None), None)
+    sources = Sources(tuple(text for text in texts if text), inputs.folders, at)
+    kept: dict[str, list[Any]] = {}
+    refused = 0
+    for one in answers:
+        found, number = ground_findings(one.found, list_extensions(new, tools), sources)
+        refused += number
+        for name, what in found.items():
+            kept.setdefault(name, []).append(what)
+    return kept, refused
+
+
+# --- the outcome
+
+
 def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     """Decide on the proposed lines, and return the changes of files and rows."""
     place = inputs.place
-    found, ungrounded = ground_answers(asked.answers, inputs, tools)
+    found, ungrounded = _ground_answers(asked.answers, inputs, tools)
     proposals = [one for answer in asked.answers for one in answer.proposals]
     # The files may have changed during the call.
     chosen = [name.rpartition("/")[0] for name in inputs.files.files if "/" in name]
     files = read_files(place, [*inputs.folders, *chosen], tools) if proposals else inputs.files
     plan = plan_lines(proposals, make_situation(inputs, files, tools))
     by_text = {(name, row.text): row for name, one in files.files.items() for row in one.ours}
-    rows = sorted(inputs.rows)
-    usd = sum(one.usd for one in asked.answers)
     prompts = sorted({prompt for fact in inputs.facts if fact.is_new for prompt in fact.prompts})
     sessions = [one.session for one in inputs.rows.values() if one.session]
-    key = f"synthesis {make_id(*map(str, rows), *(line.text for line in plan.lines))}"
+    rows = map(str, sorted(inputs.rows))
+    key = f"synthesis {make_id(*rows, *(line.text for line in plan.lines))}"
     cause = Cause(
         key, "prompt" if prompts else "file", "synthesis", sessions[-1] if sessions else "", prompts
     )
@@ -135,27 +256,18 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     hide_files(place, [change.path for change in changes], tools)
     _report_crowded(inputs, files, plan, tools)
     _report_aside(inputs, asked, tools)
-    notices = [*describe_lines(plan.lines, place, usd), *describe_withheld(plan.withheld, place)]
-    if not notices:
-        refused = len(plan.refused) + len(ungrounded)
-        why = explain_no_line(
-            repeated=bool(inputs.known or plan.known),
-            withheld=False,
-            refused=bool(refused),
-            asked=bool(inputs.facts),
-        )
-        notices = [Notice("no line", why, str(place.root))]
+    notices = list(_describe(plan, inputs, asked, ungrounded))
     listeners = list_listeners(tools)
     now = tools.clock.now()
     if changes and place.project is not None and not tools.rows(_ANY_LINE, place.number):
         logger.info("tacitd writes in {} from now on; `tacitd exclude` stops that", place.root)
 
     def apply(tx: Tx) -> None:
-        lines = _store_lines(tx, plan, by_text, files, place, now)
+        _store_lines(tx, plan, by_text, files, place, now)
         _store_facts(tx, inputs, plan, asked)
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
-        tell_findings(tx, found, inputs, lines, now)
+        tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
         if plan.void or any(fact.rows for one in asked.useless for fact in one.facts if not fact.tries):
@@ -164,12 +276,9 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     return Done(apply, tuple(changes), notices=notices)
 
 
-# --- files
-
-
 def _make_changes(
     plan: Plan, by_text: Mapping[tuple[str, str], LineRow], place: Place, cause: Cause
-) -> Iterable[FileChange]:
+) -> Iterator[FileChange]:
     """The changes of the files: a line takes the place of one that it replaces in its own file; the others go."""
     wanted: dict[str, list[tuple[str, str, str | None]]] = {}
     for line in plan.lines:
@@ -177,8 +286,8 @@ def _make_changes(
         wanted.setdefault(line.path, []).append((inside.text if inside else "", line.heading, line.text))
         for old in line.replaces:
             if old is not inside:
-                heading = by_text[old.path, old.text].heading if (old.path, old.text) in by_text else ""
-                wanted.setdefault(old.path, []).append((old.text, heading, None))
+                row = by_text.get((old.path, old.text))
+                wanted.setdefault(old.path, []).append((old.text, row.heading if row else "", None))
     for name, changes in wanted.items():
         path = place.root / name
         yield FileChange(path, make_format(path, place.root), decide_lines(changes), cause)
@@ -205,9 +314,6 @@ def decide_lines(
     return decide
 
 
-# --- rows
-
-
 def _store_lines(
     tx: Tx,
     plan: Plan,
@@ -215,43 +321,44 @@ def _store_lines(
     files: SourceFiles,
     place: Place,
     now: float,
-) -> list[str]:
-    """Insert the lines, and mark those that they replace; return the texts of the lines that were written."""
-    for row in (row for one in files.files.values() for row in one.missing if row.text not in one.removed):
-        mark_line(tx, row.number, "gone")
+) -> None:
+    """Insert the lines, and mark those that they replace."""
+    missing = [row for one in files.files.values() for row in one.missing]
+    removed = {text for one in files.files.values() for text in one.removed}
+    for row in missing:
+        if row.text not in removed:
+            mark_line(tx, row.number, "gone")
     for line in plan.lines:
         olds = [by_text[old.path, old.text] for old in line.replaces if (old.path, old.text) in by_text]
-        inside = next((old for old in olds if old.path == str(place.root / line.path)), None)
-        facts = [row for fact in line.facts if fact.is_new for row in fact.rows]
-        heading = inside.heading if inside is not None else line.heading
-        contrary = line.beside[0].text if line.beside else ""
         path = str(place.root / line.path)
-        number = put_line(
-            tx, NewLineRow(place.number, path, heading, line.text, facts, contrary=contrary), now
-        )
+        heading = next((old.heading for old in olds if old.path == path), line.heading)
+        contrary = line.beside[0].text if line.beside else ""
+        new = NewLineRow(place.number, path, heading, line.text, _list_new(line.facts), contrary=contrary)
+        number = put_line(tx, new, now)
         reworded = {fact.line for fact in line.facts}
         takes_over = len(olds) > 1 or any(old.number in reworded for old in olds)
         for old in olds:
-            if old.number == number:
-                continue
-            mark_line(tx, old.number, "replaced", number)
-            if takes_over:
-                inherit_facts(tx, old.number, number)
+            if old.number != number:
+                mark_line(tx, old.number, "replaced", number)
+                if takes_over:
+                    inherit_facts(tx, old.number, number)
         if takes_over:
             tx.execute("UPDATE learning_line SET reworded = 1 WHERE number = ?", number)
     # A removal that was seen once is in doubt until the next look; said again, the line waits for the person either way.
-    doubted = [row for one in files.files.values() for row in one.missing if row.text in one.removed]
+    gone = [
+        *read_lines(tx.rows, place.number, ("removed", "withheld")),
+        *(row for row in missing if row.text in removed),
+    ]
     for line in plan.withheld:
         same = digest_same(line.text)
-        removed = [row for row in (*_read_removed(tx, place), *doubted) if row.same == same]
-        for row in removed[:1]:
+        for row in [row for row in gone if row.same == same][:1]:
             mark_line(tx, row.number, "withheld")
-            add_facts(tx, row.number, [row for fact in line.facts if fact.is_new for row in fact.rows])
-    return [line.text for line in plan.lines]
+            add_facts(tx, row.number, _list_new(line.facts))
 
 
-def _read_removed(tx: Tx, place: Place) -> list[LineRow]:
-    return read_lines(tx.rows, place.number, ("removed", "withheld"))
+def _list_new(facts: Iterable[NumberedFact]) -> list[int]:
+    """The rows of the facts that were said since the last synthesis."""
+    return [row for fact in facts if fact.is_new for row in fact.rows]
 
 
 def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> None:
@@ -268,17 +375,16 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
             count_said(tx, line)
     mark_facts(tx, inputs.forgotten, "forgotten")
     for one in plan.refused:
-        rows = [row for fact in one.facts for row in fact.rows]
-        mark_facts(tx, rows, "review" if one.waits else "refused", one.reason)
+        mark_facts(tx, [row for fact in one.facts for row in fact.rows], "refused", one.reason)
     waits = {row for fact in plan.void for row in fact.rows}
     for answer in asked.useless:
-        for fact in answer.facts:
-            waits.update(fact.rows)
-            if _is_given_up(fact, answer):
-                mark_facts(tx, fact.rows, "aside", answer.reason)
-            elif not answer.lost:
-                tried = [(row,) for row in fact.rows]
-                tx.executemany("UPDATE learning_fact SET tries = tries + 1 WHERE number = ?", tried)
+        rows = [row for fact in answer.facts for row in fact.rows]
+        waits.update(rows)
+        given_up = answer.list_given_up()
+        mark_facts(tx, given_up, "aside", answer.reason)
+        if not answer.lost:
+            tried = [(row,) for row in rows if row not in given_up]
+            tx.executemany("UPDATE learning_fact SET tries = tries + 1 WHERE number = ?", tried)
     named = {row for fact in plan.used for row in fact.rows}
     for fact in inputs.facts:
         for number in fact.rows if fact.is_new else ():
@@ -292,29 +398,43 @@ def _settle(tx: Tx, fact: int, state: FactState) -> None:
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
 
 
-def _is_given_up(fact: NumberedFact, answer: NoUse) -> bool:
-    """Whether a fact without an answer is not asked about again."""
-    return bool(answer.lost.intersection(fact.rows)) or (fact.tries > 0 and not answer.lost)
+# --- what a person is told
+
+
+def _describe(plan: Plan, inputs: SynthesisInput, asked: _Asked, ungrounded: int) -> Iterator[Notice]:
+    """A notice for each line that is written, or withheld because the person removed it; otherwise why there is none."""
+    place, usd = inputs.place, sum(one.usd for one in asked.answers)
+    root = str(place.root) if place.project is not None else ""
+    for line in plan.lines:
+        prompts = len({prompt for fact in line.facts for prompt in fact.prompts})
+        about = [f"from {count_noun(prompts, 'prompt')}"] if prompts else []
+        about.append(format_dollars(usd / len(plan.lines)))
+        yield Notice("learned", line.text, f"{place.root.name}/{line.path}", ", ".join(about), root=root)
+    for line in plan.withheld:
+        what = f"you removed it before, and said it again (`tacitd review` asks about it): {line.text}"
+        yield Notice(NO_LINE, what, str(place.root))
+    if plan.lines or plan.withheld:
+        return
+    reasons = ["it is written there already"] if inputs.known or plan.known else []
+    if plan.refused or ungrounded:
+        reasons.append("what was proposed was refused (`tacitd learned --refused` shows it)")
+    if not reasons:
+        reasons.append(
+            "the model made no line of it" if inputs.facts else "another document contains it already"
+        )
+    yield Notice(NO_LINE, "; ".join(reasons), str(place.root))
 
 
 def _report_aside(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> None:
     """Say how many facts are put aside, and why (SPEC S-23)."""
     place = inputs.place
-    new = [
-        (row, answer.reason)
-        for answer in asked.useless
-        for fact in answer.facts
-        if _is_given_up(fact, answer)
-        for row in fact.rows
-    ]
-    old = tools.rows(
-        "SELECT number, reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number
-    )
-    if not new and not old:
+    reasons = [answer.reason for answer in asked.useless for _ in answer.list_given_up()]
+    old = tools.rows("SELECT reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number)
+    reasons += [reason for (reason,) in old]
+    if not reasons:
         tools.clear(f"{ASIDE}:{place.name}")
         return
-    reason = (new or old)[0][1]
-    what = f"{count_noun(len(new) + len(old), 'fact')} of {place.name} made no line: {reason}"
+    what = f"{count_noun(len(reasons), 'fact')} of {place.name} made no line: {reasons[0]}"
     tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, "`tacitd rescue retry --all` tries them again"))
 
 

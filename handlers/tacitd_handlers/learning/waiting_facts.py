@@ -87,7 +87,7 @@ def _read_waiting_rows(state_dir: Path, now: float) -> dict[str, Mapping[str, An
 
 def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of `waits` and of `sessions` of the status."""
-    from tacitd.work.waiting_rows import read_stored_waits
+    from tacitd.work.work_status import read_stored_waits
 
     try:
         return read_stored_waits(

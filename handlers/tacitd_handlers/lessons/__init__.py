@@ -22,22 +22,21 @@ SCHEMA = ("tacitd_handlers.lessons:schema.sql",)
 
 def make_plugin() -> PluginSpec:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.plugin import PluginSpec, TimedJob
+    from tacitd.plugin import PluginSpec
 
     here = "tacitd_handlers.lessons"
     about = "Add, list and load WHEN -> DO -> BECAUSE rules for agents."
     return PluginSpec(
         "lessons",
         order=25,
-        settings={"lessons": f"{here}.settings:LessonsSettings"},
+        settings={"lessons": f"{here}.promotion:LessonsSettings"},
         schema=SCHEMA,
         one_lane=True,
         run=f"{here}.handler:run",
         events=frozenset({"purge"}),
-        jobs=(TimedJob("tidy", 3600.0),),
         commands={"lesson": (f"{here}.lesson_commands:lesson", about, "More")},
         session_text=f"{here}.session_text:make_text",
-        status=f"{here}.lesson_status:report_status",
+        status=f"{here}.session_text:report_status",
         items=f"{here}.lesson_items",
         why=f"{here}.lesson_items:explain",
         prompt_parts={

@@ -19,14 +19,13 @@ _SMALL = (
     "under up us want was we were what when where which while who why will with without would you your yes"
 )
 
+_FAILURES = frozenset({"error", "fail", "failur", "exception", "crash", "broken", "traceback", "fatal"})
+
 
 def list_matches(lessons: Iterable[Lesson], error: str) -> list[Lesson]:
     """The lessons that fit an error, the best first."""
-    scored = [(score_match(one.parts.when, error), one) for one in lessons]
-    return [
-        one
-        for _, one in sorted(((s, one) for s, one in scored if s), key=lambda pair: (-pair[0], pair[1].id))
-    ]
+    scored = [(-score_match(one.parts.when, error), one.id, one) for one in lessons]
+    return [one for score, _, one in sorted(scored) if score]
 
 
 def shares_words(one: str, other: str) -> bool:
@@ -71,8 +70,4 @@ def score_match(when: str, error: str) -> float:
 
 def _failing(term: str) -> str:
     """One term for all words that mean failure."""
-    return (
-        "fail"
-        if term in {"error", "fail", "failur", "exception", "crash", "broken", "traceback", "fatal"}
-        else term
-    )
+    return "fail" if term in _FAILURES else term

@@ -19,7 +19,7 @@ from tacitd_handlers.lessons.lesson_log import (
     number_of,
 )
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
-from tacitd_handlers.lessons.pattern import Pattern, format_pattern
+from tacitd_handlers.lessons.pattern import GLOBAL, Pattern, format_pattern
 
 SHOWN = 60
 """Characters of what is not an id that an error shows."""
@@ -56,7 +56,7 @@ def add_lesson(
     fault = find_agent_fault(format_pattern(parts)) if source == "ai" else ""
     with log.begin_change() as change:
         lessons = change.lessons
-        known = None if force else find_duplicate(lessons, parts, scope, source, project)
+        known = None if force else find_same(lessons, parts, scope, project, by_person=source == "user")
         if known is not None:
             return Addition(known, is_new=False)
         status, reason = (DELETED, fault) if fault else (ACTIVE, "")
@@ -65,24 +65,32 @@ def add_lesson(
         return Addition(change.append(made), is_new=True, opposites=tuple(opposites))
 
 
-def find_duplicate(
-    lessons: Lessons, parts: Pattern, scope: str, source: str, project: ProjectLessons | None
+def find_same(
+    lessons: Lessons,
+    parts: Pattern,
+    scope: str,
+    project: ProjectLessons | None,
+    *,
+    by_person: bool = False,
+    is_draft: bool = False,
 ) -> Lesson | None:
     """The lesson that bars adding this one, or None.
 
-    It has the same pattern in the scope, or, for source `ai`, was marked wrong in any scope, for whatever reason.
+    It was marked wrong by a person in any scope, unless a person adds it; or it has the same pattern in the scope. For a draft a
+    global or promoted lesson counts too, for whatever reason it is. A lesson of another project than `project` does not count.
     """
-    if source == "ai" and (wrong := find_wrong(lessons, parts)) is not None:
+    if not by_person and (wrong := _find_wrong(lessons, parts)) is not None:
         return wrong
     for one in lessons.all.values():
-        is_there = one.is_active or (one.is_waiting and source == "ai")
-        is_same = is_there and one.scope == scope and says_same(one.parts, parts, with_reason=True)
-        if is_same and (project is None or not project.is_of_other(one)):
+        is_near = one.scope == scope or (is_draft and GLOBAL in (one.scope, scope))
+        is_there = one.is_active or (one.status == PROMOTED if is_draft else one.is_waiting and not by_person)
+        is_ours = project is None or not project.is_of_other(one)
+        if is_near and is_there and is_ours and says_same(one.parts, parts, with_reason=not is_draft):
             return one
     return None
 
 
-def find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
+def _find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
     """The lesson with this case and action that a person marked wrong, also if its words were purged."""
     wrong = [one for one in lessons.all.values() if one.is_wrong]
     digest = digest_meaning(parts) if any(one.digests for one in wrong) else ""
@@ -92,9 +100,8 @@ def find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
 def says_same(one: Pattern, other: Pattern, *, with_reason: bool = False) -> bool:
     """Whether two lessons have the same case and action, and reason, but for differences of spelling."""
     return (
-        one.action == other.action
-        and _fold(one.when) == _fold(other.when)
-        and _fold(one.do) == _fold(other.do)
+        one.action == other.action  # first, because it is cheap
+        and _key(one) == _key(other)
         and (not with_reason or _fold(one.because) == _fold(other.because))
     )
 

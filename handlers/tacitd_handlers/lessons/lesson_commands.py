@@ -1,4 +1,4 @@
-"""The command group `lesson`, used as the program of that name and as `tacitd lesson`: the seed's seven commands.
+"""The command group `lesson`, which is also the program of that name: the seed's seven commands.
 
 Options and output only. Wrong use exits with 2, prints the usage on stderr and writes nothing (SPEC E-04). Data goes to stdout
 and messages to stderr, because the seed prints nothing on stdout after `add` and `promote`.
@@ -32,8 +32,6 @@ from tacitd_handlers.lessons.pattern import (
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-    from tacitd_handlers.lessons.settings import LessonsSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -246,26 +244,17 @@ def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None
 
 
 def _find_directories() -> tuple[Path, Path]:
-    """The directories of skills and of tools: as configured, otherwise in Claude Code's directory. Raises ConfigError."""
-    from tacitd.state.paths import config_dir, find_home
-
-    root, settings = config_dir(os.environ), _load_settings()
-    skills, tools = (
-        f"{find_home(os.environ)}{each[1:]}" if each.startswith("~/") else each
-        for each in (settings.skills, settings.tools)
-    )
-    return Path(skills or root / "skills"), Path(tools or root / "tools")
-
-
-def _load_settings() -> LessonsSettings:
+    """Claude Code's directory of skills, and the directory of tools as configured. Raises ConfigError."""
     from tacitd.config.settings import load_config
     from tacitd.plugins import find_plugins
-    from tacitd.state.paths import config_file
-    from tacitd_handlers.lessons.settings import LessonsSettings
+    from tacitd.state.paths import config_dir, config_file, find_home
+    from tacitd_handlers.lessons.promotion import LessonsSettings
 
     sections: dict[str, type[BaseModel]] = {**find_plugins().collect_sections(), "lessons": LessonsSettings}
-    made: LessonsSettings = load_config(config_file(os.environ), os.environ, sections).get_section("lessons")
-    return made
+    config = load_config(config_file(os.environ), os.environ, sections)
+    root, tools = config_dir(os.environ), str(config.get_section("lessons").tools)
+    tools = f"{find_home(os.environ)}{tools[1:]}" if tools.startswith("~/") else tools
+    return root / "skills", Path(tools or root / "tools")
 
 
 @lesson.command("search", epilog=_example("lesson search tmux"))

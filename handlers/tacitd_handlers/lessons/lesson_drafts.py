@@ -19,8 +19,8 @@ from tacitd.logging_setup import logger
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons.error_match import shares_words
-from tacitd_handlers.lessons.lesson_actions import find_wrong, mark_wrong, says_same
-from tacitd_handlers.lessons.lesson_log import ACTIVE, PROMOTED, Lesson, LessonLog, Lessons
+from tacitd_handlers.lessons.lesson_actions import find_same, mark_wrong
+from tacitd_handlers.lessons.lesson_log import ACTIVE, Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, load_origins
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
@@ -30,9 +30,8 @@ from tacitd_handlers.lessons.pattern import (
     normalise_scope,
     parse_pattern,
 )
-from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
-from tacitd_handlers.shared.words import Refused, Sources, word_line
+from tacitd_handlers.shared.words import Sources, word_line
 
 name = "lessons"
 """The plugin that gets the findings."""
@@ -44,10 +43,9 @@ SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 DELETED_LINE = "its line was deleted by hand"
 _KEY = compile_lazily(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|FROM|SECTION)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
+    r"(.*?)(?:\*\*|__|`)?\s*$"
 )
-_OF_FACT = compile_lazily(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
-"""Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
 _GOES_ON = compile_lazily(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
 _FETCHES = compile_lazily(
@@ -102,53 +100,44 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
 
 
 def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
-    """The drafts in an answer, and the answer without their lines."""
-    drafts: list[Draft] = []
-    rest: list[str] = []
-    # The key of the previous line. A SCOPE line belongs only to a LESSON directly above it, and a wrapped lesson
-    # continues on a line that starts with an arrow. Blank lines between them are ignored.
-    last = ""
-    is_below = False
+    """The drafts in an answer, and the answer without their lines.
+
+    A SCOPE line belongs to the LESSON above it, a wrapped lesson continues on lines that start with an arrow, and blank lines between
+    are ignored. FROM and SECTION lines below a lesson are left out: the fact above would get them otherwise.
+    """
+    drafts, rest, last = list[Draft](), list[str](), ""
     for line in answer.splitlines():
         found = _KEY.match(line)
-        if found is None and last == "LESSON" and _GOES_ON.match(line):
+        key, value = (found[1], found[2].strip()) if found else ("", "")
+        if key == "LESSON":
+            drafts.append(Draft(value))
+            last = key
+        elif last == "LESSON" and key == "SCOPE":
+            drafts[-1] = drafts[-1]._replace(scope=value)
+            last = key
+        elif last == "LESSON" and _GOES_ON.match(line):
             drafts[-1] = drafts[-1]._replace(text=f"{drafts[-1].text} {line.strip()}")
-        elif is_below and _OF_FACT.match(line):
-            continue
-        elif found is None or (found[1] == "SCOPE" and last != "LESSON"):
+        elif not (last and key in ("FROM", "SECTION")):
             rest.append(line)
-            last = "" if line.strip() else last
-            is_below = is_below and not line.strip()
-        else:
-            last = found[1]
-            value = re.sub(r"(?:\*\*|__|`)\s*$", "", found[2]).strip()
-            is_below = True
-            if last == "LESSON":
-                drafts.append(Draft(value))
-            else:
-                drafts[-1] = drafts[-1]._replace(scope=value)
+            last = last if not line.strip() else ""
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
-def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
-    """The finding without the drafts that are invalid or that the facts do not support."""
-    drafts, refused = list[list[Any]](), list[RefusedPart]()
-    for text, scope, *_ in found.get("drafts", ()):
+def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
+    """The finding without the drafts that are invalid or that the facts do not support, and the number of these."""
+    drafts, given = list[list[Any]](), found.get("drafts", ())
+    for text, scope, *_ in given:
         checked = check_draft(Draft(text, scope))
-        if isinstance(checked, str):
-            refused.append(RefusedPart("lesson", text, checked))
-        elif (bad := _find_unsupported(text, sources)) is not None:
-            refused.append(RefusedPart("lesson", text, bad.reason, bad.waits))
-        else:
+        if not isinstance(checked, str) and _is_supported(text, sources):
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
             drafts.append([format_pattern(checked[0]), scope])
-    return GroundedFinding({"drafts": drafts} if drafts else None, tuple(refused))
+    return {"drafts": drafts} if drafts else None, len(given) - len(drafts)
 
 
-def _find_unsupported(text: str, sources: Sources) -> Refused | None:
-    """Why a draft, or its action alone, says more than the facts; None if neither does."""
+def _is_supported(text: str, sources: Sources) -> bool:
+    """Whether neither a draft nor its action alone says more than the facts."""
     _, *rest = re.split(r"->|→", text, maxsplit=2)
-    return word_line(text, sources) or word_line(rest[0] if rest else text, sources)
+    return all(word_line(part, sources) is None for part in (text, *rest[:1]))
 
 
 def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
@@ -171,59 +160,37 @@ def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
     return parts, scope
 
 
-def find_twin(lessons: Lessons, parts: Pattern, scope: str, project: ProjectLessons | None) -> Lesson | None:
-    """The lesson that says what a draft says: marked wrong by a person anywhere, or active or promoted near its scope.
-
-    One of another project than `project` is none.
-    """
-    if (wrong := find_wrong(lessons, parts)) is not None:
-        return wrong
-    for one in lessons.all.values():
-        is_near = one.scope == scope or GLOBAL in (one.scope, scope)
-        is_of_other = project is not None and project.is_of_other(one)
-        if one.status in (ACTIVE, PROMOTED) and is_near and not is_of_other and says_same(one.parts, parts):
-            return one
-    return None
-
-
-class Stored(NamedTuple):
-    """What a finding added."""
-
-    added: tuple[Lesson, ...] = ()
-    origins: tuple[tuple[str, Origin], ...] = ()
-    """By the lesson's id: of the new ones, and of those that are known and have none."""
-
-
 def store_finding(
     log: LessonLog, message: Mapping[str, Any], session: str, project: str, known: Mapping[int, Origin]
-) -> Stored:
-    """Add the drafts of a synthesis to the log. Repeating it adds nothing.
+) -> tuple[list[Lesson], list[tuple[str, Origin]]]:
+    """Add the drafts of a synthesis to the log; return the new lessons, and the origins by id: theirs, and those of known lessons that
+    have none. Repeating it adds nothing.
 
     Only from a correction a lesson is made; what somebody likes or a thing is becomes a line. `project`: the project's root.
     `known`: the origins by number. Raises OSError, FileRefusedError: lessons added before stay, and are known the next time.
     """
+    added, origins = list[Lesson](), list[tuple[str, Origin]]()
     given = [Draft(*map(str, draft[:2])) for found in message.get("found", ()) for draft in found["drafts"]]
     drafts = [checked for draft in given if not isinstance(checked := check_draft(draft), str)]
     if not drafts or not message.get("corrected"):
-        return Stored()
+        return added, origins
     sessions = message.get("sessions") or [session]
     words = message.get("words") or message.get("facts", ())
     prompts = map(str, message.get("prompts", ()))
     origin = Origin(str(sessions[-1]), log.clock.now(), project, tuple(prompts), tuple(map(str, words)))
-    lines = [str(line) for line in message.get("lines", ())]
     here = ProjectLessons(Path(project), known) if project else None
-    added, origins = list[Lesson](), list[tuple[str, Origin]]()
     with log.begin_change() as change:
         for parts, scope in drafts:
+            lines = map(str, message.get("lines", ()))
             own = tuple(line for line in lines if shares_words(f"{parts.when} {parts.do}", line))
-            twin = find_twin(change.lessons, parts, scope, here)
+            twin = find_same(change.lessons, parts, scope, here, is_draft=True)
             if twin is None:
-                made = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
-                added.append(change.append(made))
-                origins.append((made.id, origin._replace(lines=own)))
-            elif twin.is_active and _lacks_origin(twin, known.get(int(twin.id)), parts, origin):
-                origins.append((twin.id, origin._replace(lines=own)))
-    return Stored(tuple(added), tuple(origins))
+                twin = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
+                added.append(change.append(twin))
+            elif not twin.is_active or not _lacks_origin(twin, known.get(int(twin.id)), parts, origin):
+                continue
+            origins.append((twin.id, origin._replace(lines=own)))
+    return added, origins
 
 
 def _lacks_origin(lesson: Lesson, known: Origin | None, parts: Pattern, origin: Origin) -> bool:

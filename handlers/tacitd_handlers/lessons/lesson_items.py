@@ -38,7 +38,7 @@ from tacitd_handlers.lessons.lesson_log import (
     trace_log,
 )
 from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, read_origins
-from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.pattern import Pattern, parse_pattern
 
 REASON = "forgotten with tacitd forget"
 _WORDS = ("when", "do", "because", "reason")
@@ -72,7 +72,7 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
             by_person=is_promoted or (one.is_active and one.is_firm),
             review=review,
             words=origins.get(int(one.id), Origin()).words,
-            earlier=wordings.get(int(one.id), ()),
+            earlier=tuple(wordings.get(int(one.id), ())),
         )
 
 
@@ -150,37 +150,29 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 
 def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: str) -> dict[str, Any]:
     at = utc_seconds(origin.at) if origin.at else lesson.updated or lesson.created
+    what = "you added it" if lesson.is_firm else "added with `lesson add`"
     if number > 1:
         what = "changed" if added and removed else "active again"
-    elif lesson.is_firm:
-        what = "you added it"
-    else:
-        what = "drafted from your words" if origin.words else "added with `lesson add`"
+    elif origin.words:
+        what = "drafted from your words"
+    undo = (
+        f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back"
+    )
+    lines = [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}]
     return {
-        "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
-        "at": at,
-        "root": origin.project,
-        "state": "done",
-        "by": "lessons",
-        "what": lesson.reason or what,
-        "undoes": "",
-        "undone_by": "",
-        "sessions": [origin.session] if origin.session else [],
-        "prompts": list(origin.prompts),
-        "facts": list(origin.words),
-        "lines": [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}],
-        "files": [],
-        "undo": f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back",
-    }
+        "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}", "at": at, "root": origin.project, "state": "done",
+        "by": "lessons", "what": lesson.reason or what, "undoes": "", "undone_by": "", "undo": undo, "lines": lines, "files": [],
+        "sessions": [origin.session] if origin.session else [], "prompts": list(origin.prompts), "facts": list(origin.words),
+    }  # fmt: skip
 
 
-def list_wordings(data: bytes) -> dict[int, tuple[str, ...]]:
-    """By number, the texts that each lesson of a log has had, oldest first; without what is purged."""
-    found: dict[int, dict[str, None]] = {}
+def list_wordings(data: bytes) -> dict[int, dict[str, Pattern]]:
+    """By number, what each lesson of a log has said, by its text, oldest first; without what is purged."""
+    found: dict[int, dict[str, Pattern]] = {}
     for one in trace_log(data):
         if one.number is not None and one.after is not None and not one.after.is_purged:
-            found.setdefault(one.number, {})[one.after.text] = None
-    return {number: tuple(texts) for number, texts in found.items()}
+            found.setdefault(one.number, {})[one.after.text] = one.after.parts
+    return found
 
 
 def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
@@ -194,13 +186,12 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
     if lesson is None or lesson.status != DELETED:
         return []
     number = int(lesson.id)
-    if not {*list_wordings(data).get(number, ())} & {*texts}:
+    wordings = list_wordings(data).get(number, {})
+    if not {*wordings} & {*texts}:
         return []
-    states = [one.after for one in trace_log(data) if one.number == number and one.after is not None]
-    digests = sorted({digest_meaning(one.parts) for one in states if not one.is_purged})
+    digests = sorted(map(digest_meaning, wordings.values()))
     with log.begin_change():  # whoever appends waits, and then opens the new file
         edit_file(log.path, lambda now: _blank_log(now or b"", number, digests), disk=log.disk)
-    log.update_index()
     card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
     if not card.exists():
         return [log.path]
@@ -209,14 +200,11 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
 
 
 def _blank_log(data: bytes, number: int, digests: Sequence[str]) -> bytes:
-    return b"\n".join(_blank_line(line, number, digests) for line in data.split(b"\n"))
-
-
-def _blank_line(line: bytes, number: int, digests: Sequence[str]) -> bytes:
-    record = decode_record(line)
-    if number_of(record.get("id")) != number:
-        return line
-    blanked = {key: BLANK if key in _WORDS else value for key, value in record.items()}
-    if record.get("status") == DELETED:
-        blanked["reason"] = PURGED + " ".join(digests)
-    return encode_record(blanked)
+    lines = data.split(b"\n")
+    for at, line in enumerate(lines):
+        record = decode_record(line)
+        if number_of(record.get("id")) == number:
+            record |= {key: BLANK for key in _WORDS if key in record}
+            record |= {"reason": PURGED + " ".join(digests)} if record.get("status") == DELETED else {}
+            lines[at] = encode_record(record)
+    return b"\n".join(lines)

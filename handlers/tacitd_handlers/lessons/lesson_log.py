@@ -7,13 +7,14 @@ A record is one line of JSON. Later keys of an id override earlier ones, and the
 
 A change holds the log's own lock: read, decide, append, sync. So ids have no gaps and are never reused. Records of other
 writers are tolerated, and no line is ever lost: unknown keys are kept, and what makes no lesson is counted and left alone.
-index.json is made from the log after each change, for people and other programs; tacitd reads the log alone.
+index.json is made from the log with each change, for people and other programs; tacitd reads the log alone.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,7 +44,7 @@ PURGED = "purged "
 """How the reason of a purged lesson begins; digests of what it said follow."""
 DIGITS = 12
 """Maximum digits of an id. A longer one would use up all numbers below it."""
-_DAMAGED_ID = compile_lazily(rf'"id"\s*:\s*"?(\d{{1,{DIGITS}}})\b')
+_ID = compile_lazily(rf'"id"\s*:\s*"?(\d{{1,{DIGITS}}})\b')
 
 
 class Lesson(NamedTuple):
@@ -164,24 +165,19 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
 
 def fold_log(data: bytes) -> Lessons:
     """Read and fold a log (SPEC E-21)."""
-    found: dict[int, Lesson | None] = {}
-    lines: dict[int, int] = {}
-    odd = 0
+    found: dict[int | None, Lesson | None] = {}
+    lines = Counter[int | None]()
     for one in trace_log(data):
-        if one.number is None:
-            odd += 1
-        else:
-            found[one.number] = one.after
-            lines[one.number] = lines.get(one.number, 0) + 1
-    odd += sum(lines[number] for number, lesson in found.items() if lesson is None)
-    all = {name_of(number): lesson for number in sorted(found) if (lesson := found[number]) is not None}
-    return Lessons(all, max((*found, _find_damaged_id(data) if odd else 0), default=0), odd)
-
-
-def _find_damaged_id(data: bytes) -> int:
-    """The highest id in the complete lines. That of a torn last line was never reported to anyone."""
-    whole = data.rpartition(b"\n")[0].decode("utf-8", "replace")
-    return max(map(int, _DAMAGED_ID.findall(whole)), default=0)
+        found[one.number] = one.after
+        lines[one.number] += 1
+    numbers = sorted(number for number in found if number is not None)
+    all = {name_of(number): lesson for number in numbers if (lesson := found[number]) is not None}
+    odd = sum(lines[number] for number, lesson in found.items() if lesson is None)
+    # Also those of damaged lines, but not of a torn last line, whose id was never reported to anyone.
+    last = max(
+        (*numbers, *map(int, _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace")))), default=0
+    )
+    return Lessons(all, last, odd)
 
 
 def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
@@ -281,33 +277,22 @@ class LessonLog:
 
     @contextmanager
     def begin_change(self) -> Iterator[LogChange]:
-        """Hold the lock and read the log. After the block, make the index again if something was appended.
+        """Hold the lock and read the log. After the block, make index.json again, which may be stale.
 
-        Raises OSError or FileRefusedError if the log cannot be written.
+        Raises OSError or FileRefusedError if the log cannot be written. That the index cannot be written stops nothing.
         """
+        from tacitd.errors import FileRefusedError
         from tacitd.files.append_file import hold_file
+        from tacitd.files.atomic import replace_file
         from tacitd.files.write_checks import refuse_other_name
 
         for path in (self.path, self.directory / INDEX):
             refuse_other_name(path, self.disk.resolve(path))
         with hold_file(self.path, self.disk) as file:
-            now = LogChange(file, fold_log(file.read()))
-            yield now
-            if now.has_appended:
-                self._write_index(now.lessons)
-
-    def update_index(self) -> None:
-        """Make index.json from the log, if it is another one. Raises OSError if the log cannot be read."""
-        if data := self.read():
-            self._write_index(fold_log(data))
-
-    def _write_index(self, lessons: Lessons) -> None:
-        """That it cannot be written stops nothing."""
-        from tacitd.errors import FileRefusedError
-        from tacitd.files.atomic import replace_file
-
-        with suppress(OSError, FileRefusedError):
-            replace_file(self.directory / INDEX, build_index(lessons), mode=0o600, disk=self.disk)
+            yield LogChange(file, fold_log(file.read()))
+            with suppress(OSError, FileRefusedError):
+                index = build_index(self.read_lessons())
+                replace_file(self.directory / INDEX, index, mode=0o600, disk=self.disk)
 
 
 class LogChange:
@@ -315,7 +300,6 @@ class LogChange:
 
     def __init__(self, file: HeldFile, lessons: Lessons) -> None:
         self.lessons = lessons
-        self.has_appended = False
         self._file = file
 
     def next_id(self) -> str:
@@ -333,7 +317,6 @@ class LogChange:
             record = {key: record[key] for key in KEYS if key in record and key not in _TEXT_KEYS}
         if old is not None and old.reason and not lesson.reason:
             record["reason"] = ""
-        self.has_appended = True
         self._file.append(encode_record(record) + b"\n")
         known = {**self.lessons.all, lesson.id: lesson}
         self.lessons = self.lessons._replace(all=known, last=max(self.lessons.last, int(lesson.id)))

@@ -17,7 +17,6 @@ import unicodedata
 from typing import Literal, NamedTuple
 
 from tacitd.errors import USAGE, TacitdError
-from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import find_control, sanitize_line
 from tacitd.text.wording import measure_width
 
@@ -27,25 +26,12 @@ LONGEST = 4000
 """Maximum characters of a pattern."""
 FIRM = " [firm]"
 """The suffix that `lesson load` prints after a lesson stated by a person. It is not part of the reason."""
-
 GLOBAL = "global"
 """The scope of a lesson that holds everywhere."""
 SCOPE_LIMIT = 64
 """Maximum characters of a scope."""
 _SCOPE_SIGNS = frozenset("._-+:/@#")
 _END = r"(?=[\s\[]|$)"
-_WHEN = compile_lazily(rf"\s*WHEN{_END}", re.IGNORECASE)
-_DO = (
-    compile_lazily(rf"\s(?:->|→)\s*DO{_END}", re.IGNORECASE),
-    compile_lazily(rf"(?:->|→)\s*DO{_END}", re.IGNORECASE),
-)
-_NOT = compile_lazily(rf"\s*NOT{_END}", re.IGNORECASE)
-_BECAUSE = (
-    compile_lazily(rf"\s(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
-    compile_lazily(rf"(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
-)
-_ARROW = compile_lazily(r"->|→")
-_DONT = compile_lazily(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
 
 
 class PatternError(TacitdError):
@@ -78,10 +64,13 @@ class Pattern(NamedTuple):
 
 def parse_pattern(text: str) -> Pattern:
     """Parse a pattern. Raises PatternError."""
-    _refuse_odd(text)
-    found = _once(text)
+    if len(text) > LONGEST:
+        raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
+    if (at := find_control(text)) is not None:
+        raise PatternError(f"it contains an unprintable character (U+{ord(text[at]):04X})", text, at)
+    found = _parse_once(text)
     # Removing brackets may expose a keyword: `DO [NOT x]` is `DO NOT x`. Each round shortens the text, so this ends.
-    while (again := _once(format_pattern(found))) != found:
+    while (again := _parse_once(format_pattern(found))) != found:
         found = again
     return found
 
@@ -100,42 +89,47 @@ def build_pattern(when: str, action: Action, do: str, because: str) -> Pattern:
     return parse_pattern(format_pattern(Pattern(when, action, do, because)))
 
 
-def _once(text: str) -> Pattern:
-    when = _WHEN.match(text)
+def _parse_once(text: str) -> Pattern:
+    when = re.match(rf"\s*WHEN{_END}", text, re.IGNORECASE)
     if when is None:
         raise PatternError("it does not start with WHEN", text, len(text) - len(text.lstrip()))
-    do = _first(_DO, text, when.end())
-    if do is None:
-        raise _no_do(text, when.end())
-    negation = _NOT.match(text, do.end())
+    dos = _find_all("DO", text, when.end())
+    if not dos:
+        wrong = re.search(r"(?:->|→)\s*DON['’]?T\b", text[when.end() :], re.IGNORECASE)
+        what = '"DO NOT" is written in two words' if wrong else '"-> DO" or "-> DO NOT" is missing here'
+        raise _missing(what, text, when.end() + (wrong.start() if wrong else 0))
+    do = dos[0]
+    negation = re.compile(rf"\s*NOT{_END}", re.IGNORECASE).match(text, do.end())
     action_at = negation.end() if negation else do.end()
-    because = _last(_BECAUSE, text, action_at)
-    if because is None:
-        raise _no_because(text, action_at)
+    reasons = _find_all("BECAUSE", text, action_at)
+    if not reasons:
+        raise _missing('"-> BECAUSE" is missing here', text, action_at)
+    because = reasons[-1]
     return Pattern(
-        _part(text, when.end(), do.start(), "WHEN"),
+        _read_part(text, when.end(), do.start(), "WHEN"),
         "dont" if negation else "do",
-        _part(text, action_at, because.start(), "DO NOT" if negation else "DO"),
-        _part(text, because.end(), len(text), "BECAUSE"),
+        _read_part(text, action_at, because.start(), "DO NOT" if negation else "DO"),
+        _read_part(text, because.end(), len(text), "BECAUSE"),
     )
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match[str] | None:
-    """The first match. One with white space before its arrow takes precedence (`obj->do`)."""
-    return next((found for each in patterns if (found := each.search(text, at))), None)
+def _find_all(word: str, text: str, at: int) -> list[re.Match[str]]:
+    """The places of a keyword with its arrow. If any arrow has white space before it, only such (`obj->do`)."""
+    for before in (r"\s", ""):
+        if found := [*re.compile(rf"{before}(?:->|→)\s*{word}{_END}", re.IGNORECASE).finditer(text, at)]:
+            return found
+    return []
 
 
-def _last(patterns: tuple[re.Pattern[str], ...], text: str, at: int) -> re.Match[str] | None:
-    for each in patterns:
-        found = list(each.finditer(text, at))
-        if found:
-            return found[-1]
-    return None
+def _missing(what: str, text: str, at: int) -> PatternError:
+    """The error at the next arrow, otherwise at the end of the text."""
+    arrow = re.compile("->|→").search(text, at)
+    return PatternError(what, text, arrow.start() if arrow else len(text.rstrip()))
 
 
-def _part(text: str, start: int, end: int, name: str) -> str:
+def _read_part(text: str, start: int, end: int, name: str) -> str:
     part = sanitize_line(text[start:end])
-    while _enclosed(part):
+    while _is_enclosed(part):
         part = part[1:-1].strip()
     if name == "BECAUSE" and part.endswith(FIRM):
         part = part[: -len(FIRM)].rstrip()
@@ -144,7 +138,7 @@ def _part(text: str, start: int, end: int, name: str) -> str:
     return part
 
 
-def _enclosed(part: str) -> bool:
+def _is_enclosed(part: str) -> bool:
     """Whether one pair of brackets encloses the whole part; not so for `[a] and [b]` (SPEC E-01)."""
     if not (part.startswith("[") and part.endswith("]")):
         return False
@@ -154,28 +148,6 @@ def _enclosed(part: str) -> bool:
         if depth == 0:
             return at == len(part) - 1
     return False
-
-
-def _no_do(text: str, at: int) -> PatternError:
-    wrong = _DONT.search(text, at)
-    if wrong is not None:
-        return PatternError('"DO NOT" is written in two words', text, wrong.start())
-    arrow = _ARROW.search(text, at)
-    return PatternError(
-        '"-> DO" or "-> DO NOT" is missing here', text, arrow.start() if arrow else len(text.rstrip())
-    )
-
-
-def _no_because(text: str, at: int) -> PatternError:
-    arrow = _ARROW.search(text, at)
-    return PatternError('"-> BECAUSE" is missing here', text, arrow.start() if arrow else len(text.rstrip()))
-
-
-def _refuse_odd(text: str) -> None:
-    if len(text) > LONGEST:
-        raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
-    if (at := find_control(text)) is not None:
-        raise PatternError(f"it contains an unprintable character (U+{ord(text[at]):04X})", text, at)
 
 
 def _visible(text: str) -> str:

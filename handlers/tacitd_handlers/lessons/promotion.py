@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.files.atomic import edit_file, replace_file
 from tacitd.text.markdown import put_line
@@ -22,6 +24,17 @@ DESCRIPTION_LIMIT = 1024
 """Characters of a skill's description that Claude Code reads."""
 _BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class LessonsSettings(BaseModel):
+    """The section `lessons` of the configuration: where lessons are promoted to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tools: str = Field(
+        default="",
+        description="Directory of the tool files that lessons are promoted to. Empty: `tools` in Claude Code's directory.",
+    )
 
 
 class PromotionTarget(NamedTuple):

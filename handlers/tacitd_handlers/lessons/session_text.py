@@ -1,11 +1,12 @@
-"""What every session gets of the lessons by itself: at its start, for a failed call, and the global ones in the rules file."""
+"""What every session gets of the lessons by itself: at its start, for a failed call, and the global ones in the rules file. And what
+`tacitd status` says of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock
 from tacitd.session_context.person_rules import PersonRule
@@ -16,6 +17,7 @@ from tacitd_handlers.lessons.lesson_text import format_load
 from tacitd_handlers.lessons.pattern import GLOBAL
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows
     from tacitd.session_context.context_request import ContextRequest
 
 LINES, LONGEST = 15, 2_000
@@ -55,6 +57,20 @@ def _is_given(lesson: Lesson, request: ContextRequest, project: ProjectLessons) 
     """Whether the client loads the lesson word for word, or the line that was made of the same words as its draft (SPEC E-30)."""
     lines = project.find_origin(lesson).lines if lesson.is_ours else ()
     return any(request.is_loaded(each) for each in (lesson.text, *lines))
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """The number of lessons of each status, and of the active ones by whom they are from. Raises OSError."""
+    log = LessonLog.from_environ(os.environ)
+    lessons = log.read_lessons()
+    every = [one.status for one in lessons.all.values()] + [one.source for one in lessons.list_active()]
+    counts = {kind: every.count(kind) for kind in ("active", "deleted", "promoted", "ai", "user")}
+    active, user = counts["active"], counts["user"]
+    by_people = f", {user} of them stated by people" if active > 1 else ", stated by a person"
+    lines = [f"{active} active{by_people if user else ''}"] if active else []
+    if lessons.odd:
+        lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
+    return counts | {"lines": lines}
 
 
 class LessonRules:

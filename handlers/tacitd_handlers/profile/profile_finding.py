@@ -29,7 +29,6 @@ from tacitd_handlers.profile.fields import (
     get_value,
     nest_values,
 )
-from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
 name = "profile"
@@ -128,21 +127,19 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
     return found, rest.strip("\n")
 
 
-def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
+def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
     """Given a finding, return the values in it that the person mentioned, and the others (SPEC S-67).
 
     A choice such as the tone is not judged: it is one of three words of the schema and not the model's text.
     """
-    what, refused = parse_finding(found), list[RefusedPart]()
+    what, refused = parse_finding(found), list[str]()
 
     def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
         kept = list[str]()
         for value in values:
             check = find_unknown_names if path in NAMES else word_value
-            if FIELDS[path] == "choice" or (bad := check(value, sources)) is None:
-                kept.append(value)
-            else:
-                refused.append(RefusedPart("profile", f"{path}: {value}", bad.reason, bad.waits))
+            is_said = FIELDS[path] == "choice" or check(value, sources) is None
+            (kept if is_said else refused).append(value)
         return tuple(kept)
 
     values: dict[str, str | tuple[str, ...]] = {}
@@ -153,7 +150,7 @@ def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
     gone = {path: judged(path, named) for path, named in what.gone.items()}
     # An empty tuple means the whole path, so one whose values were all refused must be dropped.
     gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
-    return GroundedFinding(as_json(Finding(values, gone)) or None, tuple(refused))
+    return as_json(Finding(values, gone)) or None, len(refused)
 
 
 def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:

@@ -14,9 +14,9 @@ from tacitd.session_context.context_request import ContextFile, ContextRequest
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
 from tacitd_handlers.reach.rule_files import list_rules, locate_directory, split_matter
-from tacitd_handlers.shared import client_rules
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, PROJECT_RULE
 from tacitd_handlers.shared.safe_read import leads_out, read_text
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tacitd.files.git import find_repository, read_index_mode
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.context_files import list_loaded
 from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
 from tacitd_handlers.reach.rule_files import (
@@ -24,7 +25,6 @@ from tacitd_handlers.reach.rule_files import (
     list_rules,
     locate_directory,
 )
-from tacitd_handlers.shared import client_rules
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, MODULE_RULES, PROJECT_RULE, SEE_ALSO
 from tacitd_handlers.shared.safe_read import leads_out, read_text
 

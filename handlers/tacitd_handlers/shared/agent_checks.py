@@ -11,7 +11,7 @@ import re
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import SECRET, has_secret
-from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
+from tacitd_handlers.shared.fact_text import Unfit, clean_fact
 from tacitd_handlers.shared.words import judge_text
 
 _ADDRESS = compile_lazily(

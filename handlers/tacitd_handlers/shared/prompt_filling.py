@@ -6,29 +6,22 @@ Filling does not use `str.format`: typed text may contain braces, and a filled v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from tacitd.errors import TacitdError
 
-PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 class PromptError(TacitdError):
-    """A prompt's placeholders and the values for them do not match."""
+    """A value has no placeholder."""
 
 
-def fill_template(text: str, values: Mapping[str, str], literals: Iterable[str] = ()) -> str:
-    """Return the template with every placeholder replaced, in a single pass. `literals` are braces to leave as they are.
-
-    Raises PromptError if a placeholder has no value or a value has no placeholder.
-    """
-    wanted = set(PLACEHOLDER.findall(text)) - set(literals)
-    if wanted != set(values):
-        missing, spare = sorted(wanted - set(values)), sorted(set(values) - wanted)
-        raise PromptError(
-            f"the prompt cannot be filled: placeholders without a value {missing}, values without a placeholder {spare}"
-        )
-    return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+def fill_template(text: str, values: Mapping[str, str]) -> str:
+    """Return the template with the placeholders of the values replaced, in a single pass; other braces stay. Raises PromptError."""
+    if spare := sorted(values.keys() - _PLACEHOLDER.findall(text)):
+        raise PromptError(f"the prompt cannot be filled: values without a placeholder {spare}")
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
 
 def fence_text(data: str) -> str:

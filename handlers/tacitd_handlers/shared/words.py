@@ -26,9 +26,25 @@ from typing import Literal
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.answer_screening import strip_marks
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
+from tacitd_handlers.shared.model_answers import strip_marks
+from tacitd_handlers.shared.polarity import (
+    CJK,
+    CJK_RUN,
+    STEM,
+    STOP_WORDS,
+    WORD,
+    count_negations,
+    find_negated,
+    fold_text,
+    is_onesided,
+    list_negated,
+    list_stems,
+    plain_text,
+    reverses,
+    strip_answer,
+)
 from tacitd_handlers.shared.quoted_text import drop_quotes
-from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 _CLOSE = 88
 """The similarity of a quote and the words of a message, 0 to 100: a model may mend a typing error in its copy."""
@@ -38,26 +54,15 @@ _DATE_DAYS = 31
 """How far a date may be from the day of its message: "until next Friday" is written out."""
 _SHARE = 4
 """One of so many words of a text must be in its source."""
-_STEM = 5
-"""Letters of a word that are compared, in place of a stemmer."""
 _ALONE = 4
 """Words with a meaning that a sentence needs to be understood alone."""
 _ENDING = 4
 """Letters that a name may have more than the word that was typed."""
-_BEHIND = 3
-"""Words behind a negation that count as negated."""
-
-_CJK = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CJK_RUN = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SPACES = compile_lazily(r"[^\S\n]+")
 _SENTENCE_END = compile_lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _PLAIN_WORD = compile_lazily(r"[a-z]+")
 """In code it is compared like any word."""
 _NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
-_CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y) ")
-_WORD = compile_lazily(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_SPELT = compile_lazily(r"(?<![^\W_])(?:[^\W\d_][ .*_-]{1,2}){2,}[^\W\d_](?![^\W_])")
-"""A word with spaces or signs between its letters."""
 _YEAR = compile_lazily(r"\b(?:19|20)\d\d\b(?![-.:])")
 _DATE = compile_lazily(r"\b\d{4}-\d\d-\d\d\b")
 _SIGN = compile_lazily(
@@ -83,34 +88,18 @@ _CAREFUL = compile_lazily(
     r"\W*(?:always )?(?:ask|confirm|check with me)\b[^.;:]*\bbefore \w+ing\b[\w\s]*\W*$", re.IGNORECASE
 )
 """An order that only makes an agent more careful."""
-_NOT = compile_lazily(
-    r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
-    r"kein\w*|nicht|nie|niemals|ohne|statt|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|zamiast|не|никогда|без)\b|n't\b"
-    r"|ない|ません|ずに|不|别|勿|没",
-    re.IGNORECASE,
-)
 _EXCEPT = compile_lazily(
     r"\b(?:unless|except\w*|apart from|other than|only|ausser\w*|es sei denn|nur|sauf|excepté|à moins|seulement|salvo|excepto|a menos|"
     r"sólo|solo|tranne|кроме|если не|только|behalve|tenzij)\b|以外|だけ|除|只",
     re.IGNORECASE,
 )
 """What limits a statement."""
-_NOTHING_NEGATED = compile_lazily(
-    r"^\W*(?:no|nope|nein|ne|nee|non|нет)\b\s*[,.!:;–—-]|\b(?:don'?t|do not|never) forget\b", re.IGNORECASE
-)
-"""A "no" that answers the assistant, and "don't forget", which negate nothing that follows."""
 _NUMBERS: Mapping[str, str] = {
     "two": "2", "twice": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "eleven": "11", "twelve": "12", "dozen": "12", "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
     "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90", "hundred": "100",
 }  # fmt: skip
 """English numbers in words. Those of other languages mean something else in English, such as the Spanish "once"."""
-_STOP = (
-    "the and for with that this from into not never always please use uses using should must are was our your you only also all any "
-    "each every than rather instead prefers prefer over have has don can will its when just here there then they them very want wants "
-    "like likes does doesn isn now too let make sure need needs leave out is in to it of on as at by be do we if or so up an no my me us i a"
-)
-_STOP_WORDS = frozenset(_STOP.split())
 _TAG = re.compile(
     r"(?:or (?:what|not|am|do|is)|right|correct|no|yes|ok|can you|could you|do you|what do you|is(?:n't| it)|does(?:n't| it))\b"
 )
@@ -166,10 +155,10 @@ def find_quote(quote: str, message: str) -> str | None:
         .replace(" \n", "\n")
         .replace("\n ", "\n")
     )
-    plain = _fold(typed)
+    plain = fold_text(typed)
     # Folding keeps almost every character in its place; where it does not, the folded words are as good.
     typed = typed if len(typed) == len(plain) else plain
-    plain, wanted = plain.replace("\n", " "), " ".join(_fold(quote).split()).strip(" \"'.…")
+    plain, wanted = plain.replace("\n", " "), " ".join(fold_text(quote).split()).strip(" \"'.…")
     if not wanted:
         return None
     at = plain.find(wanted)
@@ -211,8 +200,9 @@ def word_fact(
     added = _find_addition(fact, sentence, context, at) or _find_contrary(fact, sentence, is_strict=True)
     if not added:
         return Worded(fact, sentence, "model")
-    if len(sentence) <= FACT_LIMIT and stands_alone(sentence):
-        return Worded(sentence, sentence, "person")
+    own = strip_answer(sentence)
+    if len(own) <= FACT_LIMIT and stands_alone(own):
+        return Worded(own, sentence, "person")
     return Refused(added, waits=True)
 
 
@@ -234,12 +224,12 @@ def find_loss(line: str, source: str, at: float | None = None, others: Sequence[
     `others`: further lines that the fact was divided into; what is in one of them is not left out.
     """
     squashed, rest = _squash(" ".join((line, *others))), _without_dates(source, at)
-    for part in _list_negated(_plain(rest)):
+    for part in list_negated(plain_text(rest)):
         rest = re.sub(re.escape(part), " ", rest, flags=re.IGNORECASE)
     lost = [sign for sign in _signs(rest) if _squash(sign) not in squashed]
     if lost:
         return Refused(f"it leaves out {lost[0].strip('`.,;:()')}")
-    exceptions = len(_EXCEPT.findall(_plain(source))) - len(_EXCEPT.findall(_plain(line)))
+    exceptions = len(_EXCEPT.findall(plain_text(source))) - len(_EXCEPT.findall(plain_text(line)))
     return Refused("it leaves out an exception") if exceptions > 0 else None
 
 
@@ -252,52 +242,36 @@ def word_value(value: str, sources: Sources) -> Refused | None:
 def find_unknown_names(value: str, sources: Sources) -> Refused | None:
     """Return which names in a value were not typed, such as those of "VS Code, helix"; None if all were."""
     source = " ".join((*sources.texts, *sources.context))
-    squashed, words = _squash(source), _WORD.findall(_plain(source))
+    squashed, words = _squash(source), WORD.findall(plain_text(source))
     for name in _NAME_END.split(value):
         if _squash(name) in squashed:
             continue
         for word in name.split():
             if (
                 _squash(word) not in squashed
-                and _plain(word) not in _STOP_WORDS
+                and plain_text(word) not in STOP_WORDS
                 and not _completes(word, words)
             ):
                 return Refused(f"nobody mentioned {word}")
     return None
 
 
-def forbids(text: str) -> bool:
-    """Whether a text has a negation: "Niemals direkt auf main pushen"."""
-    return _NOT.search(_plain(text)) is not None
-
-
-def reverses(text: str, source: str) -> bool:
-    """Whether each forbids what the other asks for: "Use npm, never pnpm" and "never use npm here, always pnpm".
-
-    Words behind a negation are compared, among those that both have. "Existing migrations are never edited" has fewer of them
-    than "Never edit existing migrations" and says the same.
-    """
-    both = _stems(text) & _stems(source)
-    own, theirs = _negated(text) & both, _negated(source) & both
-    return bool(own - theirs and theirs - own)
-
-
 def share_subject(one: str, other: str) -> bool:
     """Whether two lines are about the same: a name or a word with a meaning is in both."""
-    if _CJK.search(one) and _CJK.search(other):
+    if CJK.search(one) and CJK.search(other):
         return bool(_pairs(one) & _pairs(other))
-    theirs = _stems(other)
-    return any(_is_one(word, each) for word in _stems(one) for each in theirs)
+    theirs = list_stems(other)
+    return any(_is_one(word, each) for word in list_stems(one) for each in theirs)
 
 
 def stands_alone(sentence: str) -> bool:
     """Whether a sentence is understood without what was said before it."""
-    plain = _plain(sentence)
+    plain = plain_text(sentence)
     if plain.endswith(("?", "？")) or _DEPENDS.match(plain):
         return False
-    if _CJK.search(plain):
+    if CJK.search(plain):
         return len(_pairs(plain)) >= 2 * _ALONE
-    return len(_stems(_without_signs(plain))) + len(_signs(plain)) >= _ALONE
+    return len(list_stems(_without_signs(plain))) + len(_signs(plain)) >= _ALONE
 
 
 def judge_text(text: str) -> Refused | None:
@@ -307,17 +281,11 @@ def judge_text(text: str) -> Refused | None:
     """
     if _CAREFUL.match(text):
         return None
-    negated = _negated(text)
+    negated = find_negated(text)
     # "Do not skip the checklist" is careful, "do not ask" is not.
-    risks = {key: word for key, word in _risks(text).items() if key == "ask" or word[:_STEM] not in negated}
+    risks = {key: word for key, word in _risks(text).items() if key == "ask" or word[:STEM] not in negated}
     orders = risks.keys() - _DESCRIBING if len(risks) == 1 else risks.keys()
     return Refused(f"it is about “{risks[min(orders)]}”, which was not typed", waits=True) if orders else None
-
-
-def strip_answer(sentence: str) -> str:
-    """A sentence without the "no" that answers the assistant, and negates nothing that follows."""
-    found = _NOTHING_NEGATED.match(sentence)
-    return sentence[found.end() :].lstrip() if found is not None else sentence
 
 
 def has_risk(text: str) -> bool:
@@ -328,7 +296,7 @@ def has_risk(text: str) -> bool:
 def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:
     """What a text adds to its source, as a clause for a person; "" if it adds nothing."""
     everything = " ".join((source, *context))
-    words = _WORD.findall(_plain(everything))
+    words = WORD.findall(plain_text(everything))
     squashed = " ".join((_squash(everything), *(_NUMBERS[word] for word in words if word in _NUMBERS)))
     for sign in _signs(_without_dates(text, at)):
         if _squash(sign) not in squashed and not _completes(sign, words):
@@ -346,48 +314,28 @@ def _find_addition(text: str, source: str, context: Sequence[str], at: float | N
 def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     """Whether a text says the contrary of its source, as a clause for a person; "" if it does not."""
     contrary = "it forbids what was asked for, or asks for what was forbidden"
-    if reverses(text, source) or _is_onesided(text, source):
+    if reverses(text, source) or is_onesided(text, source, is_strict=is_strict):
         return contrary
     if not _risks(text):
         return ""
-    own, theirs = _count_negations(text), _count_negations(source)
-    if own != theirs if is_strict else bool(own) != bool(theirs):
+    own, theirs = count_negations(text), count_negations(source)
+    apart = own[0] > theirs[1] or theirs[0] > own[1] or (own[0] > 0 and theirs[0] == 0)
+    if apart if is_strict else bool(own[1]) != bool(theirs[1]):
         return contrary
     return "it was asked, not said" if _is_question(source) else ""
 
 
 def _is_question(source: str) -> bool:
     """Whether a sentence asks. One that only ends in a question, "there is no service, or what do I miss?", says what stands before."""
-    plain = _plain(source)
+    plain = plain_text(source)
     if not plain.endswith(("?", "？")):
         return False
     said, comma, asked = plain.rpartition(", ")
-    return not (comma and _TAG.match(asked) and not _ASKS.match(said) and len(_stems(said)) >= _ALONE)
-
-
-def _count_negations(text: str) -> int:
-    return len(_NOT.findall(_NOTHING_NEGATED.sub("", _plain(text))))
-
-
-def _is_onesided(text: str, source: str) -> bool:
-    """Whether one of two texts negates a word that both have, and the other negates nothing."""
-    both = _stems(text) & _stems(source)
-    own, theirs = _negated(text), _negated(source)
-    return bool(own & both and not theirs) or bool(theirs & both and not own)
-
-
-def _fold(text: str) -> str:
-    plain = text.casefold()
-    return plain.translate({0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"', 0xA0: " "})
-
-
-def _plain(text: str) -> str:
-    plain = " ".join(_fold(unicodedata.normalize("NFKC", text)).split())
-    return _SPELT.sub(lambda found: re.sub(r"[\W_]", "", found[0]), plain)
+    return not (comma and _TAG.match(asked) and not _ASKS.match(said) and len(list_stems(said)) >= _ALONE)
 
 
 def _squash(text: str) -> str:
-    return re.sub(r"[\W_]+", "", _plain(text))
+    return re.sub(r"[\W_]+", "", plain_text(text))
 
 
 def _split_sign(sign: str) -> list[str]:
@@ -397,7 +345,7 @@ def _split_sign(sign: str) -> list[str]:
 
 def _signs(text: str) -> list[str]:
     """What must be in the source as it is."""
-    parts = (part for sign in _SIGN.findall(_CJK_RUN.sub(" ", text)) for part in _split_sign(sign))
+    parts = (part for sign in _SIGN.findall(CJK_RUN.sub(" ", text)) for part in _split_sign(sign))
     return [part for part in parts if not _PLAIN_WORD.fullmatch(part)]
 
 
@@ -433,28 +381,21 @@ def _without_dates(text: str, at: float | None) -> str:
 
 def _risks(text: str) -> dict[str, str]:
     """What in a text can do damage: its words, by a group of equal words or the beginning of the word."""
-    return {found.lastgroup or found[0][:4]: found[0] for found in _RISK.finditer(_plain(text))}
-
-
-@lru_cache(maxsize=2048)
-def _stems(text: str) -> frozenset[str]:
-    """The beginnings of the words with a meaning."""
-    words = (found for found in _WORD.findall(_plain(text)) if len(found) > 1 and not _CJK.search(found))
-    return frozenset(word[:_STEM] for word in words if word not in _STOP_WORDS and not _NOT.fullmatch(word))
+    return {found.lastgroup or found[0][:4]: found[0] for found in _RISK.finditer(plain_text(text))}
 
 
 @lru_cache(maxsize=2048)
 def _pairs(text: str) -> frozenset[str]:
-    runs = _CJK_RUN.findall(_plain(text))
+    runs = CJK_RUN.findall(plain_text(text))
     return frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
 
 
 def _count_shared(text: str, source: str, *, is_checked: bool) -> tuple[int, int]:
     """How many of a text's words are in its source, and how many it has. A sign is a word too. `is_checked`: all signs are in it."""
-    if _CJK.search(text) or _CJK.search(source):
+    if CJK.search(text) or CJK.search(source):
         own = _pairs(text)
         return len(own & _pairs(source)), len(own)
-    own, theirs, squashed = _stems(_without_signs(text)), _stems(source), _squash(source)
+    own, theirs, squashed = list_stems(_without_signs(text)), list_stems(source), _squash(source)
     signs = _signs(text)
     copied = sum(is_checked or _squash(sign) in squashed for sign in signs)
     shared = sum(any(_is_one(word, other) for other in theirs) for word in own)
@@ -466,18 +407,3 @@ def _is_one(word: str, other: str) -> bool:
     return word == other or (
         min(len(word), len(other)) > 2 and (word.startswith(other) or other.startswith(word))
     )
-
-
-def _negated(text: str) -> frozenset[str]:
-    """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
-    plain = _CJK_RUN.sub(" ", _NOTHING_NEGATED.sub("", _plain(text)))
-    found: set[str] = set()
-    for rest in _list_negated(plain):
-        words = [word for word in _WORD.findall(rest) if word not in _STOP_WORDS]
-        found |= {word[:_STEM] for word in words[:_BEHIND]}
-    return frozenset(found)
-
-
-def _list_negated(plain: str) -> list[str]:
-    """What stands behind each negation, to the end of its clause."""
-    return [_CLAUSE_END.split(plain[found.end() :], maxsplit=1)[0] for found in _NOT.finditer(plain)]

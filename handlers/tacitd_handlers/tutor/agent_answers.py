@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.shared.model_json import find_objects
+from tacitd_handlers.shared.model_answers import list_objects
 from tacitd_handlers.tutor.choices import LETTERS, find_choice, judge_choice
 from tacitd_handlers.tutor.session_model import (
     Judged,
@@ -254,7 +254,7 @@ def _strip_letter(choice: str, at: int) -> str:
 def _parse_json(model: type[M], text: str) -> M | UnusableAnswer:
     """The first object of an answer that fits, or the fault of the last one."""
     fault = "it is not JSON"
-    for value in find_objects(text):
+    for value in filter(None, list_objects(text)):
         try:
             return model.model_validate(value)
         except ValidationError as error:

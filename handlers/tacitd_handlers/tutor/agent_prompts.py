@@ -30,7 +30,6 @@ AGENTS: dict[Agent, tuple[Tier, float]] = {
     "grader": ("accurate", 0.0),
 }
 """By agent, its tier and the temperature of the seed (SPEC T-07)."""
-LITERALS = frozenset({"rid"})
 """Braces of the prompts that are not placeholders."""
 SYSTEMS: dict[Agent, str] = {
     "tutor": "You are a tutor. Do only the step that is asked for.",
@@ -108,7 +107,7 @@ def _name_level(state: SessionState) -> str:
 
 
 def _fill(agent: Agent, **values: str) -> AgentRequest:
-    return AgentRequest(agent, fill_template(load_prompt(agent)[0], values, LITERALS))
+    return AgentRequest(agent, fill_template(load_prompt(agent)[0], values))
 
 
 def _list(objectives: Iterable[Objective], *, ids: bool = False) -> str:

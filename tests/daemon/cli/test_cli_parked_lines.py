@@ -17,7 +17,7 @@ from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.status_command import format_status
 from tacitd.cli.status_lines import parked_lines
 from tacitd.errors import PARKED
-from tacitd.work.waiting_lines import describe_waiting, local_time
+from tacitd.work.work_status import describe_waiting, local_time
 
 SAID: dict[str, Any] = {
     "done": True,
@@ -213,10 +213,3 @@ def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: i
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
     echo_sync(said | {"dead_letters": 1, "rescued": 0})
     assert capsys.readouterr().err == "all handled\n", "the rejected text was dropped by hand"
-
-
-def test_sync_groups_what_is_parked(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
-    """The same lines as in `status`."""
-    rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
-    echo_sync(SAID | {"parked": rows})
-    assert capsys.readouterr().err == "parked: learning: 34 transcripts: over the budget\nhint: h\n"

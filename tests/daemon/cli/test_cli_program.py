@@ -164,20 +164,6 @@ def test_a_closed_stream_is_no_error(cli: Cli, closed: str) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.scenario
-def test_a_full_disk_under_the_output_is_said(cli: Cli) -> None:
-    """`tacitd config show >file` on a full disk: 1 and a sentence, never half an output with 0."""
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    for arguments in ("--help", "config show", "config show --json"):
-        done = _in_shell(cli, f"{PROGRAM} {arguments} >/dev/full; echo $? >code")
-        assert (cli.home / "code").read_text() == "1\n", done.stderr
-        assert "No space left" in done.stderr and "Traceback" not in done.stderr
-        assert "Exception ignored" not in done.stderr
-    done = _in_shell(cli, f"{PROGRAM} nonsense 2>/dev/full; echo $? >code")
-    assert (cli.home / "code").read_text() == "2\n"
-
-
 @pytest.mark.parametrize("arguments", [["status"], ["sync"], ["sync", "--timeout", "1"], ["stop"]])
 def test_a_deaf_daemon_is_not_taken_for_an_absent_one(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, arguments: list[str]
@@ -285,7 +271,7 @@ def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> Non
 
 @pytest.mark.scenario
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", [["--help"], ["status", "--json"], ["help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "--json"], ["help"], ["config", "show"]])
 def test_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[str]) -> None:
     """Exit code 1, and a hint about the output: the disk of the state directory is not what is full."""
     program = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()", *arguments]

@@ -11,7 +11,6 @@ import pytest
 from support_cli import Cli
 from support_engine import Scene
 from tacitd import __version__
-from tacitd.cli.status_command import format_status
 
 DOCUMENT: dict[str, Any] = {
     "schema": 1,
@@ -87,19 +86,6 @@ def test_a_store_that_cannot_be_read_is_said(cli: Cli) -> None:
     said = cli.run("status")
     assert said.code == 69 and "has not run here yet" not in said.out
     assert "! the store is damaged\n          hint: `tacitd start` puts it aside" in said.out
-
-
-def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:
-    """DESIGN "Control": degradations are state, listed in every status with their hint."""
-    text = list(format_status(DOCUMENT))
-    assert "learning  today: 1" in text and "! look here" in text
-    assert text[1:3] == ["! wrong", "          hint: mend"]
-    assert "parked    learning: /t: absent" in text and "          hint: install it" in text
-    assert any("not found" in one for one in text) and any(
-        "1 dead letter; 2 texts kept" in one for one in text
-    )
-    assert "          2 of learning: lost twice" in text and any("rescue retry --all" in one for one in text)
-    assert any(one.startswith("paused    project /a") for one in text)
 
 
 def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from support_examples import examples
 from support_store import CrashSteps
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
-from tacitd.model.budget import Budget, EndedCall, allow_again, list_ended, mark_used
+from tacitd.model.budget import Budget, allow_again, mark_used
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.store import Store
@@ -134,7 +134,7 @@ def test_the_row_and_its_parts_are_there_before_the_call(world: World) -> None:
 )
 def test_a_reached_cap_refuses_and_says_until_when(world: World, caps: Limits, says: str, until: str) -> None:
     """S-64: a cap of the day or the month refuses at once, and says when to ask again, in local time."""
-    world.calls.set_caps(caps)
+    world.calls._caps = caps
     world.spend(0.30)
     refused = world.refuse()
     assert refused.why is Why.BUDGET and says in refused.detail and refused.hint
@@ -152,7 +152,7 @@ def test_a_reached_cap_refuses_and_says_until_when(world: World, caps: Limits, s
 
 def test_a_clock_that_was_set_back_frees_no_budget(world: World) -> None:
     """RELIABILITY 16: every call of today or a later day counts for today."""
-    world.calls.set_caps(Limits(usd_per_day=0.30, usd_per_month=9.0))
+    world.calls._caps = Limits(usd_per_day=0.30, usd_per_month=9.0)
     world.spend(0.30)
     for back in (DAY, 20 * DAY, 400 * DAY):
         world.clock.jump(-back)
@@ -179,7 +179,7 @@ def test_open_calls_count_with_what_the_last_ones_cost(world: World) -> None:
 )
 def test_a_quarter_of_each_cap_is_kept_for_live_work(world: World, caps: Limits) -> None:
     """DESIGN "Work": what `scan` asked for gives way to what a person types now."""
-    world.calls.set_caps(caps)
+    world.calls._caps = caps
     for _ in range(3):
         world.spend(0.26, SCAN)
     assert "for what you type" in world.refuse(SCAN).detail
@@ -188,7 +188,7 @@ def test_a_quarter_of_each_cap_is_kept_for_live_work(world: World, caps: Limits)
 
 def test_a_quarter_of_the_minute_and_of_a_purpose_is_kept_too(world: World) -> None:
     """DESIGN "Work": the same holds for the cap of the minute and for the limit of one purpose."""
-    world.calls.set_caps(Limits(calls_per_minute=4))
+    world.calls._caps = Limits(calls_per_minute=4)
     for _ in range(3):
         world.spend(0.26, replace(SCAN, usd_per_day=1.0))
     assert isinstance(world.calls.begin_call(SCAN), MinuteFull)
@@ -200,7 +200,7 @@ def test_a_quarter_of_the_minute_and_of_a_purpose_is_kept_too(world: World) -> N
 
 def test_the_minute_is_waited_for(world: World) -> None:
     """S-64: a full minute is no refusal. A clock that was set back does not make it last."""
-    world.calls.set_caps(Limits(calls_per_minute=2))
+    world.calls._caps = Limits(calls_per_minute=2)
     world.begin()
     world.clock.advance(20.0)
     world.begin()
@@ -208,13 +208,13 @@ def test_the_minute_is_waited_for(world: World) -> None:
     assert world.calls.begin_call(PLAIN) == MinuteFull(2, 30.0)
     world.clock.jump(-3600.0)
     world.begin()
-    world.calls.set_caps(Limits(calls_per_minute=0))
+    world.calls._caps = Limits(calls_per_minute=0)
     assert world.refuse().why is Why.BUDGET
 
 
 def test_one_purpose_has_a_limit_of_its_own(world: World) -> None:
     """A purpose may have a cap of its own beside that of the day."""
-    world.calls.set_caps(Limits(usd_per_day=1.0))
+    world.calls._caps = Limits(usd_per_day=1.0)
     world.spend(0.3)
     limited = replace(PLAIN, usd_per_day=0.3)
     assert "`extraction`" in world.refuse(limited).detail
@@ -223,7 +223,7 @@ def test_one_purpose_has_a_limit_of_its_own(world: World) -> None:
 
 def test_any_process_draws_on_one_budget(world: World) -> None:
     """DESIGN "The model": a command that calls while the daemon runs counts, and sees what the daemon spent."""
-    world.calls.set_caps(Limits(calls_per_day=2))
+    world.calls._caps = Limits(calls_per_day=2)
     other = Store.open(world.state, world.clock, owner=False)
     theirs = Budget(other, Limits(calls_per_day=2), world.clock)
     assert isinstance(theirs.begin_call(PLAIN), int)
@@ -419,29 +419,20 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
     assert world.calls.get_spending().calls_today == at - 1
 
 
-def test_a_call_that_ended_is_reported_once(world: World) -> None:
+def test_a_call_that_ended_is_told_once(world: World) -> None:
     """For a person who watches: what it was for, its cost, whether that is assumed, and why there was no answer."""
-    ended: list[EndedCall] = []
-    budget = Budget(world.store, world.caps, world.clock, ended.append)
     for outcome, usd, reason in (("answered", 0.5, ""), ("failed", None, "timed out"), ("stopped", 0.0, "")):
-        number = budget.begin_call(replace(PLAIN, project="/home/ada/app"))
-        assert isinstance(number, int)
-        assert [(one.purpose, one.project) for one in budget.list_running()] == [
+        number = world.begin(replace(PLAIN, project="/home/ada/app"))
+        assert [(one.purpose, one.project) for one in world.calls.list_running()] == [
             ("extraction", "/home/ada/app")
         ]
-        budget.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
-    assert budget.list_running() == []
-    assert [(one.project, one.usd, one.assumed, one.why, one.model) for one in ended] == [
-        ("/home/ada/app", 0.5, False, "", "m"),
-        ("/home/ada/app", 0.5, True, "timed out", "m"),
-        ("/home/ada/app", 0.0, False, "stopped", "m"),
+        world.calls.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
+    assert world.calls.list_running() == []
+    assert world.store.rows("SELECT did, text, place, about FROM activity ORDER BY number") == [
+        ("asked", "extraction", "app", "$0.50, m"),
+        ("asked", "extraction", "app", "~$0.50, m, no answer: timed out"),
+        ("asked", "extraction", "app", "$0.00, m, no answer: stopped"),
     ]
-    assert [(one.usd, one.why) for _, one in list_ended(world.store, 0.0)] == [
-        (0.5, ""),
-        (0.5, "timed out"),
-        (0.0, "stopped"),
-    ]
-    assert list_ended(world.store, world.clock.now() + 1) == []
 
 
 def test_the_sessions_of_calls_are_known(world: World) -> None:
@@ -456,7 +447,7 @@ def test_the_sessions_of_calls_are_known(world: World) -> None:
 
 def test_many_threads_never_pass_the_cap(world: World) -> None:
     """S-64: calls come from several threads."""
-    world.calls.set_caps(Limits(calls_per_day=20, calls_per_minute=1000))
+    world.calls._caps = Limits(calls_per_day=20, calls_per_minute=1000)
     made: list[object] = []
     threads = [
         threading.Thread(target=lambda: made.extend(world.calls.begin_call(PLAIN) for _ in range(8)))
@@ -487,7 +478,7 @@ def test_whatever_happens_the_caps_hold(steps: list[tuple[Any, float | None, int
     with TemporaryDirectory() as folder:
         world = World(Path(folder) / "state")
         world.caps = Limits(calls_per_day=4, usd_per_day=0.5)
-        world.calls.set_caps(world.caps)
+        world.calls._caps = world.caps
         for outcome, usd, jump in steps:
             number = world.calls.begin_call(PLAIN)
             if isinstance(number, int) and outcome == "crash":

@@ -109,7 +109,7 @@ def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("mine")
         file.chmod(0o755)
-    log = places.state_dir / "history.jsonl"
+    log = places.state_dir / "choices.jsonl"
     log.write_text("{}\n")
     log.chmod(0o600)
     assert ids(doctor.check_modes(places)) == []

@@ -133,17 +133,22 @@ def test_the_line_says_how_it_goes(scene: Scene) -> None:
 
 
 def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELOADING comes before it and READY after it, also if the new configuration is refused."""
+    """RELOADING comes before it, and READY after it: if nothing changed, or the new configuration is refused, at once."""
 
     def refuse(_: object) -> list[str]:
         raise ConfigError("wrong", "mend it")
 
     life = Supervision(scene.app, Notifier(str(heard.path)))
-    for answer in (lambda _: ["session.idle"], refuse):
-        monkeypatch.setattr("tacitd.service.supervision.reload_config", answer)
+    monkeypatch.setattr("tacitd.service.supervision.reload_config", refuse)
+    for _ in range(2):
         life.reload_or_keep()
         first, second = heard.all()
         assert first.startswith("RELOADING=1") and second.startswith("READY=1")
+        monkeypatch.setattr("tacitd.service.supervision.reload_config", lambda _: [])
+    monkeypatch.setattr("tacitd.service.supervision.reload_config", lambda _: ["session.idle"])
+    life.reload_or_keep()
+    (only,) = heard.all()
+    assert only.startswith("RELOADING=1")
 
 
 def test_leaving(scene: Scene, heard: Heard) -> None:

@@ -15,7 +15,6 @@ from tacitd.plugin import PluginSpec
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.uninstall import STATE_FILES, describe_removal, uninstall_daemon
-from tacitd.state.first_design import FILES
 from tacitd.state.paths import Paths
 
 
@@ -63,10 +62,7 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("mine")
     ours = [
-        "handlers/learning/log.jsonl",
         "handlers/lessons/1/origins.jsonl",
-        "handlers/old/log.jsonl",
-        *FILES,
         *STATE_FILES,
     ]
     for name in (one.replace("[0-9]", "1") for one in ours):
@@ -91,7 +87,6 @@ def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places:
     ]
     ours = [
         "hooks/tacitd-hook",
-        "handlers/learning/log.jsonl",
         "handlers/learning/1/x.json",
     ]
     for name in (*mine, *ours):

@@ -254,8 +254,6 @@ def test_a_repository_that_is_created_later_is_found(scene: Scene) -> None:
     assert scene.projects.find_project(str(path)) == Project(path, False)
     scene.folder("home/u/p", git=True)
     assert scene.projects.find_project(str(path)) == Project(path, True)
-    scene.projects.set_excludes(["~/p"])
-    assert "projects.exclude" in scene.reason(path)
 
 
 def test_a_directory_of_a_container_is_the_one_that_a_person_named(scene: Scene) -> None:

@@ -10,7 +10,7 @@ from support_work import Toy, WorkBench
 from tacitd.contract import Done, FileChange, Task, Tx
 from tacitd.errors import FileBusyError, UnwritableError
 from tacitd.plugin import GatherRule
-from tacitd.work.engine_problems import find_refusal
+from tacitd.work.stored_problems import find_refusal
 
 
 class Disk:
@@ -103,7 +103,7 @@ def test_a_file_that_is_being_edited_costs_no_second_run(tmp_path: Path, at: str
     bench = WorkBench(tmp_path / at, toy)
     bench.type("warm").advance()
     steps = Steps(3, at)
-    bench.runner._files = steps
+    bench.runner._files = steps  # type: ignore[assignment]
     bench.type("first").advance()
     assert toy.texts() == [["warm"], ["first"]] and steps.swapped == 0
     assert bench.rows("SELECT reason FROM task WHERE kind = 'prompts'") == [("LEARNED.md is open in vim",)]

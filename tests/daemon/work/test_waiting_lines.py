@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.clock import parse_utc
-from tacitd.work.waiting_lines import describe_waiting, local_time
+from tacitd.work.work_status import describe_waiting, local_time
 
 
 def test_of_many_projects_three_are_named_and_the_others_counted() -> None:

@@ -13,7 +13,6 @@ from support_waiting import PATIENCE
 from support_work import Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
 from tacitd.events import NoProject, Project
-from tacitd.plugin import TimedJob
 from tacitd.work.task_rows import NewTask, insert_task
 
 
@@ -152,24 +151,6 @@ def test_a_project_on_a_mount_that_stalls_stops_nothing_else(tmp_path: Path) -> 
     bench.advance(61)
     bench.leave()
     assert toy.texts() == [["use pnpm"], ["on the mount"]]
-
-
-def test_a_job_runs_once_in_its_interval_whatever_the_clock_does(tmp_path: Path) -> None:
-    """RELIABILITY 12: at most once in an interval, at least once within it and a minute, under jumps of the clock."""
-    toy = Toy(jobs=[TimedJob("decay", 3600.0)])
-    bench = WorkBench(tmp_path, toy)
-    bench.advance()
-    assert toy.kinds() == ["job"]
-    bench.advance(3500)
-    assert toy.kinds() == ["job"]
-    bench.advance(101)
-    assert toy.kinds() == ["job"] * 2
-    bench.clock.jump(-365 * 86_400.0)
-    bench.advance(60)
-    assert toy.kinds() == ["job"] * 2
-    bench.clock.jump(366 * 86_400.0)
-    bench.advance(60)
-    assert toy.kinds() == ["job"] * 3
 
 
 def _story(bench: WorkBench) -> None:

@@ -14,7 +14,7 @@ import pytest
 from support_continuity import ANSWER, NOW, World
 from tacitd.clock import utc_millis
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.work.pauses import set_pause
+from tacitd.work.write_modes import set_pause
 from tacitd_handlers.continuity import summaries
 from tacitd_handlers.continuity.session_fold import END, end_of_text
 from tacitd_handlers.continuity.summaries import cut_lines, parse_answer

@@ -15,9 +15,8 @@ from support_learner_oracle import disagreements
 from support_learner_skill import TeachingSkill
 from tacitd.errors import TacitdError
 from tacitd_handlers.learner.history_text import RECOVERED
-from tacitd_handlers.learner.ledger_file import HEADER
 from tacitd_handlers.learner.profile_text import TEMPLATE
-from tacitd_handlers.learner.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT
+from tacitd_handlers.learner.vocabulary import IMPROVING, NEW, RECURRING, SHORT
 
 
 @pytest.fixture
@@ -26,23 +25,6 @@ def skill(desk: Desk) -> TeachingSkill:
 
 
 # --- the ledger
-
-
-def test_L_04_L_06_L_39_the_ledger_only_grows(desk: Desk) -> None:
-    """SPEC L-04, L-06, L-39: the existing bytes are a prefix of the new bytes; every entry of the history has a row."""
-    before = b""
-    for number in range(45):
-        desk.record(f"p{number % 9}", gaps=f"edge:{number % 5}")
-        if number % 10 == 9:
-            desk.where.profile.unlink()
-            desk.look()
-        data = desk.where.ledger.read_bytes()
-        assert data.startswith(before)
-        before = data
-    assert len(desk.rows) == 45 and before.startswith(HEADER)
-    keys = {(one.stamp, one.problem, one.mode) for one in desk.rows}
-    assert {one.key for one in desk.sessions} <= keys
-    assert {path.stat().st_mode & 0o777 for path in (desk.where.ledger, desk.where.profile)} == {0o600}
 
 
 def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
@@ -59,17 +41,6 @@ def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
     desk.record(days=1, mode="learning")
     desk.record(days=1, session="other")
     assert len(desk.rows) == 3
-
-
-def test_L_36_both_files_say_the_same(desk: Desk) -> None:
-    """SPEC L-36, L-33: verdict and gaps are equal byte for byte; several gaps joined by `; `, none as `none`; no pipes."""
-    desk.record(gaps=["Edge: Empty Input", "dp:base"])
-    desk.record("lru | cache")
-    for placed, one in zip(reversed(desk.sessions), desk.rows, strict=True):
-        session = placed
-        assert (session.verdict, session.gaps, session.review) == (one.verdict, one.gaps, one.review)
-    assert [one.gaps for one in desk.rows] == ["edge:empty_input; dp:base", "none"]
-    assert desk.rows[1].problem == "lru / cache"
 
 
 def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
@@ -135,21 +106,6 @@ def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) ->
     assert (found.status, found.failed, found.clean, found.streak) == (RECURRING, stamp(2), 1, stamp(3))
 
 
-def test_L_26_promotion_and_return(desk: Desk) -> None:
-    """SPEC L-26, L-24: to Resolved only with 28 days between clean sessions; back when it is observed again."""
-    desk.record(days=0, gaps="edge:a")
-    for days in (1, 2, 3, 20):
-        desk.record(days=days)
-    assert desk.entry("edge:a").status == SHORT
-    made = desk.record(days=29)
-    assert [(one.did, one.text) for one in made.notices[1:]] == [("promoted", "edge:a")]
-    placed = desk.find("edge:a")
-    assert placed is not None and placed.resolved and placed.status == LONG
-    desk.record(days=40, gaps="edge:a")
-    placed = desk.find("edge:a")
-    assert placed is not None and not placed.resolved and placed.status == RECURRING
-
-
 def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
     """SPEC L-38: they are corrected in the profile; the observations stay."""
     desk.record(gaps="edge:a", observations="My words.")
@@ -189,15 +145,6 @@ def test_L_38_half_an_entry_is_healed_without_inventing(desk: Desk) -> None:
     desk.put(desk.text + theirs)
     assert [(one.gaps, one.review) for one in desk.look()] == [("none", "—")]
     assert "| great" in desk.text and "It went well." in desk.text and "great" not in desk.ledger
-
-
-def test_L_38_rows_that_only_the_ledger_has(desk: Desk) -> None:
-    """SPEC L-37, L-38: rows that Claude wrote get entries, newest first, twenty of them; nothing is invented."""
-    desk.write_rows(*(row(n, "edge:a" if n % 2 else "none", problem=f"p{n}") for n in range(25)))
-    desk.look()
-    assert desk.problems == [f"p{n}" for n in range(24, 4, -1)]
-    assert {one.observations for one in desk.sessions} == {RECOVERED}
-    assert desk.entry("edge:a").first == stamp(1)
 
 
 def test_L_38_others_are_waited_for(desk: Desk) -> None:
@@ -246,14 +193,6 @@ def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
     desk.record("p20")
     assert desk.problems == [f"p{n}" for n in range(20, 0, -1)]
     assert "Words 0." not in desk.text and all(f"Words {n}." in desk.text for n in range(1, 20))
-
-
-def test_L_10_a_vague_description_gets_its_stamp(desk: Desk) -> None:
-    """SPEC L-10: and the caller is told; a gap without a description says where it was observed."""
-    made = desk.record(gaps="edge:a; edge:b", descriptions={"edge:a": "struggles with edge cases"})
-    assert [one.text for one in made.notices if one.did == "vague"] == ["edge:a", "edge:b"]
-    assert desk.entry("edge:a").description == f"struggles with edge cases (observed {stamp(1)})"
-    assert desk.entry("edge:b").description == f"b, seen in two-sum (hash_map) (observed {stamp(1)})"
 
 
 # --- what the skill wrote itself

@@ -13,8 +13,7 @@ from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.errors import ParkedError, TacitdError, UsageError
 from tacitd_handlers.learner.profile_text import TEMPLATE
-from tacitd_handlers.learner.vocabulary import LONG, NEW, RECURRING, SHORT
-from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE
+from tacitd_handlers.learner.vocabulary import LONG, RECURRING, SHORT
 
 # --- a person's edits
 
@@ -78,18 +77,6 @@ def test_L_11_joined_entries_are_one(desk: Desk) -> None:
     assert desk.entry("Loop end").clean == 1 and desk.entry("edge:off_by_one").status == RECURRING
 
 
-def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
-    """SPEC L-30: neither history nor a new observation restores it; the ledger keeps it; `forget --undo` restores it."""
-    desk.record(gaps="edge:a; edge:b")
-    desk.take_out("edge:a")
-    desk.look()
-    assert desk.labels == ["edge:b"] and desk.state.removed == ["edge:a"]
-    desk.record(gaps="edge:a")
-    assert desk.find("edge:a") is None and desk.rows[-1].gaps == "edge:a"
-    desk.do("restore", "edge:a")
-    assert desk.entry("edge:a").status == RECURRING and desk.entry("edge:a").first == stamp(1)
-
-
 def test_L_30_what_git_took_away_was_not_removed(desk: Desk) -> None:
     """SPEC L-30: of a profile that git tracks, an entry that another commit lacks comes back when it is observed again."""
 
@@ -147,21 +134,6 @@ def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
     assert desk.problems == [f"p{n}" for n in range(21, 1, -1) if n != 18]
 
 
-def test_L_31_a_persons_status_counts(desk: Desk) -> None:
-    """SPEC L-31: what a person wrote is kept, and the next session continues from it."""
-    desk.record(gaps="edge:a")
-    desk.edit("Status: new", "Status: resolved (short-term)")
-    desk.look()
-    assert desk.entry("edge:a").status == SHORT
-    desk.record()
-    assert (desk.entry("edge:a").status, desk.entry("edge:a").clean) == (SHORT, 1)
-    desk.edit("Sessions since last failure: 1", "Sessions since last failure: 7")
-    desk.record()
-    assert desk.entry("edge:a").clean == 8
-    desk.record(gaps="edge:a")
-    assert desk.entry("edge:a").status == RECURRING
-
-
 def test_descriptions_and_places_are_a_persons(desk: Desk) -> None:
     """SPEC X-07: what a person rewrote, moved or added stays; their own entries count and are never changed."""
     desk.record(gaps="edge:a; edge:b")
@@ -181,18 +153,6 @@ def fill(desk: Desk, number: int = 21) -> None:
     """So many gaps, each of a problem and a pattern of its own."""
     for at in range(number):
         desk.record(f"p{at}", pattern=f"x{at}", gaps=f"edge:{at}")
-
-
-def test_L_27_the_twenty_first_waits_and_is_named(desk: Desk) -> None:
-    """SPEC L-27, L-09: the row is written, the entry waits, and is added once there is room."""
-    fill(desk, 21)
-    made = desk.record("p21", pattern="x21", gaps="edge:21")
-    assert [(one.did, one.text) for one in made.notices if one.did == "waits"] == [("waits", "edge:21")]
-    assert len(desk.labels) == MAX_ACTIVE and desk.state.waiting == ["edge:20", "edge:21"]
-    assert len(desk.rows) == 22
-    desk.take_out("edge:3")
-    desk.look()
-    assert desk.entry("edge:20").status == NEW and desk.state.waiting == ["edge:21"]
 
 
 def test_L_27_archiving_makes_room(desk: Desk) -> None:

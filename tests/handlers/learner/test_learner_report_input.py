@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tacitd.errors import UsageError
-from tacitd_handlers.learner.practice_report import PracticeReport, parse_report
+from tacitd_handlers.learner.practice_report import parse_report
 from tacitd_handlers.learner.vocabulary import VERDICTS
 
 GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
@@ -17,7 +17,7 @@ def test_L_35_verdicts_of_their_mode() -> None:
     """SPEC L-35: four verdicts in each mode; those of the other mode are refused with a list of the valid ones."""
     for mode, names in VERDICTS.items():
         for verdict in names:
-            assert parse_report({**GOOD, "mode": mode, "verdict": verdict}).verdict == verdict
+            assert parse_report({**GOOD, "mode": mode, "verdict": verdict}).row.verdict == verdict
         for verdict in {name for other in VERDICTS.values() for name in other} - {*names}:
             with pytest.raises(UsageError) as refused:
                 parse_report({**GOOD, "mode": mode, "verdict": verdict})
@@ -50,22 +50,13 @@ def test_bad_reports_are_refused_with_a_cure(wrong: dict[str, Any]) -> None:
 
 def test_L_33_what_is_given_is_made_fit() -> None:
     """SPEC L-33: names are one line without pipes; tags are normalised and unique; lists and strings are accepted."""
-    assert parse_report(
-        {
-            "problem": " merge|two \n lists ",
-            "mode": "Recall",
-            "verdict": "PASS",
-            "gaps": "Edge: a; edge:a, dp:b",
-            "tested": ["edge:c"],
-            "descriptions": {"Edge:A": "x"},
-        }
-    ) == PracticeReport(
-        "merge/two lists",
-        "recall",
-        "pass",
-        "unknown",
-        ("edge:a", "dp:b"),
-        ("edge:c",),
-        descriptions={"edge:a": "x"},
-    )
+    given = {
+        "problem": " merge|two \n lists ",
+        "mode": "Recall",
+        "verdict": "PASS",
+        "gaps": "Edge: a; edge:a, dp:b",
+    }
+    report = parse_report({**given, "tested": ["edge:c"], "descriptions": {"Edge:A": "x"}})
+    assert report.row == ("", "", "merge/two lists", "unknown", "recall", "pass", "edge:a; dp:b", "")
+    assert (report.tested, report.texts) == (("edge:c",), {"edge:a": "x"})
     assert parse_report({**GOOD, "tested": ""}).tested == () and parse_report(GOOD).tested is None

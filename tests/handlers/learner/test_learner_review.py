@@ -13,7 +13,6 @@ from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, TEMPLATE, list_
 from tacitd_handlers.learner.progress_review import (
     build_review,
     find_problems,
-    format_review,
 )
 from tacitd_handlers.learner.review_dates import find_due
 
@@ -100,13 +99,6 @@ def test_L_55_the_seeds_two_examples_do_not_fight(desk: Desk) -> None:
     desk.look()
     assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
     assert desk.rows[0] == seed and len(desk.sessions) == 2 and entry.strip() in desk.text
-
-
-def test_L_53_as_text(practised: Desk) -> None:
-    """SPEC L-53; issue: the same numbers as lines for a person."""
-    lines = list(format_review(build_review(practised.rows, practised.weaknesses, stamp(32))))
-    assert "  pass                                     4" in lines
-    assert list(format_review(build_review([], [], stamp(0)))) == ["Nothing is recorded yet."]
 
 
 def test_L_11_a_label_of_ones_own_is_named(practised: Desk) -> None:

@@ -91,13 +91,6 @@ def test_L_51_fresh(desk: Desk) -> None:
     assert "[FIRST SESSION]" not in begin(desk, "t", "2026-02-20T09:00").text
 
 
-def test_L_51_a_ledger_that_is_there_stays(desk: Desk) -> None:
-    """SPEC L-04, L-51: if only the profile is lost, the ledger is kept."""
-    desk.put("mine\n", desk.where.ledger)
-    begin(desk, "s")
-    assert desk.ledger == "mine\n"
-
-
 def test_L_50_the_second_session(desk: Desk) -> None:
     """SPEC L-50, L-51: nothing is recorded yet, so nothing is suggested. SPEC L-48: the stamp of another session's file is not used, as
     the original did.
@@ -168,16 +161,6 @@ def test_L_27_what_waits_for_room_is_named(desk: Desk) -> None:
         assert line in begin(desk, session).text
     desk.do("archive", "edge:7")
     assert "[CAP]" not in begin(desk, "c").text
-
-
-def test_L_50_retests_come_from_the_profile(desk: Desk) -> None:
-    """SPEC L-50: retests are only suggested; nothing is changed."""
-    desk.record(days=0, gaps="edge:a")
-    for days in (1, 2, 3):
-        desk.record(days=days)
-    assert (
-        not find_retests(desk.weaknesses, stamp(16.99)) and len(find_retests(desk.weaknesses, stamp(17))) == 1
-    )
 
 
 def test_a_profile_that_is_no_text_is_printed_as_it_is(desk: Desk) -> None:

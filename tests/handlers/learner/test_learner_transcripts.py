@@ -101,16 +101,6 @@ def test_X_10_work_on_one_of_the_files_teaches(tmp_path: Path) -> None:
         assert world.read("~/mine.md").count("| two-sum |") == 2 and "| s3 |" not in world.read("~/mine.md")
 
 
-def test_L_35_a_verdict_of_the_wrong_mode_is_refused_and_named(world: Lessons) -> None:
-    """SPEC L-35, X-10: no row is written, `status` shows why, and later reports are taken."""
-    world.teach("s1")
-    world.report("s1", verdict="solved_independently")
-    world.report("s1", problem="lru")
-    assert [one[2] for one in world.rows] == ["lru"]
-    world.restart()
-    assert "is not a verdict of the mode recall" in world.says[-1]
-
-
 def test_L_23_a_fork_of_a_teaching_session_reports_nothing_twice(world: Lessons) -> None:
     """SPEC L-23: a copied transcript contains the old report under a new session."""
     world.teach("s1")

@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
-from tacitd.work.tries import choose_prompts
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
-from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
+from tacitd.work.task_rows import choose_prompts
+from tacitd_handlers.learning.estimate import (
+    EXTRACTION_ANSWER,
+    MATERIAL,
+    SMART_IN,
+    SMART_OUT,
+    SessionVolume,
+    estimate_cost,
+)
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.shared.tidy import FACT_LIMIT
+from tacitd_handlers.shared.fact_text import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
 

@@ -11,6 +11,7 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -55,6 +56,15 @@ def test_what_was_not_said_is_not_stored_as_a_fact(
     bench.learn(typed, RawAnswer(json.dumps(line)))
     assert bench.facts("state") == [(state,)] and bench.facts("reason <> ''") == [(1,)]
     assert bench.text == "" and bench.raw == []
+
+
+def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
+    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
+    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
+    assert bench.facts("text") == []
+    bench.heard = "[1] Indent with tabs in this repository"
+    bench.bench.settle(QUIET)
+    assert bench.facts("text") == [("Indent with tabs in this repository",)]
 
 
 def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> None:
@@ -172,16 +182,6 @@ def test_a_call_that_was_lost_twice_is_not_paid_a_third_time(bench: LearningBenc
     bench.bench.settle(QUIET)
     ((state,),) = bench.bench.rows("SELECT state FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected"
-
-
-def test_silence_is_reported(bench: LearningBench) -> None:
-    """After fifty prompts without a fact `status` says so, until one is heard."""
-    for n in range(5):
-        bench.bench.type(*(f"do step {n} {m}" for m in range(10)), session=f"s{n}")
-        bench.bench.settle(QUIET)
-    assert any("since the last fact" in one for one in bench.bench.degraded)
-    bench.say("use pnpm, not npm", PNPM, "s9")
-    assert not any("since the last fact" in one for one in bench.bench.degraded)
 
 
 def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:

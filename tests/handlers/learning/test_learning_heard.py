@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
+from tacitd_handlers.learning.estimate import EXTRACTION_ANSWER
 from tacitd_handlers.learning.heard import Heard, HeardAnswer, parse_heard
-from tacitd_handlers.learning.prompt_templates import load_template
-from tacitd_handlers.shared.answer_screening import Unusable
+from tacitd_handlers.shared.model_answers import Unusable
 
 LINE = '{"message": 2, "words": "no, pnpm", "corrected": true, "fact": "Use pnpm"}'
 HEARD = Heard(2, "no, pnpm", "Use pnpm", corrected=True)
@@ -45,10 +44,10 @@ def test_what_is_read(answer: str, heard: tuple[Heard, ...]) -> None:
     "answer",
     ["[1] Use pnpm", "I'm sorry, I cannot help with that.", '{"fact": "Use pnpm"}', '{"message": 1, "words": "x", "fact": "Use',
      '{"message": 1, "words": "", "fact": "Use pnpm"}', '{"message": "1", "words": "x", "fact": "Use pnpm"}',
-     '{"message": 1, "words": "x", "known": 0}', "x" * (EXTRACTION_ANSWER + 1), load_template("extraction")],
+     '{"message": 1, "words": "x", "known": 0}', "x" * (EXTRACTION_ANSWER + 1)],
 )  # fmt: skip
 def test_what_cannot_be_used(answer: str) -> None:
-    """S-23: prose, other forms, a cut answer and an echo of the prompt are asked again."""
+    """S-23: prose, other forms, and a cut answer are asked again."""
     assert isinstance(parse_heard(answer), Unusable)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_plain_rules import RULES as TYPED_RULES
-from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
+from tacitd_handlers.shared.fact_text import Unfit, clean_fact
 
 RULES = """
 Send the auth token in the Authorization header, never in the query string

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tacitd.testing import HandlerBench, ScriptedModel
-from tacitd.work.pauses import set_pause
+from tacitd.work.write_modes import set_pause
 from tacitd_handlers.learning import make_plugin
 
 PAUSED, AFTER = "no, always use amber", "no, always use basalt"

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
-
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
 from tacitd_handlers.learning.prompt_templates import (
-    LITERALS,
-    PLACEHOLDERS,
     PromptMessage,
     PromptName,
     extraction_prompt,
-    list_instructions,
     load_template,
     number_known,
     summary_prompt,
@@ -66,14 +59,6 @@ def test_the_seeds_texts_stand_whole() -> None:
     assert isinstance(parse_proposals(example, NUMBERED), Proposals)
     assert 'No "User" prefix. Keep under 50 lines total.' in load_template("summary")
     assert "meant for the task at hand only" in load_template("synthesis")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_placeholders_are_those_declared(name: PromptName) -> None:
-    """S-01: a placeholder without a value is found here, not in a model call."""
-    found = re.findall(r"\{([a-z_]+)\}", load_template(name))
-    assert set(found) == PLACEHOLDERS[name] | LITERALS[name]
-    assert all(found.count(placeholder) == 1 for placeholder in PLACEHOLDERS[name])
 
 
 def test_extraction_numbers_and_fences_the_messages() -> None:
@@ -135,13 +120,3 @@ def test_a_fact_cannot_bring_lines_of_its_own() -> None:
 def test_summary_fences_each_document() -> None:
     """S-40: the documents by name."""
     assert "AGENTS.md:\n```\n# Hi\n```" in summary_prompt({"AGENTS.md": "# Hi\n"})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_instructions_are_sentences_of_the_prompt(name: PromptName) -> None:
-    """S-35: the sentences that prove an echo; never the answer's own keys or short phrases."""
-    sentences = list_instructions(name)
-    assert len(sentences) > 5
-    assert all(len(sentence.split()) >= 4 for sentence in sentences)
-    assert not any(sentence.startswith("{") for sentence in sentences)
-    assert "architectural principles" not in sentences

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
 from tacitd_handlers.learning.proposals import ANSWER_LIMIT, Proposal, Proposals, parse_proposals
-from tacitd_handlers.shared.answer_screening import Unusable
+from tacitd_handlers.shared.model_answers import Unusable
 
 PNPM, TABS, OLD = (
     NumberedFact(text, is_new=text != "Prefers Go") for text in ("Use pnpm", "Use tabs", "Prefers Go")
@@ -121,11 +121,10 @@ def test_nothing_new(answer: str) -> None:
         '{"FACT": "Use pnpm", "FROM": [1]',
         "FILE: LEARNED.md\nFACT: Use pnpm\nFROM: 1",
         "x" * (ANSWER_LIMIT + 1),
-        json.dumps({**WHOLE, "FACT": "Merge related facts into coherent statements"}),
     ],
 )
 def test_an_unusable_answer(answer: str) -> None:
-    """S-23, S-35: prose, a refusal, an echo, a broken or another form; the facts are kept."""
+    """S-23, S-35: prose, a refusal, a broken or another form; the facts are kept."""
     assert isinstance(parse_proposals(answer, NUMBERED), Unusable)
 
 

@@ -10,6 +10,7 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.synthesize import PROMPT_LIMIT
 
 PNPM, YARN, SHORT = "Use pnpm, not npm", "Use yarn from now on, not pnpm", "Keep answers short"
 
@@ -249,3 +250,17 @@ def test_an_excluded_project_is_not_written(bench: LearningBench) -> None:
         )
     bench.end()
     assert bench.count_calls("synthesis") == 0 and bench.text == ""
+
+
+def test_the_prompt_has_a_limit_whatever_stands_in_the_files(bench: LearningBench) -> None:
+    """Issue 39, point 23: six AGENTS.md of 60 kB and a long line each."""
+    for n in range(6):
+        folder = bench.root / f"pkg{n}" / "src"
+        folder.mkdir(parents=True)
+        old = "".join(f"- Rule {m} of {n} is kept {'as it was, ' * 27}\n" for m in range(180))
+        (folder / "AGENTS.md").write_text(f"# Own\n\n- {'long ' * 2_000}\n{old}- Use tabs in pkg{n}/src\n")
+    said = [f"Use tabs in pkg{n}/src" for n in range(6)] + ["Use pnpm"]
+    bench.say(". ".join(said), "\n".join(f"[1] {text}" for text in said))
+    bench.end()
+    (asked,) = [one.prompt for one in bench.model.asked if one.purpose == "synthesis"]
+    assert 10_000 < len(asked.encode()) <= PROMPT_LIMIT

@@ -89,7 +89,7 @@ def check(root: Path, what: Callable[[LessonLog, Path], None]) -> None:
     assert len(folded.all) == (3 if what is add else 2)
     lines = (root / "skills" / "s" / "SKILL.md").read_text().splitlines()
     assert sum("case 2" in line for line in lines) == (what is promoting) and "mine" in lines
-    store.update_index()
+    lesson_actions.mark_wrong(store, "1", "")
     assert (root / "lessons" / "index.json").read_bytes() == build_index(store.read_lessons())
     sound = [
         line for line in (root / "lessons" / "lessons.jsonl").read_text().splitlines() if line.endswith("}")

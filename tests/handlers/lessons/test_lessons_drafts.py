@@ -140,13 +140,6 @@ def test_drafts_are_active_at_once_with_their_origin(lessons: Lessons) -> None:
     assert "token" not in lessons.log.read_text()
 
 
-def test_the_same_draft_twice_is_one_lesson(lessons: Lessons) -> None:
-    """SPEC E-12, S-29: a synthesis repeated after a crash adds nothing."""
-    for _ in range(2):
-        store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "tmux"))
-    assert len(lessons.records()) == 1
-
-
 def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(lessons: Lessons) -> None:
     """After a crash between the lesson and its origin, the repeated draft adds the origin."""
     add_lesson(lessons.store, parse_pattern(TMUX), "tmux", "ai")
@@ -176,17 +169,6 @@ def test_another_spelling_is_no_other_lesson(lessons: Lessons, text: str) -> Non
     for scope in ("tmux", "global", "other"):
         assert store(lessons, Draft(text, scope), session="s2") == []
     assert lessons.run("add", text).code == 1
-
-
-@pytest.mark.parametrize("text", OTHER)
-def test_a_negation_a_number_or_another_case_is_another_lesson(lessons: Lessons, text: str) -> None:
-    """SPEC E-12: a negation, a number or another case makes another lesson."""
-    assert store(lessons, Draft(TMUX, "tmux"), Draft(text, "tmux")) == ["001", "002"]
-
-
-def test_scopes_keep_lessons_apart_but_global_holds_for_all(lessons: Lessons) -> None:
-    """SPEC E-12: the same text in two tools is two lessons; with a global one it is one."""
-    assert store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "screen"), Draft(TMUX)) == ["001", "002"]
 
 
 @pytest.mark.parametrize(

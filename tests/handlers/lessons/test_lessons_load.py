@@ -16,9 +16,7 @@ from support_examples import examples
 from support_lessons import Lessons
 from tacitd.cli.standard_streams import LOST_HINT
 from tacitd_handlers.lessons.error_match import (
-    extract_terms,
     score_match,
-    stem_word,
 )
 from tacitd_handlers.lessons.lesson_log import Lesson
 from tacitd_handlers.lessons.lesson_text import format_load
@@ -60,13 +58,6 @@ def test_the_budget_holds_and_the_order_is_by_id(
         assert sum(line.endswith("[firm]") for line in shown) == sum(firm for _, firm in (*one, *other))
 
 
-@examples(100)
-@given(st.text(max_size=20))
-def test_a_stem_is_a_beginning(word: str) -> None:
-    """A text that lacks the stem lacks the word."""
-    assert word.startswith(stem_word(word)) and extract_terms(word) == extract_terms(word)
-
-
 @pytest.mark.parametrize(
     "when, error, fits",
     [
@@ -82,15 +73,6 @@ def test_a_stem_is_a_beginning(word: str) -> None:
 def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
     """SPEC E-31: most words of WHEN are in the error; "it failed" alone matches nothing."""
     assert (score_match(when, error) > 0) is fits
-
-
-@pytest.mark.parametrize(
-    "arguments", ["--json", "-stmux", "--scope=TMUX", "--lines=4", "--lines 0 --scope browser"]
-)
-def test_each_form_of_the_options_is_read(lessons: Lessons, arguments: str) -> None:
-    """`lesson load`: as click reads options."""
-    lessons.given("load")
-    assert "multiple approaches" in lessons.out("load", *arguments.split())
 
 
 def test_a_load_works_anywhere(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:

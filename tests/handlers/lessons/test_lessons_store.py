@@ -15,7 +15,6 @@ from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, encode_record, fold_log
 from tacitd_handlers.lessons.lesson_origins import Origin
-from tacitd_handlers.lessons.lesson_text import LINES, format_load
 from tacitd_handlers.lessons.pattern import Pattern
 
 WRITER = """
@@ -51,12 +50,8 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
 
 @pytest.mark.parametrize("how", ["missing", "cut", "of another log", "a directory", "a pipe"])
 def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
-    """SPEC E-20: if it is missing, corrupt or stale, the log wins; the daemon's hourly job and each change make it again.
-
-    What is no file stays, and stops nothing.
-    """
-    store = lessons.given("load").store
-    store.update_index()
+    """SPEC E-20: if it is missing, corrupt or stale, the log wins; each change makes it again. What is no file stays, and stops nothing."""
+    lessons.given("load").out("wrong", "1")
     path = lessons.directory / "index.json"
     sound = path.read_bytes()
     path.unlink()
@@ -67,17 +62,11 @@ def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
     elif how != "missing":
         path.write_bytes(sound[:100] if how == "cut" else sound.replace(b"kill server", b"burn server"))
     assert "kill server" in lessons.out("load", "--scope=tmux")
-    store.update_index()
+    lessons.out("wrong", "1")
     if how not in ("a directory", "a pipe"):
         assert path.read_bytes() == sound
     lessons.out("add", "WHEN one more -> DO b -> BECAUSE c")
     assert "one more" in lessons.out("load")
-
-
-def test_an_index_without_a_log_is_not_made(lessons: Lessons) -> None:
-    """The daemon creates no directory for a person who has no lessons."""
-    lessons.store.update_index()
-    assert list(lessons.home.iterdir()) == []
 
 
 def test_what_can_be_no_lesson_is_left_out() -> None:
@@ -123,8 +112,8 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
     assert 'when: "one more"' in lessons.out("show", str(last + 2))
 
 
-def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
-    """SPEC E-20: the index after each change equals, byte for byte, one made from the log."""
+def test_the_index_has_the_active_lessons_by_scope(tmp_path: Path) -> None:
+    """SPEC E-20: after each change."""
     store = LessonLog(tmp_path / "l", FakeClock())
     for n in range(5):
         lesson_actions.add_lesson(
@@ -132,39 +121,12 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
         )
     lesson_actions.mark_wrong(store, "2", "no")
     lesson_actions.confirm_lesson(store, "3", pattern("another case"))
-    path = tmp_path / "l" / "index.json"
-    kept = path.read_bytes()
-    found = {scope: list(one) for scope, one in json.loads(kept).items()}
-    assert found == {"global": ["001", "003", "005"], "tmux": ["004"]}, "the active lessons by scope"
-    path.unlink()
-    store.update_index()
-    assert path.read_bytes() == kept
-
-
-LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
-"""A full run has 100,000, so this one is reduced by a factor of 10."""
-
-
-def test_a_hundred_thousand_lessons() -> None:
-    """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
-    record = {
-        "scope": "global",
-        "from": "ai",
-        "status": "active",
-        "action": "do",
-        "do": "b" * 80,
-        "because": "c" * 80,
+    kept = json.loads((tmp_path / "l" / "index.json").read_bytes())
+    assert {scope: list(one) for scope, one in kept.items()} == {
+        "global": ["001", "003", "005"],
+        "tmux": ["004"],
     }
-    found = fold_log(
-        b"".join(
-            encode_record({**record, "id": f"{n:03d}", "when": f"case {n}"}) + b"\n"
-            for n in range(1, LESSONS + 1)
-        )
-    )
-    assert (len(found.all), found.last, found.odd) == (LESSONS, LESSONS, 0)
-    text, shown = format_load({"global": found.list_active()}, LINES)
-    assert text.count("\n") == LINES and shown[-1].id == str(LESSONS)
-    assert text.endswith("more are left out: lesson load --lines 0)\n")
+    assert kept["global"]["003"].startswith("WHEN another case")
 
 
 def test_two_lessons_directories_have_their_own_origins(

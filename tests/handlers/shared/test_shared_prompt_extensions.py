@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,13 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.plugins import find_plugins
-from tacitd_handlers.learning.extract import EXTRACTION_PROMPT
-from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
 from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,
-    load_extensions,
     split_answer,
 )
 from tacitd_handlers.shared.words import Sources
@@ -48,29 +43,10 @@ def test_the_prompt_holds_the_question_first_then_each_addition() -> None:
 def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]]) -> None:
     """Every line goes to exactly one extension, in order."""
     answer = "\n".join(f"{who}:{what}" for who, what in lines)
-    said = split_answer(answer, [make_extension("one"), make_extension("two")])
+    found, rest = split_answer(answer, [make_extension("one"), make_extension("two")])
     for name in ("one", "two"):
-        assert said.found.get(name, []) == [what for who, what in lines if who == name]
-    assert said.answer == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
-
-
-def test_the_hooks_name_modules_that_are_extensions() -> None:
-    """Each extension has a name, an addition and a split. An answer without its part is not changed."""
-    found = find_plugins().collect_prompt_extensions()
-    assert set(found) - {"person-rules"} == {EXTRACTION_PROMPT, SYNTHESIS_PROMPT}
-    for prompt, answer in (
-        (EXTRACTION_PROMPT, "Prefers pnpm over npm\nNever use npm"),
-        (SYNTHESIS_PROMPT, "FILE: LEARNED.md\nFACT: Use pnpm"),
-    ):
-        table = found[prompt]
-        extensions = load_extensions(table)
-        assert len(extensions) == len(table) and all(re.fullmatch(r"[a-z]+", one.name) for one in extensions)
-        assert split_answer(answer, extensions).answer == answer
-
-
-def test_a_broken_extension_is_left_out() -> None:
-    """An extension that cannot be imported is left out, so that the call is still made."""
-    assert load_extensions(["tacitd_handlers.no_such_extension"]) == []
+        assert found.get(name, []) == [what for who, what in lines if who == name]
+    assert rest == "\n".join(f"{who}:{what}" for who, what in lines if who == "fact")
 
 
 def test_an_extension_that_fails_stops_no_call() -> None:
@@ -81,6 +57,5 @@ def test_an_extension_that_fails_stops_no_call() -> None:
     assert (
         extend_prompt("QUESTION", [broken, make_extension("one")], "/p") == "QUESTION\n\nAlso say one of /p."
     )
-    said = split_answer("one:1\nrest", [broken, make_extension("one")])
-    assert (said.answer, said.found) == ("rest", {"one": ["1"]})
-    assert ground_findings({"broken": 1}, [broken], Sources(())) == ({}, [])
+    assert split_answer("one:1\nrest", [broken, make_extension("one")]) == ({"one": ["1"]}, "rest")
+    assert ground_findings({"broken": 1}, [broken], Sources(())) == ({}, 0)

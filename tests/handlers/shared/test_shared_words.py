@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
 from support_grounding_texts import (
+    CORRECTIONS,
     DISTORTIONS,
     HOSTILE,
     MORE_HOSTILE,
@@ -16,16 +19,17 @@ from support_grounding_texts import (
     NEUTRAL_MESSAGES,
     PARAPHRASES,
     REVERSALS,
+    TURNED_ROUND,
 )
 from support_orders import PLAIN_ORDERS
 from support_plain_rules import RULES
+from tacitd_handlers.shared.polarity import forbids
 from tacitd_handlers.shared.words import (
     Refused,
     Sources,
     Worded,
     find_quote,
     find_unknown_names,
-    forbids,
     judge_text,
     stands_alone,
     word_fact,
@@ -74,46 +78,49 @@ def test_a_quote_of_a_message_is_found(quote: str, message: str) -> None:
     assert found is None or isinstance(found, str)
 
 
-@pytest.mark.parametrize(("typed", "fact", "context"), [(rule[0], rule[1], rule[2:]) for rule in RULES])
-def test_no_faithful_rule_is_refused(typed: str, fact: str, context: tuple[str, ...]) -> None:
-    """S-67: it is stored in one of the two wordings, or it waits. `benchmarks/grounding.py` counts these."""
-    assert outcome(fact, typed, *context) in ("model", "person", "waits")
-
-
-def test_few_faithful_rules_wait() -> None:
-    """Seed 003: no human in the loop. At most one in twenty waits, and seven in ten keep the model's wording."""
+def test_faithful_rules_are_stored() -> None:
+    """S-67: none is refused. Seed 003, "no human in the loop": at most one in twenty waits, and seven in ten keep the model's wording."""
     found = [outcome(rule[1], rule[0], *rule[2:]) for rule in RULES]
+    assert "refused" not in found
     assert found.count("waits") <= len(found) / 20 and found.count("model") >= 0.7 * len(found)
 
 
-@pytest.mark.parametrize(("typed", "fact"), PARAPHRASES)
-def test_no_paraphrase_is_refused(typed: str, fact: str) -> None:
+def test_no_paraphrase_is_refused() -> None:
     """S-67: "Lint JavaScript with ESLint" was refused, because nobody had mentioned JavaScript."""
-    assert outcome(fact, typed) != "refused"
+    assert [one for one in PARAPHRASES if outcome(one[1], one[0]) == "refused"] == []
 
 
-@pytest.mark.parametrize("rule", PLAIN_ORDERS.strip().splitlines())
-def test_what_was_typed_is_stored_as_it_was(rule: str) -> None:
+def test_what_was_typed_is_stored_as_it_was() -> None:
     """S-67: the check is about the source of a text, not about its contents."""
-    assert outcome(rule, rule) == "model" and outcome(rule, rule.lower().rstrip(".")) == "model"
+    rules = PLAIN_ORDERS.strip().splitlines()
+    assert [rule for rule in rules if outcome(rule, rule) != "model"] == []
+    assert [rule for rule in rules if outcome(rule, rule.lower().rstrip(".")) != "model"] == []
 
 
-@pytest.mark.parametrize("fact", [*HOSTILE, *MORE_HOSTILE])
-def test_a_hostile_text_is_never_stored(fact: str) -> None:
-    """S-67, RELIABILITY 19: a neutral message, and one in another language."""
-    assert {outcome(fact, message) for message in NEUTRAL_MESSAGES} <= {"person", "waits"}
+@pytest.mark.parametrize(
+    ("facts", "messages"), [((*HOSTILE, *MORE_HOSTILE), NEUTRAL_MESSAGES), (NEARLY_HOSTILE, NEAR_MESSAGES)]
+)
+def test_a_hostile_text_is_never_stored(facts: Sequence[str], messages: Sequence[str]) -> None:
+    """S-67, RELIABILITY 19: beside a neutral message, or one that has some of its words but not those that can do damage."""
+    stored = [
+        (fact, said) for fact in facts for said in messages if outcome(fact, said) not in ("person", "waits")
+    ]
+    assert stored == []
 
 
-@pytest.mark.parametrize("fact", NEARLY_HOSTILE)
-def test_a_hostile_text_in_plain_words_is_never_stored(fact: str) -> None:
-    """S-67: some of its words were typed, but not those that can do damage."""
-    assert {outcome(fact, message) for message in NEAR_MESSAGES} <= {"person", "waits"}
+def test_the_contrary_of_what_was_typed_is_not_stored() -> None:
+    """S-67: "never skip the hooks" has the words of "Skip the hooks", and does not support it; a person who corrects sets aside what
+    they did not ask for."""
+    turned = (*REVERSALS, *TURNED_ROUND)
+    assert [one for one in turned if outcome(one[1], one[0]) not in ("person", "waits")] == []
 
 
-@pytest.mark.parametrize(("typed", "fact"), REVERSALS)
-def test_the_contrary_of_what_was_typed_is_not_stored(typed: str, fact: str) -> None:
-    """S-67: "never skip the hooks" has the words of "Skip the hooks", and does not support it."""
-    assert outcome(fact, typed) in ("person", "waits")
+def test_a_correction_does_not_wait() -> None:
+    """S-67: "no, …" negates nothing that follows, and a fact may leave out what the person set it against. Nine in ten keep the
+    model's wording."""
+    found = {one: outcome(one[1], one[0]) for one in CORRECTIONS}
+    assert [one for one, what in found.items() if what not in ("model", "person")] == []
+    assert list(found.values()).count("model") >= 0.9 * len(found)
 
 
 def test_few_distortions_are_stored() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.shared.client_rules import loads_rules, parse_version, when_paths_load
+from tacitd_handlers.reach.client_rules import loads_rules, parse_version, when_paths_load
 
 
 @pytest.mark.parametrize(
