@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from daemon_figures import MINUTE, AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
 from reader import Corpus, parse_size  # noqa: E402
-from support_daemon import Daemon  # noqa: E402
+from support_daemon import Daemon, line, prompt_record  # noqa: E402
 
 START_LIMIT = 300.0
 REQUESTS, REQUEST = 30, 4 << 20
@@ -34,6 +34,8 @@ ASKED_WITH = {10_000: (1, 1, 1, 1, 0.2, 60, 0.3, 2), 20_000: (2, 2, 2, 2, 0.4, 8
 """What is asked with so many transcripts, in the order of `measure_files`."""
 KEPT = 20.0
 """MB that a daemon which has handled a large transcript may keep more than a fresh one."""
+GROWTH = 12.0
+"""MB that reading 450 MB of answers may take more than reading a prompt."""
 TYPED_EVERY = 5000
 """One of so many prompts stays in the large transcript, because each costs a call of the stand-in."""
 
@@ -125,6 +127,25 @@ def measure_large(place: Path, size: int) -> list[tuple[str, float]]:
     return [("fresh, MB", fresh), ("at most, MB", peak), ("afterwards, MB", memory), ("CPU s", spent)]
 
 
+def measure_growth(place: Path, size: int) -> float:
+    """A transcript whose session is live grows by so many bytes of answers: by how many MB the memory grew, at most."""
+    daemon = Daemon(place)
+    path = daemon.begin("s1")
+    daemon.start()
+    daemon.type_("s1", "Prefers pnpm")
+    daemon.sync()
+    _, before = read_memory(_pid(daemon))
+    message = {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "word " * 4000}]}
+    answer = line(prompt_record("s1", "", str(daemon.project), type="assistant", message=message))
+    with path.open("ab") as out:
+        for _ in range(0, size, len(answer) * 50):
+            out.write(answer * 50)
+    assert daemon.call("sync", timeout=START_LIMIT)["done"]
+    _, peak = read_memory(_pid(daemon))
+    daemon.stop()
+    return peak - before
+
+
 def measure_requests(place: Path) -> float:
     """The memory in MB that large requests on the socket leave behind."""
     daemon = Daemon(place)
@@ -147,7 +168,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", default="1GB", help="of the large transcript")
     parser.add_argument("--idle", type=float, default=MINUTE, metavar="SECONDS")
-    parser.add_argument("--only", choices=("files", "large", "requests"))
+    parser.add_argument("--only", choices=("files", "large", "growth", "requests"))
     options = parser.parse_args(argv)
     rows: list[AskedRow] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -178,6 +199,10 @@ def main(argv: list[str]) -> int:
             rows.append(AskedRow(f"a transcript of {options.size}: at most, MB", 100, most))
             rows.append(
                 AskedRow(f"a transcript of {options.size}: kept afterwards, MB", KEPT, after - before)
+            )
+        if options.only in (None, "growth"):
+            rows.append(
+                AskedRow("450 MB of answers: added at most, MB", GROWTH, measure_growth(place(), 450 * 10**6))
             )
         if options.only in (None, "requests"):
             rows.append(AskedRow("30 requests of 4 MB: added, MB", 10, measure_requests(place())))

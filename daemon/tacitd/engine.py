@@ -199,7 +199,7 @@ class Engine:
                 self.sessions.remember_client(session, pid, cwd)
             seen = known.get(path)
             at = seen.mtime_ns / 1e9 if seen is not None else last
-            self.sessions.note_growth(Path(path), session, cwd, last, mtime=at)
+            self.sessions.note_growth(Path(path), session, cwd, mtime=at)
 
     def _keep_first_start(self) -> None:
         self.first_start.note_clock()
@@ -343,7 +343,7 @@ class Engine:
                 grown.path
             ):  # otherwise an old session would end once for each slice
                 mtime = self._found_mtimes.pop(grown.path, None)
-                self.sessions.note_growth(grown.path, grown.session, grown.cwd, grown.time, mtime=mtime)
+                self.sessions.note_growth(grown.path, grown.session, grown.cwd, mtime=mtime)
 
     def _end_sessions(self) -> None:
         ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()

@@ -44,7 +44,6 @@ CREATE TABLE session(
   headless INTEGER NOT NULL DEFAULT 0,  -- whether a program drives it
   started REAL NOT NULL,
   last REAL NOT NULL,                   -- time of its newest record
-  answers INTEGER NOT NULL DEFAULT 0,   -- of the assistant, since the last recognised prompt
   refusals TEXT NOT NULL DEFAULT '{}',  -- JSON, rule or unknown value -> count of records that it refused
   ended REAL,                           -- NULL while it goes on; set again NULL when it is resumed
   pid INTEGER,                          -- of its client, once it was seen alive on this machine

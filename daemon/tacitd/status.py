@@ -295,7 +295,7 @@ def make_note(app: App) -> DaemonNote:
         [one.name for one in running],
         [one.name for one in running if one.observe or one.gather],
         [one.name for one in running if one.gather],
-        {one.session: round(one.at, -1) for one in engine.sessions.list_endings() if one.is_early},
+        {session: round(at, -1) for session, at in engine.sessions.list_leaving().items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a client's hooks say, in the engine: a prompt is known at once, also where no watch reports its file."""
+"""What a client's hooks say, in the engine: a prompt is known soon, also where no watch reports its file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from support_engine import Scene, Scripted
 from tacitd.plugin import GatherRule
-from tacitd.sources.follow import HINT_EVERY
+from tacitd.sources.follow import HOT_EVERY
 
 
 def say(scene: Scene, event: str, session: str = "s") -> None:
@@ -22,7 +22,7 @@ def say(scene: Scene, event: str, session: str = "s") -> None:
     scene.engine.take_hook_inputs([data])
 
 
-def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
+def test_a_prompt_is_in_the_status_within_two_seconds(tmp_path: Path) -> None:
     """The hook runs before the client writes the prompt. No watch, and the hour is over in which a file is compared often."""
     scene = Scene(tmp_path, Scripted(rule=GatherRule(quiet=600.0)))
     scene.type("s", "hello")
@@ -32,8 +32,8 @@ def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     say(scene, "UserPromptSubmit")
     scene.engine.run_pass()
     scene.type("s", "no, use pnpm")
-    assert scene.engine.sleep_seconds() == pytest.approx(HINT_EVERY)
-    scene.clock.advance(HINT_EVERY)
+    assert scene.engine.sleep_seconds() <= HOT_EVERY
+    scene.clock.advance(HOT_EVERY)
     for _ in range(3):
         scene.engine.run_pass()
     assert scene.app.read_status()["handlers"]["a"]["waiting"] == before + 1

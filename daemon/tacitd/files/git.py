@@ -20,8 +20,7 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
@@ -54,7 +53,7 @@ _ENVIRONMENT = {
 }
 
 
-class Repository(Struct, frozen=True):
+class Repository(NamedTuple):
     """A work tree and the directories that belong to it."""
 
     top: Path
@@ -70,7 +69,7 @@ class Repository(Struct, frozen=True):
     """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
 
 
-class UnsafeGitDirectory(Struct, frozen=True):
+class UnsafeGitDirectory(NamedTuple):
     """A git directory in which nothing may be written."""
 
     reason: str

@@ -100,6 +100,13 @@ class Assembler:
 
     # --- what a client defines
 
+    skipped: tuple[bytes, ...] = ()
+    """What lines begin with that may be of no use."""
+
+    def never_matters(self, raw: bytes) -> bool:
+        """Whether a line that begins so need not be decoded."""
+        return False
+
     def decode_line(self, raw: bytes) -> Any:
         """Return the line's record; None if it is JSON but none. Raises ValueError, RecursionError if it is not complete JSON."""
         raise NotImplementedError
@@ -156,6 +163,8 @@ class Assembler:
 
     def read_line(self, start: int, end: int, raw: bytes) -> None:
         """Read one line, or one record of it."""
+        if raw.startswith(self.skipped) and self.never_matters(raw):
+            return
         try:
             line = self.decode_line(raw)
         except (ValueError, RecursionError):
@@ -242,21 +251,10 @@ class Assembler:
             self.speech.answered = True
         return new
 
-    def explain(
-        self,
-        start: int,
-        type: str,
-        uuid: str,
-        time: float | None,
-        verdict: PromptVerdict,
-        prompts: tuple[Prompt, ...] = (),
-        session: str = "",
-        cwd: str = "",
-    ) -> None:
+    def explain(self, start: int, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()) -> None:
         """Note a verdict, if verdicts are wanted."""
         if self.judged is not None:
-            session, cwd = session or self.session, cwd or self.cwd
-            self.judged.append(JudgedLine(start, type, uuid, session, time, cwd, verdict, prompts))
+            self.judged.append(JudgedLine(start, verdict, prompts))
 
     def add_record(self, record: Record) -> None:
         """Keep a record, at its place. Two records of one damaged line at the same offset become one."""

@@ -52,15 +52,9 @@ class JudgedLine(Struct, frozen=True):
 
     start: int
     """Byte offset of the line."""
-    type: str
-    uuid: str
-    session: str
-    time: float | None
-    """Seconds since 1970, UTC."""
-    cwd: str
     verdict: PromptVerdict
     """Without `words` if they were left out; `reason` has the cause."""
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[Prompt, ...] = ()
 
 
 class Recognition(Struct, frozen=True):

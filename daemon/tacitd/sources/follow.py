@@ -2,9 +2,8 @@
 
 When which file is compared belongs here; listing.py makes stamps, and watch.py gives hints. Nothing here opens a file.
 
-A hinted file is compared in the next poll; one that a client's hook named a moment later, and again for some time
-(`note_hint`). Files that changed within the hour are compared every 2 s, all files every 60 s, and at once after lost hints, a
-clock jump, a sleep, a stopped process, or on request. While a directory has no watch, all files are compared every few seconds.
+A hinted file is compared in the next poll. Files that changed, or that a client's hook named, within the hour are compared every 2 s,
+all files every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. While a directory has no watch, all files are compared every few seconds.
 
 One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
 the kernel's clock (4 ms) keeps its stamp.
@@ -28,10 +27,6 @@ from tacitd.sources.watch import SilentWatcher, limit_hint
 WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], SilentWatcher]
 """Makes the watcher of a root, given what it calls for each hint and which files are transcripts."""
 
-HINT_FOR = 1.5
-"""Seconds for which a file that a hook named is looked at."""
-HINT_EVERY = 0.2
-"""Seconds until the first of these looks, and between two."""
 HOT = 3600.0
 """Seconds for which a changed file is hot, that is, compared often."""
 MANY = 2000
@@ -87,10 +82,8 @@ class Follower:
         """When the hot files changed last (monotonic seconds), oldest first."""
         self._changes: dict[str, bool] = {}
         """What is to be reported: True for a change, False for a file that is gone."""
-        self._hinted: dict[str, float] = {}
-        """Files that a hook named, and until when they are looked at: monotonic seconds."""
-        self._hint_at = float("inf")
-        """When these are looked at again."""
+        self._hinted: set[str] = set()
+        """Files that a hook named since the last poll."""
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
         self._first = True
@@ -112,7 +105,7 @@ class Follower:
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
-        paths = self._take_hinted(now)
+        paths, self._hinted = self._hinted, set()
         paths |= {os.fspath(hint) for root in self._roots for hint in root.watcher.drain_hints()}
         if full or self._first or any(lost) or self._jumped(now) or now >= self._all_at:
             self._compare_all(now)
@@ -125,27 +118,24 @@ class Follower:
             tuple(Path(path) for path, is_there in changes.items() if not is_there),
         )
 
-    def note_hint(self, path: Path, *, at_once: bool = False) -> Path | None:
-        """Compare this file soon, if it is a transcript below a root, and return the path by which it is known, else None.
-
-        A client names a transcript before it writes into it, about 0.1 s later, and the file may be in a directory without a watch,
-        or not exist yet. So it is compared after HINT_EVERY, and for a moment again and again. `at_once`: beginning with the next
-        poll. The path may be anything.
-        """
+    def note_hint(self, path: Path) -> Path | None:
+        """Compare this file in the next poll and often from then on, if it is a transcript below a root, and return the path by which it
+        is known, else None. A client names a transcript before it writes into it, and the file may not exist yet, or be in a directory
+        without a watch. The path may be anything."""
         real = os.path.realpath(path)
         for root in self._roots:
             top = os.path.realpath(root.top)
             if real.startswith(f"{top}/") and self._is_transcript(real):
                 known = root.top + real.removeprefix(top)
-                now = self._clock.monotonic()
-                self._hinted[known] = now + HINT_FOR
-                self._hint_at = now if at_once else min(self._hint_at, now + HINT_EVERY)
+                self._hinted.add(known)
+                self._hot.pop(known, None)  # to the newest place
+                self._hot[known] = self._clock.monotonic()
                 return Path(known)
         return None
 
     def next_in(self) -> float:
         """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
-        due = min(self._all_at, self._hint_at, self._hot_at if self._hot else self._all_at)
+        due = min(self._all_at, self._hot_at if self._hot else self._all_at)
         return max(0.0, due - self._clock.monotonic())
 
     @property
@@ -174,15 +164,6 @@ class Follower:
                 found += _root_problems(root, self._source.absent_hint(root.top))
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
-        return found
-
-    def _take_hinted(self, now: float) -> set[str]:
-        """The files that hooks named and that are to be compared now."""
-        if now < self._hint_at:
-            return set()
-        found = set(self._hinted)
-        self._hinted = {path: until for path, until in self._hinted.items() if until > now}
-        self._hint_at = now + HINT_EVERY if self._hinted else float("inf")
         return found
 
     def _jumped(self, now: float) -> bool:

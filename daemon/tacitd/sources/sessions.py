@@ -42,21 +42,6 @@ class EndedSession(Struct, frozen=True):
     path: Path
     """The transcript that grew last."""
     why: Literal["idle", "gone"]
-    at: float
-    """When it was last active: seconds since 1970, UTC."""
-
-
-class SessionEnding(Struct, frozen=True):
-    """When a live session will have ended, if nothing more happens."""
-
-    session: str
-    path: Path
-    """The transcript that grew last."""
-    cwd: str
-    at: float
-    """Seconds since 1970, UTC."""
-    is_early: bool = False
-    """Whether its client has ended, so that it does not go on until it is idle."""
 
 
 class _Client(Struct):
@@ -69,7 +54,6 @@ class _Client(Struct):
 class _Session(Struct):
     path: Path | None = None
     cwd: str = ""
-    at: float = 0.0
     grown: float = -math.inf
     ended: bool = True
     left: float | None = None
@@ -122,27 +106,18 @@ class Sessions:
         """When `take_ended` looks at every session again (monotonic seconds); before that none can end."""
         self._new_clients: dict[str, int] = {}
 
-    def note_growth(
-        self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
-    ) -> None:
-        """A session's transcript grew. `last_time`: the time of its newest record, seconds since 1970.
-
-        `mtime` (seconds since 1970) means that the growth was not observed but found when the daemon started. The idle time
-        then counts from it; a time in the future counts as now.
-        """
+    def note_growth(self, path: Path, session_id: str, cwd: str, *, mtime: float | None = None) -> None:
+        """A session's transcript grew. `mtime` (seconds since 1970) means that the growth was not observed but found when the daemon
+        started. The idle time then counts from it; a time in the future counts as now."""
         session = self._get_or_begin(session_id, watched=mtime is None)
         session.path, session.cwd = path, cwd or session.cwd
-        now = self._clock.now()
-        session.at = max(session.at, min(now, last_time if last_time is not None else mtime or now))
-        self._mark_alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
+        self._mark_alive(session, 0.0 if mtime is None else max(0.0, self._clock.now() - mtime))
         if mtime is not None:
             self._look_by(self._clock.monotonic())
 
     def note_subagent(self, session_id: str) -> None:
         """A sub-agent of this session worked: the session is live, although its own transcript did not grow."""
-        session = self._get_or_begin(session_id, watched=True)
-        session.at = max(session.at, self._clock.now())
-        self._mark_alive(session, 0.0)
+        self._mark_alive(self._get_or_begin(session_id, watched=True), 0.0)
 
     def note_left(self, session_id: str) -> None:
         """The session's client said that it ended: it ends as soon as its transcript is quiet for a second."""
@@ -165,16 +140,17 @@ class Sessions:
         taken, self._new_clients = self._new_clients, {}
         return taken
 
-    def list_endings(self) -> list[SessionEnding]:
-        """When each live session with a transcript will have ended, soonest first."""
+    def list_leaving(self) -> dict[str, float]:
+        """The live sessions whose client has ended, with the time at which each will have ended: seconds since 1970, UTC."""
         wall, monotonic = self._clock.now(), self._clock.monotonic()
-        found = list[SessionEnding]()
-        for name, one in list(self._sessions.items()):
-            if one.path is not None and not one.ended:
-                ends = self._ends_at(one)
-                at, is_early = wall + max(0.0, ends - monotonic), ends < one.grown + self.idle
-                found.append(SessionEnding(name, one.path, one.cwd, at, is_early))
-        return sorted(found, key=lambda ending: ending.at)
+        ends = {
+            name: (one, self._ends_at(one)) for name, one in list(self._sessions.items()) if not one.ended
+        }
+        return {
+            name: wall + max(0.0, at - monotonic)
+            for name, (one, at) in ends.items()
+            if one.path is not None and at < one.grown + self.idle
+        }
 
     def take_ended(self) -> list[EndedSession]:
         """The sessions that ended since the last call. Each is reported once until it grows again."""
@@ -189,7 +165,7 @@ class Sessions:
                 session.ended = True
                 why: Literal["idle", "gone"] = "idle" if now - session.grown >= self.idle else "gone"
                 if session.path is not None:
-                    ended.append(EndedSession(name, session.path, why, session.at))
+                    ended.append(EndedSession(name, session.path, why))
             elif session.ended and now - session.grown > FORGET + self.idle and not session.is_running:
                 del self._sessions[name]
         ends = [self._ends_at(one) for one in self._sessions.values() if not one.ended]

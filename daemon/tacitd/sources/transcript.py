@@ -26,8 +26,8 @@ LOOK_BEHIND = 256 << 10
 _SLICE = 1 << 20
 """Bytes of a slice, if the caller asks for no other number."""
 
-_WAITING = 8 << 20
-"""Bytes of prompts that `read_prompts` keeps for one undecided message before it; then that message counts as said."""
+WAITING = 8 << 20
+"""Bytes of records that are kept for one undecided message before them; then that message counts as said."""
 
 _HEAD = 4096
 """Bytes of a line that is too long to be read which decide whether it may have a person's words."""
@@ -80,7 +80,7 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
         if not more:
             tail.take_unterminated()
         tail.assembler.keep_prompts()
-        if not more or tail.kept_bytes > _WAITING:
+        if not more or tail.kept_bytes > WAITING:
             tail.release_queued()
         for record in tail.take_final():
             yield from record.prompts
@@ -106,7 +106,7 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
     if left:
         reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
         verdict = PromptVerdict(UNFINISHED, (), reason)
-        yield JudgedLine(tail.read_end, "", "", tail.session, None, tail.cwd, verdict, ())
+        yield JudgedLine(tail.read_end, verdict)
 
 
 class Tail:

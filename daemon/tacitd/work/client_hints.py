@@ -44,7 +44,7 @@ class ClientHints:
             self._sessions.note_left(hint.session)
         else:
             self._sessions.note_returned(hint.session)
-        path = self._follower.note_hint(hint.transcript, at_once=hint.ended or hint.compacts)
+        path = self._follower.note_hint(hint.transcript)
         if hint.compacts and path is not None:
             self.compacting[path] = hint.session
 

@@ -29,7 +29,7 @@ from tacitd.handler import Notice
 from tacitd.sources.base import Recognition
 from tacitd.sources.position import Position
 from tacitd.sources.source import Source
-from tacitd.sources.transcript import Tail, read_records
+from tacitd.sources.transcript import WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
 from tacitd.work.lookup import ProjectLookup
@@ -80,9 +80,6 @@ class Grown(Struct, frozen=True):
     session: str
     path: Path
     cwd: str
-    time: float | None
-    """Of its newest record: seconds since 1970, UTC."""
-    headless: bool
     read: int
     """Bytes of new lines."""
     recognition: Recognition | None = None
@@ -278,7 +275,7 @@ class Reader:
         start = 0 if step.shrunk else start
         if not step.more and (wanted.to_end or wanted.ended):
             tail.take_unterminated()
-        if not step.more and wanted.ended:
+        if (wanted.ended and not step.more) or tail.kept_bytes > WAITING:
             tail.release_queued()
         if tail.counts:
             self.odd_lines[path] = dict(tail.counts)
@@ -349,7 +346,7 @@ class Reader:
         parts = split_passed(tx, run.records, choices, run.place, one.session, after)
         (self._paused_turns.add if parts[-1].ends_paused else self._paused_turns.discard)(one.path)
         stored = [self._insert_prompts(tx, one, run, part, number, choices, now) for part in parts]
-        self._note_session(tx, one, run, number, sum(map(len, stored)), now)
+        self._note_session(tx, one, run, number, now)
         for part, new in zip(parts, stored, strict=True):
             batch = replace(
                 self._make_batch(one.path, one.session, run, number, part, now), prompts=tuple(new)
@@ -393,21 +390,18 @@ class Reader:
                 finish_prompts(tx, "", [stored.number], now)  # its text is cut
         return new
 
-    def _note_session(
-        self, tx: Tx, one: _Slice, run: _Run, project: int | None, prompts: int, now: float
-    ) -> None:
+    def _note_session(self, tx: Tx, one: _Slice, run: _Run, project: int | None, now: float) -> None:
         """Note what a session did. It goes on again if it had ended. It starts in each project that it works in, and again when it
         goes on after its end."""
         newest = max([record.time for record in run.records if record.time is not None], default=now)
-        answers = len([1 for record in run.records if record.text])
         before = tx.rows("SELECT project, ended FROM session WHERE id = ?", one.session)
         tx.execute(
-            "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last, answers) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
+            "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
             "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
-            "answers = CASE WHEN ? THEN 0 ELSE answers + excluded.answers END, ended = NULL, ended_by = NULL",
+            "ended = NULL, ended_by = NULL",
             *(one.session, self._source.name_of(one.path), str(one.path), project, run.cwd),
-            *(int(one.tail.assembler.is_headless), newest, newest, answers, int(prompts > 0)),
+            *(int(one.tail.assembler.is_headless), newest, newest),
         )
         begins = not before or before[0] != (project, None)
         if begins and project is not None and isinstance(run.place, Project):
@@ -463,10 +457,7 @@ class Reader:
 
 
 def _describe_growth(one: _Slice) -> Grown:
-    state = one.tail.assembler
-    return Grown(
-        one.session, one.path, state.cwd, state.newest_time, state.is_headless, one.read, state.recognition
-    )
+    return Grown(one.session, one.path, one.tail.cwd, one.read, one.tail.assembler.recognition)
 
 
 def _give(tx: Tx, observer: Observer, batch: Batch) -> bool:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from tacitd.files.git import find_repository
 from tacitd.files.git_remotes import read_remote
 
 
-class ProjectIdentity(Struct, frozen=True):
+class ProjectIdentity(NamedTuple):
     """A project."""
 
     key: str

@@ -52,14 +52,6 @@ def opened(path: Path, content: bytes) -> Iterator[int]:
         os.close(fd)
 
 
-def test_only_complete_lines_are_consumed(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 13: a last line without newline waits."""
-    with opened(tmp_path / "x.jsonl", b"one\ntwo\nthr") as fd:
-        piece = read_slice(fd, 0, 1024)
-        assert (piece.data[: piece.cut], piece.end, piece.size) == (b"one\ntwo\n", 8, 11)
-        assert read_slice(fd, 8, 1024).cut == 0
-
-
 def test_unicode_line_separators_do_not_split(tmp_path: Path) -> None:
     """CLAUDE_CODE section 13: U+2028, U+2029 and U+0085 occur inside strings."""
     text = "a\u2028b\u2029c\u0085d".encode()
@@ -103,12 +95,6 @@ def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     with pytest.raises(FileRefusedError, match=r"x\.jsonl"):
         open_transcript(path)
-
-
-def test_a_vanished_file_is_told_apart(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 5.1: a reader must survive a vanished file."""
-    with pytest.raises(FileNotFoundError):
-        open_transcript(tmp_path / "gone.jsonl")
 
 
 def found(line: bytes) -> list[bytes]:

@@ -59,19 +59,18 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_ends_after_quiet_once_and_again_when_resumed(scene: Scene) -> None:
     """S-20: idle, default 30 minutes; growth afterwards begins it again."""
-    scene.sessions.note_growth(T, "s1", "/w", scene.wall - 1)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.sessions.is_live("s1")
     assert scene.later(IDLE - 1) == []
-    assert scene.later(1) == [EndedSession("s1", T, "idle", 1.7e9 - 1)]
+    assert scene.later(1) == [EndedSession("s1", T, "idle")]
     assert scene.later(IDLE) == [] and not scene.sessions.is_live("s1")
-    scene.sessions.note_growth(T, "s1", "/w", None)
-    at = scene.wall
-    assert scene.later(IDLE) == [EndedSession("s1", T, "idle", at)]
+    scene.sessions.note_growth(T, "s1", "/w")
+    assert scene.later(IDLE) == [EndedSession("s1", T, "idle")]
 
 
 def test_subagents_keep_a_session_alive(scene: Scene) -> None:
     """CLAUDE_CODE section 2: a sub-agent's file keeps its session alive, and ends nothing by itself."""
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.later(IDLE - 1)
     scene.sessions.note_subagent("s1")
     scene.sessions.note_subagent("never seen")
@@ -81,9 +80,9 @@ def test_subagents_keep_a_session_alive(scene: Scene) -> None:
 
 def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
     """DESIGN "Sources": what grew while the daemon was down is not live for another half hour; a future time counts as now."""
-    scene.sessions.note_growth(T, "old", "/w", None, mtime=scene.wall - 2 * IDLE)
-    scene.sessions.note_growth(T, "half", "/w", None, mtime=scene.wall - IDLE / 2)
-    scene.sessions.note_growth(T, "future", "/w", None, mtime=scene.wall + 1e8)
+    scene.sessions.note_growth(T, "old", "/w", mtime=scene.wall - 2 * IDLE)
+    scene.sessions.note_growth(T, "half", "/w", mtime=scene.wall - IDLE / 2)
+    scene.sessions.note_growth(T, "future", "/w", mtime=scene.wall + 1e8)
     assert [end.session for end in scene.sessions.take_ended()] == ["old"]
     assert [end.session for end in scene.later(IDLE / 2)] == ["half"]
     assert [end.session for end in scene.later(IDLE / 2)] == ["future"]
@@ -91,7 +90,7 @@ def test_growth_found_at_start_counts_from_the_files_time(scene: Scene) -> None:
 
 def test_clock_jump_ends_nothing(scene: Scene) -> None:
     """RELIABILITY row 12: idle time is monotonic."""
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.wall += 365 * 86400
     assert scene.sessions.take_ended() == [] and scene.sessions.is_live("s1")
 
@@ -101,7 +100,7 @@ def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
     """CLAUDE_CODE fact 18: the file is removed at exit and left behind by SIGKILL; two minutes, then ended."""
     scene.processes.add(7)
     path = scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.sessions.take_ended() == []
     if how == "exit":
         path.unlink()
@@ -111,7 +110,7 @@ def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
     assert scene.later(GONE_FOR - 1) == []
     assert [(end.session, end.why) for end in scene.later(1)] == [("s1", "gone")]
     assert not scene.sessions.is_live("s1")
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(GONE_FOR * 2) == [], "something runs it: only quiet ends it now"
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
 
@@ -120,7 +119,7 @@ def test_a_process_id_that_another_process_took_leaves_the_end_to_idle_time(scen
     """S-20: the client looks alive, so the session ends when it was quiet for long enough."""
     scene.processes.add(7)
     scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(GONE_FOR * 2) == []
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
 
@@ -136,7 +135,7 @@ def test_a_real_process_is_alive_until_it_ended() -> None:
 def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
     """DESIGN "Sources": in a container or on a shared home every process looks dead."""
     scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(10) == [] and scene.later(GONE_FOR * 5) == []
     assert scene.sessions.is_live("s1")
 
@@ -145,7 +144,7 @@ def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Sce
     """CLAUDE_CODE fact 18: after a reboot the process id of a leftover file may belong to any program."""
     scene.processes.add(7)
     scene.claim(7)
-    scene.sessions.note_growth(T, "other", "/w", None)
+    scene.sessions.note_growth(T, "other", "/w")
     scene.sessions.take_ended()
     assert not scene.sessions.is_live("s1") and not scene.sessions.is_live_in(lambda cwd: cwd == "/elsewhere")
 
@@ -154,7 +153,7 @@ def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
     """S-52: no orphan while its client runs; the end by idle time is reported all the same."""
     scene.processes.add(7)
     scene.claim(7, cwd="/w/sub")
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.sessions.take_ended()
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
     assert scene.later(5 * IDLE) == [] and scene.sessions.is_live("s1")
@@ -169,7 +168,7 @@ def test_session_files_are_read_every_ten_seconds(scene: Scene) -> None:
     asked: list[int] = []
     scene.claim(7)
     scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     for _ in range(99):
         scene.later(0.1)
     assert len(asked) == 1
@@ -180,7 +179,7 @@ def test_session_files_are_read_every_ten_seconds(scene: Scene) -> None:
 def test_next_in(scene: Scene) -> None:
     """RELIABILITY row 6: no wake-up while no session is live."""
     assert scene.sessions.next_in() == math.inf
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.sessions.next_in() == 10.0, "the session files were looked at when it began"
     scene.sessions.take_ended()
     assert scene.sessions.next_in() == pytest.approx(10.0)
@@ -193,22 +192,22 @@ def test_next_in(scene: Scene) -> None:
 def test_next_in_is_never_too_late_while_many_sessions_grow(scene: Scene) -> None:
     """It is asked for in each pass of the engine."""
     for number in range(50):
-        scene.sessions.note_growth(T, f"s{number}", "/w", None)
+        scene.sessions.note_growth(T, f"s{number}", "/w")
     scene.sessions.take_ended()
     assert scene.sessions.next_in() == pytest.approx(10.0)
     for number in range(50):
-        scene.sessions.note_growth(T, f"s{number}", "/w", None)
+        scene.sessions.note_growth(T, f"s{number}", "/w")
         assert scene.sessions.next_in() <= 10.0
     scene.sessions.note_left("s7")
     assert scene.sessions.next_in() == pytest.approx(LEFT_FOR)
-    scene.sessions.note_growth(T, "new", "/w", None)
+    scene.sessions.note_growth(T, "new", "/w")
     assert scene.sessions.next_in() == pytest.approx(LEFT_FOR)
 
 
 def test_forgets_what_ended_long_ago(scene: Scene) -> None:
     """RELIABILITY row 18: memory does not grow with the number of past sessions."""
     for i in range(50):
-        scene.sessions.note_growth(T, f"s{i}", "/w", None)
+        scene.sessions.note_growth(T, f"s{i}", "/w")
     scene.later(IDLE)
     scene.later(2 * 3600)
     assert not scene.sessions._sessions
@@ -221,12 +220,12 @@ def test_forgets_what_ended_long_ago(scene: Scene) -> None:
 def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Scene, looked: bool) -> None:
     """CLAUDE_CODE fact 18: its file is gone before the next check, so it is read when the transcript first grows."""
     if looked:  # another session is live, and the files were just read
-        scene.sessions.note_growth(Path("/p/s0.jsonl"), "s0", "/w", None)
+        scene.sessions.note_growth(Path("/p/s0.jsonl"), "s0", "/w")
         scene.sessions.take_ended()
         scene.later(1)
     scene.processes.add(7)
     path = scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "", None)
+    scene.sessions.note_growth(T, "s1", "")
     path.unlink()
     scene.processes.remove(7)
     ended = [end for _ in range(26) for end in scene.later(5)]
@@ -241,7 +240,7 @@ def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> Non
         scene.claim(i + 1, f"s{i}")
     scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
     for i in range(100):
-        scene.sessions.note_growth(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
+        scene.sessions.note_growth(T, f"s{i}", "/w", mtime=scene.wall - 1)
     assert asked == []
     scene.sessions.take_ended()
     assert len(asked) == 100
@@ -255,63 +254,57 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
         scene.claim(i + 1, f"s{i}")
     scene.sessions = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, partial(note, asked))
     for i in range(50):
-        scene.sessions.note_growth(T, f"s{i}", "/w", None)
+        scene.sessions.note_growth(T, f"s{i}", "/w")
     assert len(asked) == 50
 
 
-def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
-    """S-20: by idle time, or two minutes after the client ended. `status` shows these times."""
-    assert scene.sessions.list_endings() == []
+def test_when_sessions_whose_client_ended_will_have_ended(scene: Scene) -> None:
+    """S-20: two minutes after the client ended. `status` shows these times."""
     scene.sessions.note_subagent("a session that has no transcript yet")
     scene.processes.add(7)
     scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.later(60)
-    scene.sessions.note_growth(Path("/p/s2.jsonl"), "s2", "", None)
-    assert [(one.session, one.at - scene.wall) for one in scene.sessions.list_endings()] == [
-        ("s1", IDLE - 60),
-        ("s2", IDLE),
-    ]
+    scene.sessions.note_growth(Path("/p/s2.jsonl"), "s2", "")
+    assert scene.sessions.list_leaving() == {}
     scene.processes.remove(7)
     scene.later(10)
-    (first, _) = scene.sessions.list_endings()
-    assert (first.session, first.cwd, first.at - scene.wall) == ("s1", "/w", GONE_FOR)
-    at = first.at
-    assert [end.session for end in scene.later(GONE_FOR)] == ["s1"] and scene.wall == at
-    assert [one.session for one in scene.sessions.list_endings()] == ["s2"]
+    assert scene.sessions.list_leaving() == {"s1": scene.wall + GONE_FOR}
+    assert [end.session for end in scene.later(GONE_FOR)] == ["s1"]
+    assert scene.sessions.list_leaving() == {}
 
 
 def test_a_session_whose_client_said_that_it_ended_ends_when_it_is_quiet(scene: Scene) -> None:
     """S-20: its last records may follow the hook; the process may still be there."""
     scene.processes.add(7)
     scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.later(60)
     scene.sessions.note_left("s1")
     assert scene.sessions.next_in() <= 1.0 and scene.sessions.is_live("s1")
     assert scene.later(0.5) == []
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(0.9) == []
     ended = scene.later(0.1)
     assert [(one.session, one.why) for one in ended] == [("s1", "gone")]
     assert not scene.sessions.is_live("s1") and not scene.sessions.is_live_in(lambda cwd: cwd == "/w")
-    scene.sessions.note_growth(T, "s1", "/w", None)  # a last record: it ends again, at once
+    scene.sessions.note_growth(T, "s1", "/w")  # a last record: it ends again, at once
     assert [one.session for one in scene.later(1)] == ["s1"]
     assert math.isinf(scene.sessions.next_in())
 
 
 def test_a_session_that_goes_on_after_that_message_is_live_again(scene: Scene) -> None:
     """A resumed session says so itself, or grows later: then only idle time or the gone client ends it."""
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.sessions.note_left("s1")
     scene.later(2)
     scene.sessions.note_returned("s1")
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(60) == [] and scene.sessions.is_live("s1")
     scene.sessions.note_left("s1")
     assert scene.later(1) != []
     scene.later(60)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert scene.later(60) == [] and scene.sessions.is_live("s1")
     scene.sessions.note_returned("unknown")
 
@@ -321,7 +314,7 @@ def test_a_message_may_come_before_the_transcript_is_read(scene: Scene) -> None:
     scene.sessions.note_left("s1")
     scene.sessions.note_left("never")
     assert scene.later(0.2) == []
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     assert [one.session for one in scene.later(1.0)] == ["s1"]
     assert scene.later(4000 + IDLE) == [] and math.isinf(scene.sessions.next_in())
 
@@ -331,14 +324,14 @@ def test_a_client_that_runs_another_session_has_left_the_earlier_one(scene: Scen
     """S-20: `/clear`, `/resume` and a new session of the same process end the earlier one, without hooks."""
     scene.processes.add(7)
     scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.later(30)
     scene.claim(7, "s2")
-    scene.sessions.note_growth(Path("/t/s2.jsonl"), "s2", "/w", None)
+    scene.sessions.note_growth(Path("/t/s2.jsonl"), "s2", "/w")
     scene.later(10)
     if resumed:
         scene.claim(7, "s1")
-        scene.sessions.note_growth(T, "s1", "/w", None)
+        scene.sessions.note_growth(T, "s1", "/w")
     ended = [one.session for _ in range(14) for one in scene.later(10)]
     assert ended == (["s2"] if resumed else ["s1"])
     assert scene.sessions.is_live("s1") == resumed
@@ -348,14 +341,14 @@ def test_a_client_that_a_daemon_before_saw_counts_as_seen(scene: Scene) -> None:
     """A restart does not turn two minutes into thirty: a session whose client is gone has ended."""
     scene.processes.add(7)
     claim = scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
+    scene.sessions.note_growth(T, "s1", "/w")
     scene.later(10)
     assert scene.sessions.take_new_clients() == {"s1": 7} and scene.sessions.take_new_clients() == {}
     claim.unlink()
     scene.processes.clear()
     again = Sessions(scene, IDLE, ClaudeCode(scene.config_dir).read_claims, scene.processes.__contains__)
     again.remember_client("s1", 7, "/w")
-    again.note_growth(T, "s1", "/w", None, mtime=scene.now() - 10)
+    again.note_growth(T, "s1", "/w", mtime=scene.now() - 10)
     ended = list[EndedSession]()
     for _ in range(14):
         scene.later(10)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from support_transcripts import BEGUN, SOURCE, called, drain, queue, raw, read, said, spoken, typed, write
-from tacitd.errors import FileRefusedError
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
@@ -71,18 +68,6 @@ def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
     assert tail.read_next_slice().shrunk
     drain(tail)
     assert said(tail) == [("typed", "two")]
-
-
-def test_a_vanished_file_and_a_refused_one(path: Path) -> None:
-    """CLAUDE_CODE section 5.1, deletion; DESIGN "Sources": a FIFO named x.jsonl must not block."""
-    write(path, typed("one", "u1"))
-    tail = read(path)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        tail.read_next_slice()
-    os.mkfifo(path)
-    with pytest.raises(FileRefusedError):
-        tail.read_next_slice()
 
 
 def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
@@ -243,17 +228,6 @@ def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
     }
 
 
-def test_what_the_assistant_said_may_be_no_utf8(path: Path) -> None:
-    """RELIABILITY row 9: invalid UTF-8 in a text affects those bytes, not the record."""
-    write(
-        path, spoken("Shall # I?").replace(b"#", b"\xff\xfe"), typed("yes # I", "u1").replace(b"#", b"\xff")
-    )
-    tail = read(path)
-    assert [p.context for p in tail.list_prompts(0)] == ["Shall \ufffd\ufffd I?"]
-    assert [r.text for r in tail.list_records(0)] == ["Shall \ufffd\ufffd I?", ""]
-    assert said(tail) == [("typed", "yes \ufffd I")]
-
-
 def test_records_of_one_line_have_places_of_their_own(path: Path) -> None:
     """CLAUDE_CODE section 0 fact 7: a position may be between them, because the first may have been alone at first."""
     one, yes, two = typed("one", "u1")[:-1], spoken("yes")[:-1], typed("two", "u2")
@@ -351,12 +325,6 @@ def test_unknown_types_do_not_pile_up(path: Path) -> None:
     assert len(read(path).counts) <= 101
 
 
-def test_the_same_record_twice_is_one_prompt(path: Path) -> None:
-    """CLAUDE_CODE section 13: duplicate uuids within a file, two in the sample; "yes" twice is two."""
-    write(path, typed("yes", "u1"), typed("yes", "u1"), typed("yes", "u2"))
-    assert [p.uuid for p in read(path).list_prompts(0)] == ["u1", "u2"]
-
-
 def test_several_prompts_of_one_record(path: Path) -> None:
     """events.Prompt.uuid: `uuid`, then `uuid#1` for further prompts of one record."""
     block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
@@ -395,19 +363,6 @@ def test_every_line_is_explained_in_file_order(path: Path) -> None:
         (14, "the same words, or the same record, came before"),
         (1, "a sub-agent's record: its prompts are the main model's"),
     ]
-
-
-def test_memory_stays_bounded_over_a_long_file(path: Path) -> None:
-    """RELIABILITY row 18: `forget_before` frees memory."""
-    lines: Sequence[bytes] = [spoken("x" * 2000, uuid=f"a{n}") for n in range(2000)]
-    write(path, *lines)
-    tail, most, more = Tail(path, 0, SOURCE), 0, True
-    while more:
-        more = tail.read_next_slice(100_000).more
-        most = max(most, tail.kept_bytes)
-        tail.forget_before(tail.safe_end)
-    assert most < 300_000
-    assert tail.kept_bytes == 0
 
 
 # --- lines that no rule was made for --------------------------------------------------------------------------

@@ -28,6 +28,23 @@ def test_transcripts_are_read_in_turns(tmp_path: Path, monkeypatch: pytest.Monke
     assert found == [("s1", 300), ("s2", 100), ("s3", 1)]
 
 
+def test_a_message_that_is_never_decided_keeps_no_transcript_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 39 point 24: 450 MB of answers behind a queued message took 940 MB."""
+    monkeypatch.setattr(reader, "SLICE", 1 << 16)
+    monkeypatch.setattr(reader, "WAITING", 1 << 18)
+    bench = WorkBench(tmp_path)
+    bench.record(type="queue-operation", operation="enqueue", content="use pnpm", version="2.1.42").advance()
+    assert bench.rows("SELECT count(*) FROM prompt") == [(0,)]
+    answer = {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "x" * 20_000}]}
+    for _ in range(40):
+        bench.record(type="assistant", message=answer, version="2.1.42")
+    bench.advance()
+    assert bench.rows("SELECT text FROM prompt") == [("use pnpm",)]
+    assert max(tail.kept_bytes for tail in bench.reader._tails.values()) < 1 << 18
+
+
 def count_lines(bench: WorkBench) -> tuple[int, int]:
     """The stored offset of the transcript, and by how much the stored number of lines before it is wrong."""
     ((offset, lines),) = bench.rows("SELECT offset, lines FROM transcript")

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
-from tacitd.events import TEXT_LIMIT, Prompt, Record
+from tacitd.events import TEXT_LIMIT, Record
 from tacitd.sources.assembler import Assembler, SpokenContext
 from tacitd.sources.base import OwnCalls, PromptVerdict, Recognition
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
@@ -69,15 +69,10 @@ class ClaudeAssembler(Assembler):
         self._is_known_turn = False
         self._refusal = (0, "")
 
-    def decode_line(self, raw: bytes) -> TranscriptLine | None:
-        return decode_line(raw)
-
-    def is_record(self, span: bytes) -> bool:
-        return is_record(span)
-
-    def read_line(self, start: int, end: int, raw: bytes) -> None:
-        if not (raw.startswith(SKIPPED) and never_matters(raw)):
-            super().read_line(start, end, raw)
+    skipped = SKIPPED
+    never_matters = staticmethod(never_matters)
+    decode_line = staticmethod(decode_line)
+    is_record = staticmethod(is_record)
 
     def may_have_words(self, head: bytes) -> bool:
         return not (head.startswith(SKIPPED) or NOBODYS.search(head))
@@ -237,9 +232,9 @@ class ClaudeAssembler(Assembler):
             for late in self._queue.enqueue(entry):
                 self._give_out(late, "typed while the model worked")
             if not entry.verdict.words:
-                self._explain(start, line, entry.verdict)
+                self.explain(start, entry.verdict)
             return
-        self._explain(start, line, verdict)
+        self.explain(start, verdict)
         if line.operation == "popAll":
             for taken in self._queue.pop_all(text):
                 self._drop(taken, "taken back for editing")
@@ -305,8 +300,7 @@ class ClaudeAssembler(Assembler):
 
     def _drop(self, entry: QueuedPrompt, reason: str) -> None:
         if entry.verdict.words and not entry.given_out:
-            line = TranscriptLine(type="queue-operation", session_id=entry.session, timestamp=entry.stamp)
-            self._explain(entry.start, line, PromptVerdict(4, (), reason))
+            self.explain(entry.start, PromptVerdict(4, (), reason))
 
     def _judge(
         self,
@@ -322,7 +316,7 @@ class ClaudeAssembler(Assembler):
         if not verdict.words:
             if command:
                 self.add_record(self._record(start, end, line, command=command))
-            self._explain(start, line, verdict)
+            self.explain(start, verdict)
             return
         context = self.speech.get_context() if context is None else context
         time = parse_utc(line.timestamp)
@@ -331,18 +325,12 @@ class ClaudeAssembler(Assembler):
             self.add_record(self._record(start, end, line, prompts=fresh, command=command, time=time))
         else:
             verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
-        self._explain(start, line, verdict, fresh)
+        self.explain(start, verdict, fresh)
 
     def _judge_only(self, start: int, line: TranscriptLine) -> None:
         is_queued = line.attachment is not None and line.attachment.type == "queued_command"
         if self.judged is not None and (line.type == "user" or is_queued):
-            self._explain(start, line, judge_line(line, self.own))
-
-    def _explain(
-        self, start: int, line: TranscriptLine, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()
-    ) -> None:
-        kind, uuid, time = line.type or "", line.uuid or "", parse_utc(line.timestamp)
-        self.explain(start, kind, uuid, time, verdict, prompts, line.session_id or "", line.cwd or "")
+            self.explain(start, judge_line(line, self.own))
 
     def _record(
         self, start: int, end: int, line: TranscriptLine, time: float | None = None, **what: Any

@@ -68,13 +68,13 @@ NONE = Raw()
 """What a raw field is if the line does not have it."""
 
 
-def never_matters(line: bytes) -> bool:
+def never_matters(raw: bytes) -> bool:
     """Whether this line begins and ends as one that needs no decoding.
 
     The end is checked because another record may follow a truncated one on the same line. A person's record ends with
     `"}`; lines of these types end otherwise, or with a digest. Any other spelling is decoded, so only time can be lost.
     """
-    line = line.removesuffix(b"\n")
+    line = raw.removesuffix(b"\n")
     return line.startswith(SKIPPED) and (line.endswith(_ENDS) or line.startswith(_DIGEST, -_DIGEST_AT))
 
 

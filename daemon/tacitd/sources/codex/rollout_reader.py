@@ -129,8 +129,7 @@ class RolloutReader(Assembler):
         if prompts:
             self._is_recognised, self._answers = True, 0
             self._add("user", start, end, prompts=prompts)
-        kind, uuid = str(event.get("type")), prompts[0].uuid if prompts else ""
-        self.explain(start, kind, uuid, self.newest_time, verdict, prompts)
+        self.explain(start, verdict, prompts)
 
     def _take_item(self, start: int, end: int, item: rules.Line) -> None:
         if rules.is_plain_message(item):

@@ -16,7 +16,7 @@ from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spo
 from tacitd.events import Prompt, Record
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
-from tacitd.sources.transcript import Tail, judge_transcript
+from tacitd.sources.transcript import Tail
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:")
 REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\nuse pnpm"
@@ -98,15 +98,6 @@ def test_the_spelling_of_a_line_makes_no_difference(tmp_path: Path, style: str) 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("style", ["compact", "wide", "escaped"])
-def test_verdicts_are_of_the_same_prompts(tmp_path: Path, style: str) -> None:
-    """S-05: reading with verdicts finds what reading without them finds."""
-    path = tmp_path / "a.jsonl"
-    write(path, *(line if style == "compact" else respell(line, style) for line in SESSION))
-    judged = [prompt for one in judge_transcript(path, SOURCE) for prompt in one.prompts]
-    assert prompts(path) == judged
-
-
 def read_block(data: bytes, cuts: list[int] | None = None) -> tuple[tuple[Record, ...], dict[str, int]]:
     """Read complete lines in one block, or in several."""
     reader = ClaudeAssembler(Path("x.jsonl"), OWN)
@@ -114,26 +105,6 @@ def read_block(data: bytes, cuts: list[int] | None = None) -> tuple[tuple[Record
     for first, last in pairwise(edges):
         reader.read_lines(first, data[first:last], last - first)
     return reader.list_records(0, len(data)), dict(reader.counts)
-
-
-def test_two_records_on_one_line_and_a_blank_line() -> None:
-    """CLAUDE_CODE fact 7: each keeps its own offsets, although lines and records are as many."""
-    one, two, three = typed("one", "u1"), typed("two", "u2"), typed("three", "u3")
-    records, counts = read_block(one[:-1] + two + b"\n" + three)
-    assert [(r.start, r.prompts[0].text) for r in records] == [
-        (0, "one"),
-        (len(one) - 1, "two"),
-        (len(one + two), "three"),
-    ]
-    assert counts == {"damaged": 1, "salvaged": 2}
-
-
-def test_bytes_after_the_last_newline_are_left_for_later() -> None:
-    """CLAUDE_CODE section 13: a line that is still being written is not read."""
-    whole, torn = typed("one", "u1"), typed("two", "u2")
-    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
-    reader.read_lines(0, whole + torn[:-1], len(whole))
-    assert [r.uuid for r in reader.list_records(0, len(whole + torn))] == ["u1"]
 
 
 def test_repeated_requests_are_not_decoded_and_name_no_time() -> None:

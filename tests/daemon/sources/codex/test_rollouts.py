@@ -174,6 +174,23 @@ def test_a_version_that_writes_no_event_is_said(home: Path) -> None:
     assert tail.list_prompts(0) == () and tail.assembler.recognition.answers == 2
 
 
+@pytest.mark.parametrize("damage", [b"", b'{"timestamp":"x","type":"event_msg","payl', b"\0\0\0"])
+def test_records_that_share_a_line_are_read(home: Path, damage: bytes) -> None:
+    """RELIABILITY row 9: two records without a newline between them, a torn one, a run of NUL bytes."""
+    talk = Rollout(home, "/p")
+    talk.ask("use tabs")
+    talk.answer("yes")
+    talk.ask("and be brief")
+    lines = talk.path.read_bytes().splitlines()
+    at = next(
+        number for number, line in enumerate(lines) if b"and be brief" in line and b"UserMessage" in line
+    )
+    talk.path.write_bytes(
+        b"\n".join([*lines[: at - 1], lines[at - 1] + damage + lines[at], *lines[at + 1 :], b""])
+    )
+    assert texts(home, talk.path) == ["use tabs", "and be brief"]
+
+
 def test_tacitds_own_calls_are_nobodys(home: Path) -> None:
     talk = Rollout(home, "/state/model/work")
     talk.ask("judge these")
