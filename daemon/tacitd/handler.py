@@ -120,6 +120,8 @@ class Footprint(Struct, frozen=True):
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
     parts: Mapping[Path, Callable[[bytes], bytes]] = field(default_factory=dict)
     """Files of a person with a part that is tacitd's, and what takes it out. It is taken out also without `--purge`."""
+    advice: Sequence[str] = ()
+    """What a person who goes on with what was learned should know: a line each."""
 
 
 def load_hook(where: str | Callable[..., Any]) -> Any:

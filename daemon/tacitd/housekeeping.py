@@ -60,11 +60,11 @@ def _finish_purge(app: App, task: Task) -> Outcome:
     others = "SELECT 1 FROM task WHERE kind = 'purge' AND key = ? AND plugin <> ?"
     if rows(others, task.key, ENGINE) or rows("SELECT 1 FROM plan LIMIT 1"):
         return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
-    purge_own_files(app, list(task.data["texts"]), list_other_items(app, task.key))
+    purge_own_files(app, task.key, list(task.data["texts"]), list_other_items(app, task.key))
     return Done()
 
 
-def purge_own_files(app: App, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
+def purge_own_files(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
     """Blank the texts in the state directory, remove the last report, and return the files that changed.
 
     `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay whole. Raises OSError, TacitdError: then
@@ -75,8 +75,12 @@ def purge_own_files(app: App, texts: Sequence[str], keep: Collection[str]) -> li
     if report.is_file():
         report.unlink()
         purged.append(report)
-    # Last: it blanks the words of the task too, by which all of this is done again.
-    if app.store.purge_words([text for text in texts if text not in keep], keep):
+
+    def end(tx: Tx) -> None:
+        tx.execute("DELETE FROM task WHERE plugin = ? AND kind = 'purge' AND key = ?", ENGINE, id)
+
+    # Last, with the end of the task by which all of this is done again: it has the words too.
+    if app.store.purge_words([text for text in texts if text not in keep], keep, end):
         purged.append(app.store.path)
     return purged
 

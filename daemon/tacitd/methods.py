@@ -260,9 +260,7 @@ def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, S
         done = _asked(app).run(plugin, NewTask(one, "", "purge", id, data={"texts": list(texts)}))
         purged += [change.path for change in done.files]
         purged += [Path(each.text) for each in done.notices if each.did == "purged"]
-    purged += purge_own_files(app, texts, others)
-    with app.store.write() as tx:
-        tx.execute("DELETE FROM task WHERE plugin = ? AND kind = 'purge' AND key = ?", ENGINE, id)
+    purged += purge_own_files(app, id, texts, others)
     left = find_left_texts(app.paths.state_dir, texts)
     files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
     kept = [{"text": text, "files": [], "id": others[text].id} for text in texts if text in others]

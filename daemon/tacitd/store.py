@@ -194,14 +194,20 @@ class Store:
         with suppress(OSError):
             store_files.remove_aside(self.state_dir, now - KEPT)
 
-    def purge_words(self, texts: Collection[str], keep: Collection[str] = ()) -> int:
+    def purge_words(
+        self,
+        texts: Collection[str],
+        keep: Collection[str] = (),
+        also: Callable[[Tx], object] = lambda tx: None,
+    ) -> int:
         """Remove texts from every column that may hold words, and every store that was put aside. Returns how many values changed.
         After it no file of the store has a byte of them. `keep`: longer texts
-        that stay whole. Raises UnwritableError: it is to be repeated."""
+        that stay whole. `also` is in the same transaction. Raises UnwritableError: it is to be repeated."""
         with self._lock:
             with self.write() as tx:
                 db = self._require_open()
                 db.create_function("blank", 1, make_blanker(texts, keep), deterministic=True)
+                also(tx)
                 changed = blank_columns(tx, store_tables.list_text_columns(tx))
             try:
                 db.create_function("blank", 1, None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,96 @@ def test_below_dotfiles_a_directory_is_a_project(begin: Begin) -> None:
         notes.mkdir()
         world.type("s1", "use tabs in Go files", cwd=notes).leave("s1")
         assert world.bullets(notes / "LEARNED.md") == ["Use tabs in Go files"]
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_a_package_publishes_nothing_of_tacitd(begin: Begin) -> None:
+    """cases/npm-pack: `npm pack` knows nothing of the exclude file; what tacitd makes for itself is in no package. LEARNED.md is the
+    person's choice, so the first line's notice and `doctor` name it."""
+    with begin(FACTS) as world:
+        world.write("package.json", '{"name": "shop", "version": "1.0.0"}').write(
+            ".claude/rules/own.md", "- mine\n"
+        )
+        world.write("tmp/own.txt", "mine")
+        world.git("add", ".").strip()
+        world.git("commit", "-q", "-m", "Ours")
+        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").leave("s1")
+        assert "publish` would include LEARNED.md" in world.run("log").out
+        assert "learning.published" in world.run("doctor", "--json").out
+        assert world.read("tmp/known-facts-summary.md") and world.git("status", "--porcelain") == ""
+        packed = subprocess.run(
+            ["npm", "pack", "--dry-run", "--json", "--offline"],
+            cwd=world.project,
+            env=world.environ
+            | {"npm_config_cache": str(world.home.parent / "npm"), "NO_UPDATE_NOTIFIER": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        names = {one["path"] for one in json.loads(packed.stdout)[0]["files"]}
+        assert names == {"README", "package.json", "LEARNED.md", ".claude/rules/own.md", "tmp/own.txt"}
+        world.write(".npmignore", "/LEARNED.md\n")
+        assert "learning.published" not in world.run("doctor", "--json").out
+        world.run("uninstall", "--purge", "--yes")
+        assert (
+            not world.path("tmp/.gitignore").exists() and not world.path(".claude/rules/.gitignore").exists()
+        )
+
+
+@pytest.mark.parametrize("kind", ["outside", "dangling", "file", "read-only"])
+def test_a_tmp_that_is_no_place_stops_nothing(begin: Begin, kind: str) -> None:
+    """cases/tmp-is-a-link: lines are learned and written; only the raw file and the summary are missing, and `status` names `tmp`."""
+    with begin(FACTS) as world:
+        tmp = world.path("tmp")
+        if kind in ("outside", "dangling"):
+            tmp.symlink_to(world.home if kind == "outside" else world.home / "none")
+        elif kind == "file":
+            tmp.write_text("mine")
+        else:
+            tmp.mkdir(mode=0o500)
+        before = sorted(world.home.iterdir())
+        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+        assert world.read(".claude/rules/tacitd-learned.md").count(PNPM) == 1
+        assert sorted(world.home.iterdir()) == before
+        if os.geteuid() or kind != "read-only":  # root writes everywhere
+            assert f"{tmp} is" in world.run("status").out
+            assert not (world.home / "known-facts-summary.md").exists()
+        if tmp.is_dir() and not tmp.is_symlink():
+            tmp.chmod(0o700)
+
+
+def test_names_with_marks_are_code(begin: Begin) -> None:
+    """cases/formatter: a formatter of Markdown turns `__init__` into bold; in a code span it stays, and is not learned twice."""
+    facts: Facts = {"__init__": "Never use __init__ magic", "*.snap": "Do not commit *.snap files"}
+    with begin(facts) as world:
+        world.type("s1", "never use __init__ magic", "do not commit *.snap files").leave("s1")
+        wanted = ["Never use `__init__` magic", "Do not commit `*.snap` files"]
+        assert world.bullets("LEARNED.md") == wanted
+        world.type("s2", "never use __init__ magic, I said").leave("s2")
+        assert world.bullets("LEARNED.md") == wanted
+
+
+def test_after_a_purge_and_a_new_install_my_lines_are_mine(begin: Begin) -> None:
+    """Issue 39, point 8: `uninstall` says how to go on loading; afterwards a LEARNED.md in a directory that is no clone, or that this
+    clone's exclude file lists, is this person's, and sessions load all of it."""
+    with begin(FACTS) as world:
+        notes = world.new_project("notes", git=False)
+        places = {"s1": world.project, "s2": notes}
+        for session, place in places.items():
+            world.type(session, "no, use pnpm, not npm", cwd=place).leave(session)
+            world.edit(place / "LEARNED.md", add="- Mine")
+        world.stop()
+        assert "`@LEARNED.md`" in world.run("uninstall", "--purge", "--yes").err
+        assert not world.path(".claude").exists() and not (notes / ".claude").exists()
+        world.start()
+        for session, place in places.items():
+            world.type(f"{session}-later", "use tabs in Go files", cwd=place).leave(f"{session}-later")
+            assert sorted(world.bullets(place / ".claude/rules/tacitd-learned.md")) == [
+                "Mine",
+                PNPM,
+                "Use tabs in Go files",
+            ]
 
 
 def test_scan_says_what_was_typed_while_paused(begin: Begin) -> None:

@@ -5,6 +5,8 @@ Only refusals belong here. They read paths and permissions and change nothing.
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
@@ -52,6 +54,22 @@ def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk = DISK) -> N
         return
     if git.read_index_mode(home, real) == "120000":
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
+
+
+def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
+    """Raise FileRefusedError if what has this name is no file that tacitd made: a link, a directory, a device, a file of another user,
+    or one of more than `largest` bytes."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not an ordinary file"
+        raise FileRefusedError(f"{path} is {what}", "move it away")
+    if found.st_uid != os.geteuid():
+        raise FileRefusedError(f"{path} belongs to another user", "move it away")
+    if found.st_size > largest:
+        raise FileRefusedError(f"{path} is longer than {largest >> 20} MB", "move it away")
 
 
 def refuse_unwritable(target: Path, disk: Disk = DISK) -> None:

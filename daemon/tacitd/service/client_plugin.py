@@ -169,7 +169,10 @@ def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:
         hint = "remove it there, if it was not meant for tacitd too"
         yield DoctorFinding("plugin.no-hooks", "warning", what, hint)
     if not state.is_enabled:
-        what = "the plugin is not in Claude Code: sessions get no lessons, tools and commands, and lines come minutes later"
+        what = (
+            "the plugin is not in Claude Code: sessions get no lessons, tools and commands, lines come minutes later, and a work tree that "
+            "lives for one session (`claude --worktree`) gets none"
+        )
         yield DoctorFinding("plugin.absent", "warning", what, install)
         return
     if state.marketplace is not None and not _is_same(state.marketplace, here):

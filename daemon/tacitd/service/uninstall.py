@@ -78,6 +78,7 @@ def uninstall_daemon(
         if lock is not None:
             lock.release()
     yield "kept everything that was learned"
+    yield from dict.fromkeys(text for one in by_name.values() for text in one.advice)
 
 
 def describe_removal(prefix: str = sys.prefix) -> str:

@@ -24,8 +24,6 @@ class ContextFile(Struct, frozen=True):
     when: Literal["start", "read", "never"]
     """`start`: at a session's start. `read`: when a file that it is about is read. `never`: not by the client."""
     text: str
-    learned: bool = False
-    """Whether tacitd wrote the file, or lines of it."""
     meant: bool = False
     """For `never`: whether a person chose that."""
 
@@ -58,7 +56,6 @@ class ContextRequest(Struct, frozen=True):
     """For `agent`: the client's name of its kind, such as `Explore`."""
     client: str = ""
     """The client's version, such as `2.1.328`; "" if unknown."""
-    files: tuple[ContextFile, ...] = ()
     loaded: frozenset[str] = frozenset()
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()

@@ -89,7 +89,7 @@ def _add_files(plugins: Iterable[PluginSpec], request: ContextRequest) -> tuple[
         except Exception as error:  # noqa: BLE001  as for a section; without the files, lines may be there twice
             troubles.append(f"{one.name}: {describe_plugin_error(error)}")
     withheld = frozenset(one.path for one in files if one.meant)
-    found = replace(request, files=tuple(files), loaded=find_loaded_lines(files), withheld=withheld)
+    found = replace(request, loaded=find_loaded_lines(files), withheld=withheld)
     return found, troubles
 
 

@@ -148,7 +148,7 @@ class AskedTasks:
             "root": root,
             "text": decision.text,
             "purge": list(purge),
-            "texts": texts,
+            "texts": texts if purge else [],
         }
         known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
         new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)

@@ -83,12 +83,12 @@ def make_plugin() -> PluginSpec:
             ),
             "exclude": (f"{here}.share_command:exclude", "Stop writing in a project.", "Decide"),
             "trust": (
-                f"{here}.trust_command:trust",
+                f"{here}.share_command:trust",
                 "Show the text that came with a project to its sessions.",
                 "Others",
             ),
             "move": (
-                f"{here}.move_command:move",
+                f"{here}.share_command:move",
                 "Move a learned line to all projects, or to a folder.",
                 "Others",
             ),
@@ -100,8 +100,8 @@ def make_plugin() -> PluginSpec:
         report=f"{here}.report_sections:build_sections",
         prompt_parts={
             "person-rules": f"{here}.person_lines:LearnedRules",
-            "doctor": f"{here}.rule_checks:find_problems",
-            "banner": f"{here}.rule_checks:format_banner_lines",
+            "doctor": f"{here}.learning_footprint:find_problems",
+            "banner": f"{here}.learning_footprint:format_banner_lines",
         },
         mcp=f"{here}.mcp_tools:LEARNING",
         footprint=f"{here}.learning_footprint:find_footprint",

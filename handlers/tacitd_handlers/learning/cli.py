@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -20,46 +18,28 @@ from tacitd.cli.status_lines import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root
-from tacitd.mcp.agent_caller import is_agent
 from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
+from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, SEE_ALSO
+from tacitd_handlers.shared.safe_read import read_text
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask before the line is added to AGENTS.md.")
-def init(project: str | None, yes: bool) -> None:
+def init(project: str | None) -> None:
     """Set up a project: create LEARNED.md if it is missing, and the summary of what is known.
 
     If there are directives or an AGENTS.md, the model is asked about each once; without an answer the documents' own lines are used.
-    To an AGENTS.md that does not name LEARNED.md, a line by which other agents find it is offered as a diff; Claude Code needs none.
+    For an AGENTS.md that does not name LEARNED.md, the line by which other agents find it is printed; Claude Code needs none.
     """
     directory = resolve_directory(project)
     with connect_or_run() as call:
         call("task", plugin="learning", key=f"init {uuid4()}", project=str(directory), data={"do": "init"})
     root = find_project_root(directory)
     echo_message(f"{root}/LEARNED.md and its summary are there")
-    offer_reference(root / "AGENTS.md", root, yes=yes)
-
-
-def offer_reference(target: Path, root: Path, *, yes: bool) -> None:
-    """Offer the line by which agents find LEARNED.md in AGENTS.md, as a diff. Without a terminal it is only named."""
-    from tacitd.files.atomic import edit_file
-    from tacitd_handlers.learning.other_agents import add_line, format_diff, may_add
-    from tacitd_handlers.shared.rule_names import SEE_ALSO
-
-    before = may_add(target, root)
-    if before is None:
-        return
-    click.echo(format_diff(target, before, add_line(before)), nl=False)
-    if not yes:
-        if not sys.stdin.isatty() or is_agent(os.environ):
-            echo_message(f"hint: other agents find it by this line in {target}: {SEE_ALSO}")
-            return
-        if not click.confirm(f"Write this into {target}?", err=True):
-            return
-    if edit_file(target, lambda data: add_line(data or b"")):
-        echo_message(f"{target} refers to LEARNED.md now")
+    agents = read_text(root / AGENTS)
+    if agents and LEARNED not in agents:
+        echo_message(f"hint: other agents find it by this line in {root / AGENTS}: {SEE_ALSO}")
 
 
 @click.command(epilog="\b\nExample: tacitd synthesize")
@@ -142,7 +122,6 @@ def demo() -> None:
     A scripted model answers instead of Claude, and is labelled as such. Only a temporary directory is written.
     """
     import signal
-    import sys
 
     from tacitd_handlers.learning.demo import play_demo
 

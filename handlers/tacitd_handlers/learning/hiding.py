@@ -5,9 +5,12 @@ A file that was there before is the person's, and so is the choice whether git s
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +18,15 @@ from tacitd.errors import FileRefusedError
 from tacitd.files import git
 from tacitd.files.append_file import hold_file
 from tacitd.files.atomic import SAVED_SUFFIX, TEMP_PREFIX, edit_file
-from tacitd_handlers.shared.rule_names import RULE_PATTERNS
-from tacitd_handlers.shared.safe_read import resolve_links
+from tacitd_handlers.shared.rule_names import PROJECT_RULE, RULE_PATTERNS
+from tacitd_handlers.shared.safe_read import leads_out, read_text, resolve_links
 
 if TYPE_CHECKING:
     from tacitd.contract import Tools
     from tacitd.events import Project
 
+IGNORE = ".gitignore"
+RULES_FOLDER = str(Path(PROJECT_RULE).parent)
 TEMPORARY = ("learning-*", "known-facts-summary.md")
 LEFT_BEHIND = (f"{TEMP_PREFIX}*", f"*{SAVED_SUFFIX}*")
 """Patterns of what a replacement leaves in any folder after a failure or a late save. It may contain the person's words."""
@@ -82,6 +87,41 @@ def reveal(project: Project, paths: Iterable[Path]) -> list[str]:
 
     edit_file(path, change)
     return taken
+
+
+PACKAGE = "package.json"
+
+
+def hide_from_package(root: Path, tree: Path, folder: str) -> None:
+    """Keep what tacitd makes in `.claude/rules` or `tmp` of a work tree out of an npm package, which does not know the exclude file: by a
+    `.gitignore` there, which hides itself too. One that exists is the person's."""
+    if not (tree / PACKAGE).is_file() or leads_out(tree / folder, root):
+        return
+    with suppress(OSError):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+        with (tree / folder / IGNORE).open("x") as file:
+            file.write(make_ignore(folder))
+
+
+def make_ignore(folder: str) -> str:
+    """The text of the `.gitignore` in a folder."""
+    names = [Path(one).name for one in RULE_PATTERNS] if folder == RULES_FOLDER else TEMPORARY
+    return "".join(f"/{name}\n" for name in (IGNORE, *names))
+
+
+def is_published(path: Path, root: Path) -> bool:
+    """Whether `npm publish` of a project's root would include a file there: no list or ignore file of the person says otherwise."""
+    try:
+        package = json.loads(read_text(root / PACKAGE) or "{}")
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(package, dict) or not package or package.get("private") is True:
+        return False
+    name, listed = path.relative_to(root).as_posix(), package.get("files")
+    if isinstance(listed, list):
+        return any(isinstance(one, str) and fnmatch(name, one.strip("./") or "*") for one in listed)
+    ignore = root / ".npmignore" if (root / ".npmignore").exists() else root / IGNORE
+    return not any(fnmatch(name, line.strip().lstrip("/")) for line in read_text(ignore).splitlines())
 
 
 def list_own_patterns(project: Project) -> list[str]:

@@ -37,6 +37,7 @@ from tacitd_handlers.learning.sources import (
     is_tracked_source,
     list_paths,
     read_text,
+    why_no_temporary,
     why_not_writable,
 )
 from tacitd_handlers.learning.statements import known_lines, parse_statements, split_sentences
@@ -243,7 +244,7 @@ def _name_group(heading: str) -> str:
 def _write_summary(project: Project, text: str, tools: Tools) -> None:
     """Write the summary, unless a file of that name is somebody else's. If it cannot be written, nothing depends on it."""
     path = project.root / SUMMARY
-    if leads_out(path, project.root) or why_not_writable(Place(None, project.root, project)):
+    if leads_out(path, project.root) or why_no_temporary(project.root):
         return
     before = read_text(path, project.root)
     is_theirs = path.exists() and not before.startswith(HEAD)
@@ -252,5 +253,6 @@ def _write_summary(project: Project, text: str, tools: Tools) -> None:
     with suppress(OSError, TacitdError):
         # A raw file that is made from now on did not come with the project.
         hiding.hide(project, [path, project.root / RAW], tools)
+        hiding.hide_from_package(project.root, project.root, "tmp")
         path.parent.mkdir(exist_ok=True)
         replace_file(path, text.encode())

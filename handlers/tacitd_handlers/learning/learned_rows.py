@@ -101,6 +101,15 @@ def is_forgotten(rows: Rows, text: str) -> bool:
 # --- reading
 
 
+def find_trust(rows: Rows, root: str) -> Literal["yes", "no", ""]:
+    """Whether sessions get all of a project's LEARNED.md, or only tacitd's lines of it: what the person chose with `tacitd trust`,
+    otherwise yes for a file that tacitd made. "": nobody knows who wrote it."""
+    chosen = rows("SELECT value FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?", root)
+    if chosen:
+        return "no" if chosen[0][0] == "no" else "yes"
+    return "yes" if rows("SELECT 1 FROM project WHERE root = ? AND trusted", root) else ""
+
+
 def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = WAITING) -> list[FactRow]:
     """The facts of a project, or of the person (None), in these states, the oldest first."""
     found = rows(

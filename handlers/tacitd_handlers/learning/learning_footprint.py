@@ -1,4 +1,4 @@
-"""The files that learning left outside the state directory, for `uninstall`.
+"""The files that learning left outside the state directory, for `uninstall`, and what `tacitd doctor` says about them.
 
 Lines and the files that have them are kept. The summary is removed, and so are copies whose whole text is tacitd's.
 """
@@ -6,21 +6,23 @@ Lines and the files that have them are kept. The summary is removed, and so are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tacitd.contract import Rows
+from tacitd.contract import Rows, Tools
 from tacitd.events import Project
 from tacitd.files import git
+from tacitd.files.git import find_project_root, is_tracked, list_work_trees
 from tacitd.handler import Footprint
+from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.hiding import list_own_patterns
+from tacitd_handlers.learning.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.project_rules import find_obstacle, find_tree
+from tacitd_handlers.learning.project_rules import HINT, PROBLEM, find_obstacle, find_tree
 from tacitd_handlers.learning.rule_text import COPY
 from tacitd_handlers.shared.rule_names import LEARNED, MODULE_RULES
-from tacitd_handlers.shared.safe_read import leads_out
+from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
 
@@ -47,6 +49,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
             removed.append(summary)
         files += [root / LEARNED, root / RAW]
         own.append(root / "tmp")
+        removed += _list_ignores(root)
         exclude = git.locate_exclude_file(root)
         if isinstance(exclude, Path) and list_own_patterns(Project(root, git=True)):
             files.append(exclude)
@@ -54,7 +57,12 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
     edited = [path for path in copies if path not in mine and os.path.lexists(path)]
     reasons |= dict.fromkeys(edited, "it was changed by hand, or git tracks it; sessions load it")
     places = [*roots, *own, *(path.parent for path in (*files, *copies))]
-    own += [path.parent for path in mine if path.parent.name == Path(MODULE_RULES).name]
+    made = {
+        tree.joinpath(*Path(MODULE_RULES).parts[:depth])
+        for tree in map(find_tree, mine)
+        for depth in range(1, len(Path(MODULE_RULES).parts) + 1)
+    }
+    own += sorted(made, key=lambda path: -len(path.parts))
     return Footprint(
         removed,
         list(dict.fromkeys(files)),
@@ -64,7 +72,19 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         mine,
         edited,
         parts,
+        ["to go on loading what was learned, write `@LEARNED.md` into the CLAUDE.md of a project"]
+        if roots
+        else [],
     )
+
+
+def _list_ignores(root: Path) -> Iterator[Path]:
+    """The files that keep what tacitd makes out of a package."""
+    for tree in list_work_trees(root):
+        for folder in (RULES_FOLDER, "tmp"):
+            path = tree / folder / IGNORE
+            if not path.is_symlink() and read_text(path) == make_ignore(folder):
+                yield path
 
 
 def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:
@@ -79,3 +99,44 @@ def _is_whole(path: Path, rows: Rows) -> bool:
         return False
     base: dict[str, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
     return bool(base) and COPY.read_leaves(path.read_bytes()) == base
+
+
+def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """A warning for each project with copies that are not written or not read, and why."""
+    store = open_readonly(state_dir(environ))
+    found, learned = list[tuple[str]](), list[tuple[str, str]]()
+    if store is not None:
+        with store:
+            found = store.rows(
+                "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id",
+                f"{PROBLEM}%",
+            )
+            learned = store.rows(
+                "SELECT DISTINCT p.root, l.path FROM learning_line l JOIN project p ON p.number = l.project "
+                "WHERE l.state = 'present' ORDER BY l.path"
+            )
+    for root, path in learned:
+        if Path(path).is_relative_to(root) and is_published(Path(path), Path(root)):
+            what = f"`npm publish` in {root} would include {path}"
+            yield DoctorFinding(
+                "learning.published",
+                "warning",
+                what,
+                "list it in .npmignore, or list `files` in package.json",
+            )
+    for (what,) in found:
+        yield DoctorFinding(PROBLEM, "warning", what, HINT)
+    if not found:
+        yield DoctorFinding(PROBLEM, "ok", "the copies of learned lines can be written")
+
+
+def format_banner_lines(tools: Tools) -> Iterator[str]:
+    """Yield which files of the current directory's project are a team's, because git tracks them."""
+    project = tools.find_project(str(Path.cwd()))
+    if not isinstance(project, Project) or tools.write_mode(project) != "local":
+        return
+    root = find_project_root(project.root)
+    if named := [name for name in ("LEARNED.md", "AGENTS.md") if is_tracked(root, root / name)]:
+        yield (
+            f"git tracks {' and '.join(named)} in {root}: learned lines go into .claude/rules there, until `tacitd share`"
+        )

@@ -14,7 +14,7 @@ _FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = frozenset(
-    {
+    [
         "a",
         "an",
         "the",
@@ -33,7 +33,7 @@ _PLAIN = frozenset(
         "more",
         "than",
         "only",
-    }
+    ]
 )
 
 

@@ -8,7 +8,6 @@ applied to its source, and then the copies follow. They have no state but what t
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -20,18 +19,25 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.git import list_work_trees
-from tacitd.files.write_checks import refuse_unwritable
+from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd_handlers.learning.hiding import hide, hide_rules, is_listed, is_shown
+from tacitd_handlers.learning.hiding import (
+    RULES_FOLDER,
+    hide,
+    hide_from_package,
+    hide_rules,
+    is_listed,
+    is_shown,
+)
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
+    find_trust,
     mark_line,
     queue_message,
     read_lines_of,
 )
 from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_text import (
     COPY,
     FOOT_START,
@@ -243,6 +249,8 @@ class _CopyRound:
 
     def follow_sources(self) -> None:
         """Plan the texts of all copies."""
+        for tree in list_work_trees(self._project.root):
+            hide_from_package(tree, tree, RULES_FOLDER)
         hidden: str | None = None
         blocks = self._tools.settings["reach"].codex
         for copy in plan_copies(self._tools.rows, self._number, self._project.root, blocks=blocks):
@@ -339,7 +347,9 @@ class _CopyRound:
             return trust == "yes"
         own = {one.text for one in lines}
         found = COPY.read_leaves(text.encode())
-        is_made = copy.source.is_relative_to(self._project.root) and is_listed(self._project, copy.source)
+        # No clone brings a file that this clone's exclude file lists, and a directory without git is none.
+        is_own = not self._project.git or is_listed(self._project, copy.source)
+        is_made = copy.source.is_relative_to(self._project.root) and is_own
         if (own and set(found.values()) <= own) or is_made:
             self._trusts = True
         return self._trusts
@@ -412,27 +422,18 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
             yield f"cannot be made: {place} is not a directory"
     if git.read_index_mode(tree, path):
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
-    if os.path.lexists(path):
-        yield from _list_defects(path, tree, rows)
+    if os.path.lexists(path) and _is_foreign(path, tree, rows):
+        yield "was not written by this tacitd: move it away"
     refuse_unwritable(path)
 
 
-def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
-    """Why what stands in the place of a copy is not tacitd's."""
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        yield "is a link"
-    elif not stat.S_ISREG(found.st_mode):
-        yield "is not an ordinary file"
-    elif found.st_uid != os.geteuid():
-        yield "belongs to another user"
-    elif found.st_size > LARGEST or b"\0" in (data := path.read_bytes()):
-        yield "is not a text of tacitd's"
-    else:
-        COPY.read_leaves(data)
-        known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-        if not known and not (HEAD_START.encode() in data and _is_hidden(tree, path)):
-            yield "was not written by this tacitd: move it away"
+def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
+    """Whether what stands in the place of a copy is not tacitd's. Raises FileRefusedError, OSError."""
+    refuse_foreign(path)
+    data = path.read_bytes()
+    COPY.read_leaves(data)
+    known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+    return b"\0" in data or not (known or (HEAD_START.encode() in data and _is_hidden(tree, path)))
 
 
 def _is_hidden(tree: Path, path: Path) -> bool:

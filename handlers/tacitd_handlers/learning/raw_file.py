@@ -23,7 +23,7 @@ from tacitd.files.formats import Lines
 from tacitd.handler import Degradation
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.hiding import hide, is_listed
+from tacitd_handlers.learning.hiding import hide, hide_from_package, is_listed
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     NewFact,
@@ -78,6 +78,7 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
     now = tools.look(path, LINES).now
     keeps = {leaf for leaf in now if waiting.intersection(_read_texts(leaf))}
     hide_files(place, [path], tools)
+    hide_from_package(place.root, place.root, "tmp")
     if not path.parent.is_dir():
         path.parent.mkdir(exist_ok=True)
 

@@ -1,4 +1,4 @@
-"""`tacitd share` and `tacitd exclude`: where learned lines may be written, and whether git shows them.
+"""`tacitd share`, `exclude`, `move` and `trust`: where learned lines may be written, whether git shows them, and what sessions load.
 
 The write mode is a choice of the person's, a row that the command writes itself. What git shows and what sessions load follows in a
 task of the project (`project_tasks`), with or without a daemon.
@@ -6,16 +6,27 @@ task of the project (`project_tasks`), with or without a daemon.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_message, get_paths, resolve_directory
+from tacitd.cli.common import connect_or_run, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.clock import SystemClock
-from tacitd.errors import UsageError
+from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
+from tacitd.files.git import find_project_root
+from tacitd.mcp.agent_caller import require_person
+from tacitd.session_context.plugin_view import open_rows
 from tacitd.sources.projects import ProjectFinder
+from tacitd.state.person_choices import Choice, choose
+from tacitd.store import Store
 from tacitd.work.write_modes import WriteModes
+from tacitd_handlers.learning import make_plugin
+from tacitd_handlers.learning.learned_rows import read_lines_of
+from tacitd_handlers.learning.rule_text import COPY, LIMIT
+from tacitd_handlers.learning.sources import read_checked
 from tacitd_handlers.shared.rule_names import LEARNED
 
 
@@ -86,3 +97,84 @@ def _follow(root: object, do: str) -> list[str]:
 
 def _write_modes() -> WriteModes:
     return WriteModes(get_paths().state_dir, SystemClock())
+
+
+@click.command(
+    epilog="\b\nExample: tacitd move 3fa1b2c4 --everywhere\nExample: tacitd move 3fa1b2c4 --here src/api"
+)
+@click.argument("line", metavar="ID")
+@click.option("--everywhere", is_flag=True, help="To ~/.agents/LEARNED.md: it holds in all projects.")
+@click.option(
+    "--here", metavar="DIR", help="To the LEARNED.md of a project, or the AGENTS.md of a folder in it."
+)
+def move(line: str, everywhere: bool, here: str | None) -> None:
+    """Move a learned line to where it holds: to all projects, to one project, or to a folder.
+
+    `tacitd learned` shows the ids. What it was learned from, and how often it was said, goes with it.
+    """
+    if everywhere == bool(here):
+        raise UsageError("say where it holds", "`--everywhere`, or `--here DIR`")
+    place = str(resolve_directory(here)) if here else ""
+    with connect_or_run() as call:
+        data = {"do": "move", "id": line, "directory": place}
+        made = call("task", plugin="learning", key=f"move {line}", project=place, data=data)["made"]
+    echo_message(f"{made[0]['text']!r} is in {made[0]['where']} now")
+
+
+@click.command(epilog="\b\nExample: tacitd trust ~/work/app\nExample: tacitd trust --remove ~/work/app")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--remove", is_flag=True, help="Show sessions only the lines that tacitd wrote.")
+def trust(project: str | None, yes: bool, remove: bool) -> None:
+    """Print the text of LEARNED.md that tacitd did not write, and after confirmation show it to the project's sessions.
+
+    A LEARNED.md that was there before tacitd first wrote in the project may be a stranger's: sessions get only tacitd's lines of it.
+    After this they load the whole file as instructions, also what git brings later.
+    """
+    if not remove:
+        require_person(os.environ, "trusting what came with a project")
+    root = find_project_root(resolve_directory(project))
+    trusted = not remove
+    if trusted:
+        shown = _echo_other_text(root)
+        what = "Show it" if shown else f"Show what git brings into {LEARNED} later"
+        trusted = yes or click.confirm(f"{what} to every session in {root}?", err=True)
+    clock, state = SystemClock(), get_paths().state_dir
+    store = Store.open(state, clock, owner=False)
+    try:
+        with store.write() as tx:
+            choose(
+                tx,
+                state,
+                Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()),
+            )
+    finally:
+        store.close()
+    _follow(root, "follow")
+    shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
+    echo_message(f"{root / LEARNED} {shows}")
+
+
+def _echo_other_text(root: Path) -> bool:
+    """Print what sessions do not get without trust. Returns whether there is any."""
+    path = root / LEARNED
+    with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        own = {line.text for line in read_lines_of(rows, str(path))}
+    try:
+        data = read_checked(path, root)
+    except FileRefusedError as error:
+        echo_message(f"{error.what}")
+        return False
+    lines = [text for text in COPY.read_leaves(data or b"").values() if text not in own]
+    if not lines:
+        echo_message(f"{path} has no text but tacitd's")
+        return False
+    echo_message(f"{path} has text that tacitd did not write. Sessions would load it as instructions:")
+    left = LIMIT
+    for number, line in enumerate(lines):
+        left -= len(line) + 1
+        if left < 0:
+            echo_message(f"(and {len(lines) - number} more lines: read the file)")
+            break
+        click.echo(escape_output(line))
+    return True

@@ -170,19 +170,23 @@ def why_not_writable(place: Place) -> str:
     """Why nothing can be written there now; "" if it can. Called before each model call."""
     if place.project is None:
         return ""
-    root = resolve_links(place.root)
-    for directory in (place.root, place.root / "tmp"):
-        real = resolve_links(directory)
-        if directory == place.root and not directory.is_dir():
-            return f"{directory} does not exist"
-        if not real.is_relative_to(root):
-            return f"{directory} is a link that leads out of the project"
-        if any(map(is_internal, real.relative_to(root).parts)):
-            return f"{directory} is a link into a directory of version control or of Claude Code"
-        if directory.exists() and not directory.is_dir():
-            return f"{directory} is not a directory"
-        if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
-            return f"{directory} is read-only"
+    if not place.root.is_dir():
+        return f"{place.root} does not exist"
+    return "" if os.access(place.root, os.W_OK | os.X_OK) else f"{place.root} is read-only"
+
+
+def why_no_temporary(root: Path) -> str:
+    """Why there are no raw file and no summary in the `tmp` of a project; "" if they can be written. Nothing depends on them."""
+    directory, top = root / "tmp", resolve_links(root)
+    real = resolve_links(directory)
+    if not real.is_relative_to(top):
+        return f"{directory} is a link that leads out of the project"
+    if any(map(is_internal, real.relative_to(top).parts)):
+        return f"{directory} is a link into a directory of version control or of Claude Code"
+    if os.path.lexists(directory) and not directory.is_dir():
+        return f"{directory} is {'a link to nothing' if not directory.exists() else 'not a directory'}"
+    if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
+        return f"{directory} is read-only"
     return ""
 
 

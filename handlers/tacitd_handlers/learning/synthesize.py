@@ -21,6 +21,7 @@ from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.text.redact import redact_secrets
 from tacitd.text.wording import count_noun, format_dollars
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
+from tacitd_handlers.learning.hiding import is_published
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
@@ -409,6 +410,9 @@ def _describe(plan: Plan, inputs: SynthesisInput, asked: _Asked, ungrounded: int
         prompts = len({prompt for fact in line.facts for prompt in fact.prompts})
         about = [f"from {count_noun(prompts, 'prompt')}"] if prompts else []
         about.append(format_dollars(usd / len(plan.lines)))
+        path = place.root / line.path
+        if place.project is not None and not path.exists() and is_published(path, place.root):
+            about.append(f"`npm publish` would include {line.path}: list it in .npmignore")
         yield Notice("learned", line.text, f"{place.root.name}/{line.path}", ", ".join(about), root=root)
     for line in plan.withheld:
         what = f"you removed it before, and said it again (`tacitd review` asks about it): {line.text}"

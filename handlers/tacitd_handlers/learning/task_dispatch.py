@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tacitd.contract import Done, Outcome, Task, Tools, Tx
-from tacitd.errors import FileBusyError, TacitdError
+from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import Project
 from tacitd.handler import Degradation
 from tacitd_handlers.learning.extract import extract_facts
@@ -29,7 +29,7 @@ from tacitd_handlers.learning.person_lines import withdraw_line
 from tacitd_handlers.learning.project_rules import write_copies
 from tacitd_handlers.learning.project_tasks import purge_words, run_command
 from tacitd_handlers.learning.raw_file import update_raw
-from tacitd_handlers.learning.sources import Place, make_place, person_place
+from tacitd_handlers.learning.sources import Place, make_place, person_place, why_no_temporary
 from tacitd_handlers.learning.synthesize import ASIDE, synthesize
 
 DAY = 86_400.0
@@ -125,6 +125,8 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
     id = f"learning.raw-unwritable:{place.name}"
     try:
         load_known(place.project, tools)
+        if why := why_no_temporary(place.root):
+            raise FileRefusedError(why)
         files = update_raw(place, tools)
     except FileBusyError:
         raise

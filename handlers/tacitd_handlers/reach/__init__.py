@@ -1,6 +1,6 @@
 """Reach: what every session loads about the person, and which learned text reaches a session in a directory.
 
-Pure rules (`rules_text`) -> `user_rules`, `reach_survey` -> `tasks`, `cli`. The lines come from the plugins' parts `person-rules`; no plugin is
+Pure rules (`rules_text`) -> `user_rules`; `context_files` -> `reach_survey` -> `reach_checks`, `cli`. The lines come from the plugins' parts `person-rules`; no plugin is
 named here.
 """
 
@@ -24,7 +24,7 @@ def make_plugin() -> PluginSpec:
         order=60,
         settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
         schema=(f"{here}:schema.sql",),
-        run=f"{here}.tasks:run",
+        run=f"{here}.reach_checks:run",
         events=frozenset({"session-started", "purge"}),
         jobs=(TimedJob("user-rules", 5.0), TimedJob("reach-check", 3600.0)),
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
@@ -36,10 +36,10 @@ def make_plugin() -> PluginSpec:
             )
         },
         status=f"{here}.reach_status:report_status",
-        footprint=f"{here}.tasks:find_footprint",
+        footprint=f"{rules}:find_footprint",
         prompt_parts={
             "context-files": f"{here}.context_files:list_context_files",
             "doctor": f"{here}.reach_checks:find_problems",
-            "banner": f"{here}.render:format_banner_lines",
+            "banner": f"{here}.reach_status:format_banner_lines",
         },
     )

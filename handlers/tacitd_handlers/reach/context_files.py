@@ -1,22 +1,29 @@
 """The files that the client loads in a session by itself, and the learned files that it does not: the hook `context_files`.
 
-Files are looked for as the client does it, so that no line of theirs is repeated. Nothing is written.
+Files are looked for as the client does it, so that no line of theirs is repeated, without those that a person excluded by
+`claudeMdExcludes` in its settings. They may be anything: nothing here raises, blocks or writes.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Set
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.git import find_repository
 from tacitd.session_context.context_request import ContextFile, ContextRequest
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach import client_rules
-from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
-from tacitd_handlers.reach.rule_files import list_rules, locate_directory, split_matter
 from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, PROJECT_RULE
 from tacitd_handlers.shared.safe_read import leads_out, read_text
 
@@ -29,35 +36,20 @@ _IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
 
 
 def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
-    """Yield what the client loads in the directory of the request, then the learned files that it does not load itself.
+    """Yield what the client loads in the directory of the request, then LEARNED.md if the person chose that its copy is not loaded.
 
     If the request names no version, the newest known one is meant.
     """
     home, place = config_dir(os.environ), locate_directory(request.cwd)
     version = client_rules.parse_version(request.client) or client_rules.NESTED_AGENTS_SINCE
     if request.occasion == "agent" and request.agent in WITHOUT_RULES:
-        yield from _list_sources(place, frozenset(), is_excluded=False)
         return
-    patterns = read_patterns(home, dict.fromkeys([place[1], place[0]]))
-    loaded = list(list_loaded(home, place, version, patterns))
-    yield from loaded
-    is_excluded = find_exclude(place[1] / PROJECT_RULE, patterns) is not None
-    yield from _list_sources(place, {one.path for one in loaded}, is_excluded=is_excluded)
-
-
-def _list_sources(
-    place: tuple[Path, Path, Path], loaded: Set[Path], *, is_excluded: bool
-) -> Iterator[ContextFile]:
-    """The learned files of the project, from the top to the directory, which the client does not load as such.
-
-    `is_excluded`: whether a person chose that LEARNED.md is not loaded.
-    """
     here, tree, main = place
-    learned = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
-    for path in (learned, *(below / AGENTS for below in _list_between(tree, here))):
-        if path not in loaded and (text := read_text(path)).strip():
-            meant = is_excluded and path.name == LEARNED
-            yield ContextFile(path, "never", text, learned=True, meant=meant)
+    patterns = read_patterns(home, dict.fromkeys([tree, here]))
+    yield from list_loaded(home, place, version, patterns)
+    if find_exclude(tree / PROJECT_RULE, patterns) is not None:
+        learned = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
+        yield ContextFile(learned, "never", "", meant=True)
 
 
 def list_loaded(
@@ -114,10 +106,127 @@ def _load_file(
     when: Literal["start", "read", "never"] = "start"
     if "\npaths:" in matter:
         when = client_rules.when_paths_load(version, headless=False)
-    is_ours = path.name == LEARNED or path.name.startswith("tacitd") or path.parent.name == "tacitd"
     if when != "never":
-        yield ContextFile(path, when, body, learned=is_ours)
+        yield ContextFile(path, when, body)
     for name in _IMPORT.findall(body) if hops else ():
         target = Path(os.path.normpath(path.parent / name))  # an absolute name replaces the parent
         if target.is_relative_to(here):
             yield from _load_file(target, here, version, patterns, seen, hops - 1)
+
+
+KEY = "claudeMdExcludes"
+MANAGED = Path(
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+    if sys.platform == "darwin"
+    else "/etc/claude-code/managed-settings.json"
+)
+_TOKEN = compile_lazily(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+class ExcludePattern(Struct, frozen=True):
+    """A pattern, and the settings file that has it."""
+
+    pattern: str
+    file: Path
+
+
+def read_patterns(client_home: Path, directories: Iterable[Path]) -> list[ExcludePattern]:
+    """The patterns that count in a session: of the managed settings, the person's, and those of these directories. A file that is
+    missing or cannot be parsed has none."""
+    names = ("settings.json", "settings.local.json")
+    project = [one / ".claude" / name for one in directories for name in names]
+    files = dict.fromkeys([MANAGED, client_home / "settings.json", *project])
+    return [ExcludePattern(pattern, file) for file in files for pattern in _list_patterns(file)]
+
+
+def find_exclude(path: Path, patterns: Iterable[ExcludePattern]) -> ExcludePattern | None:
+    """The first pattern that excludes this absolute path; None if the client loads it."""
+    text = path.as_posix()
+    return next((one for one in patterns if re.fullmatch(translate_glob(one.pattern), text)), None)
+
+
+def translate_glob(pattern: str) -> str:
+    """The regular expression of a glob over whole paths."""
+    made: list[str] = []
+    for token in _TOKEN.findall(pattern):
+        if token in _GLOBS:
+            made.append(_GLOBS[token])
+        elif len(token) > 1 and token[0] == "{":
+            made.append("(?:" + "|".join(map(translate_glob, token[1:-1].split(","))) + ")")
+        elif len(token) > 1 and token[0] == "[":
+            inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            made.append("[" + ("^" + inner[1:] if inner[0] in "!^" and len(inner) > 1 else inner) + "]")
+        else:
+            made.append(re.escape(token))
+    return "".join(made)
+
+
+def _list_patterns(file: Path) -> list[str]:
+    found = list[str]()
+    with suppress(ValueError, RecursionError, AttributeError, TypeError):
+        said = json.loads(read_text(file) or "{}").get(KEY) or ()
+        found = [one for one in said if isinstance(one, str) and one] if isinstance(said, list) else []
+    return [one for one in found if _is_valid(one)]
+
+
+def _is_valid(pattern: str) -> bool:
+    try:
+        re.compile(translate_glob(pattern))
+    except re.error:
+        return False
+    return True
+
+
+MOST = 500
+"""Rules of one directory that are looked at."""
+
+
+def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
+    """The real path of a directory, the top of the tree that it is in, and that of the main work tree.
+
+    Without git the tree is the nearest directory with a project's rules, otherwise the directory itself, which need not
+    exist.
+    """
+    here = Path(os.path.realpath(directory))
+    found = find_repository(next(one for one in (here, *here.parents) if one.is_dir()))
+    if found is not None:
+        return here, found.here, found.top
+    tree = next((one for one in (here, *here.parents) if (one / PROJECT_RULE).is_file()), here)
+    return here, tree, tree
+
+
+def find_link(path: Path, root: Path) -> Path | None:
+    """The first link on the way from the work tree to a file, such as `.claude`; None if there is none."""
+    names = path.relative_to(root).parts
+    places = (root.joinpath(*names[:n]) for n in range(1, len(names) + 1))
+    return next((place for place in places if place.is_symlink()), None)
+
+
+def find_defect(path: Path) -> str:
+    """Why a path that exists has no lines for the client."""
+    if not path.is_file():
+        return "is a link to nothing" if not path.exists() else "is not an ordinary file"
+    return "has no line" if os.access(path, os.R_OK) else "cannot be read"
+
+
+def list_rules(directory: Path) -> list[Path]:
+    """The rules below a directory, by name."""
+    found = sorted(directory.rglob("*.md")) if directory.is_dir() else []
+    return found[:MOST]
+
+
+def split_matter(text: str) -> tuple[str, str]:
+    """The front matter, and the rest of a text."""
+    head, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
+    return (head, rest) if mark and head else ("", text)
+
+
+def count_items(text: str) -> int:
+    """The number of list items of a text, without those in comments, code and front matter."""
+    from tacitd.text.markdown import lines_of  # a session's start counts none
+
+    try:
+        return len(lines_of(text.encode("utf-8", "replace")))
+    except FileRefusedError:
+        return 0

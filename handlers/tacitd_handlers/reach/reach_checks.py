@@ -1,4 +1,4 @@
-"""What `tacitd doctor` finds about learned text that does not reach sessions; `tacitd status` reports the same."""
+"""The tasks of reach, and what `tacitd doctor` and `tacitd status` say about learned text that does not reach sessions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ from contextlib import suppress
 from pathlib import Path
 
 from tacitd.config.settings import load_config
+from tacitd.contract import Done, Outcome, Task, Tools
 from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.handler import Degradation
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths
 from tacitd.work.project_rows import list_known_projects
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
-from tacitd_handlers.reach.rule_files import USER_RULES
-from tacitd_handlers.reach.rules_place import check_place, find_work_tree
+from tacitd_handlers.reach.user_rules import check_place, find_work_tree, update_rules
 from tacitd_handlers.shared.reach_settings import ReachSettings
+from tacitd_handlers.shared.rule_names import USER_RULES
 
+JOB, CHECK = "user-rules", "reach-check"
+PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client")
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
+
+
+def run(task: Task, tools: Tools) -> Outcome:
+    """Bring the person's file up to date, or check the projects."""
+    if task.key.partition(" ")[0] == CHECK:
+        report_problems(tools)
+        return Done()
+    return update_rules(tools, restore=task.kind == "session-started", forced=task.kind == "purge")
 
 
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -77,3 +89,14 @@ def _load_settings(paths: Paths, environ: Mapping[str, str]) -> ReachSettings:
         made: ReachSettings = found.get_section("reach")
         return made
     return ReachSettings()
+
+
+def report_problems(tools: Tools) -> None:
+    """Report what does not reach the sessions of known projects, until it is gone."""
+    roots = [root for (root,) in tools.rows("SELECT root FROM project ORDER BY root")]
+    found = {one.id: one for one in check_projects(tools.client_home, roots, tools.clock.now())}
+    for id in PROBLEMS:
+        if id in found:
+            tools.degrade(Degradation(id, found[id].what, found[id].hint))
+        else:
+            tools.clear(id)

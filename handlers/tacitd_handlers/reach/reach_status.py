@@ -11,6 +11,10 @@ from tacitd.text.wording import count_noun
 if TYPE_CHECKING:
     from tacitd.contract import Rows
 
+
+from tacitd.contract import Tools
+from tacitd_handlers.shared.rule_names import USER_RULES
+
 _NOTES = {
     "waits": "; newer lines follow within a day",
     "missing": "; the file is missing and is made again at the next session",
@@ -43,3 +47,10 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
         left = part.get("left_out", 0)
         more = f", {left} more {'does' if left == 1 else 'do'} not fit" if left else ""
         yield f"{count_noun(part['rules'], 'line')} about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
+
+
+def format_banner_lines(tools: Tools) -> Iterator[str]:
+    """Yield the file that is written outside the projects, and how to turn it off; nothing if it is off."""
+    if tools.settings["reach"].user_rules:
+        path = tools.client_home / USER_RULES
+        yield f"what is known of you, for every session: {path} (reach.user_rules = false turns it off)"

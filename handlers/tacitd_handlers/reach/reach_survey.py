@@ -15,17 +15,25 @@ from msgspec import Struct
 from tacitd.files.git import find_repository, read_index_mode
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach import client_rules
-from tacitd_handlers.reach.context_files import list_loaded
-from tacitd_handlers.reach.exclude_settings import ExcludePattern, find_exclude, read_patterns
-from tacitd_handlers.reach.rule_files import (
-    USER_RULES,
+from tacitd_handlers.reach.context_files import (
+    ExcludePattern,
     count_items,
     find_defect,
+    find_exclude,
     find_link,
+    list_loaded,
     list_rules,
     locate_directory,
+    read_patterns,
 )
-from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, MODULE_RULES, PROJECT_RULE, SEE_ALSO
+from tacitd_handlers.shared.rule_names import (
+    AGENTS,
+    LEARNED,
+    MODULE_RULES,
+    PROJECT_RULE,
+    SEE_ALSO,
+    USER_RULES,
+)
 from tacitd_handlers.shared.safe_read import leads_out, read_text
 
 if TYPE_CHECKING:
@@ -154,7 +162,10 @@ def _explain_project(tree: Path, main: Path, patterns: list[ExcludePattern]) -> 
         return
     trust = f"; for lines that came with the repository, read them, then run `tacitd trust {main}`"
     if not os.path.lexists(path):
-        yield ReachProblem("", what, f"{path} does not exist", f"{DAEMON}{trust}")
+        hint = f"{DAEMON}{trust}"
+        if tree != main:
+            hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
+        yield ReachProblem("", what, f"{path} does not exist", hint)
     elif not there:
         hint = "it is made again when the next session starts" if path.is_file() else "move it away"
         yield ReachProblem("", what, f"{path} {find_defect(path)}", hint)

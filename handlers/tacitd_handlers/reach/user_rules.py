@@ -15,13 +15,15 @@ from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
+from tacitd.files import git
+from tacitd.files.atomic import read_snapshot
 from tacitd.files.formats import Bullets, bullet
-from tacitd.handler import Degradation
+from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
+from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
 from tacitd.session_context.person_rules import PersonRules
-from tacitd.state.paths import config_dir
-from tacitd_handlers.reach.rule_files import USER_RULES
-from tacitd_handlers.reach.rules_place import check_place, find_work_tree
+from tacitd.state.paths import config_dir, state_dir
+from tacitd.store import open_readonly
 from tacitd_handlers.reach.rules_text import (
     HEAD,
     HEAD_START,
@@ -32,6 +34,7 @@ from tacitd_handlers.reach.rules_text import (
     choose_lines,
     make_section,
 )
+from tacitd_handlers.shared.rule_names import USER_RULES
 
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
 PART = "person-rules"
@@ -263,3 +266,37 @@ def _stat_file(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def check_place(path: Path) -> None:
+    """Raise FileRefusedError if something else is in the file's place, or it cannot be written."""
+    rules = path.parent
+    if os.path.lexists(rules) and not rules.is_dir():
+        raise FileRefusedError(f"{rules} is not a directory", "move it away")
+    refuse_foreign(path)
+    refuse_unwritable(path)
+
+
+def find_work_tree(path: Path) -> Path | None:
+    """The git work tree that the file is or would be in; None if it is in none."""
+    existing = next(one for one in (path.parent, *path.parents) if one.is_dir())
+    found = git.find_repository(Path(os.path.realpath(existing)))
+    return found.here if found is not None else None
+
+
+def find_footprint(environ: Mapping[str, str]) -> Footprint:
+    """The rules file, for `uninstall`: removed if its whole text is tacitd's, otherwise kept and named."""
+    path = config_dir(environ) / USER_RULES
+    if path.is_symlink() or not path.is_file():
+        return Footprint(places=[path.parent])
+    leaves = list[str]()
+    store = open_readonly(state_dir(environ))
+    if store is not None:
+        with store:
+            found = store.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))
+            leaves = [leaf for (leaf,) in found]
+    seen = read_snapshot(path)
+    if seen is not None and leaves and not LIST.splice(seen.data, dict.fromkeys(leaves)):
+        return Footprint(places=[path.parent], copies=[path])
+    why = "it has lines that tacitd did not write, or is not tacitd's"
+    return Footprint(edited_copies=[path], places=[path.parent], reasons={path: why})

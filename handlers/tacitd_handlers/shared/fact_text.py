@@ -63,6 +63,11 @@ _HARD = (
     ),
 )
 
+_NAME = compile_lazily(
+    r"(?<![\w*`./])(?:[\w./-]*__[\w./*-]*|[\w./-]*\*{1,2}[./][\w./*-]*|\*{1,2}\w+(?![\w*]|[^*]*\w\*))(?<![.])"
+)
+"""A name of code with signs of emphasis. `*word*` and `**some words**` are emphasis."""
+
 
 class Unfit(Struct, frozen=True):
     """The reason why a text is not stored."""
@@ -101,12 +106,18 @@ def clean_fact(text: str) -> str | Unfit:
     for pattern, reason in _HARD:
         if pattern.search(line):
             return Unfit(reason)
-    line = quote_imports(_plain_marks(tidy_fact(line)))
+    line = _quote_names(quote_imports(_plain_marks(tidy_fact(line))))
     if len(line) > FACT_LIMIT:
         return Unfit(f"it is longer than {FACT_LIMIT} characters")
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")
     return line
+
+
+def _quote_names(line: str) -> str:
+    """Put names such as `__init__`, `*.py` and `**kwargs` in backticks, in which a formatter of Markdown leaves them."""
+    parts = re.split(r"(`[^`]*`)", line)
+    return "".join(one if at % 2 else _NAME.sub(r"`\g<0>`", one) for at, one in enumerate(parts))
 
 
 def _plain_marks(line: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 from tacitd.sources.registry import CONTEXT_FILES
 
@@ -24,6 +25,8 @@ RULE_PATTERNS = (f"/{PROJECT_RULE}", f"/{MODULE_RULES}/")
 """The patterns that keep the rule files out of git."""
 SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
 """The line of an AGENTS.md by which other agents find LEARNED.md."""
+USER_RULES = Path("rules/tacitd.md")
+"""The file of what is known of the person, relative to Claude Code's directory."""
 NAME_LIMIT = 120
 """Maximum length of the name of a module's copy in bytes, without digits and ending."""
 # `{a,b}` would be expanded, and a comma splits even an item of a list. `?` matches any one character.

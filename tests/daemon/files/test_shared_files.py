@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from support_changes import change_now
-from tacitd.contract import Cause, Edits, FileChange, Leaf, View
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, View
 from tacitd.errors import FileBusyError
+from tacitd.events import NoProject
 from tacitd.files.formats import Bullets, Lines, bullet
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
@@ -261,6 +262,18 @@ def test_a_decision_is_carried_out_once(person: Person) -> None:
     person.edit(remove="Use pnpm")
     person.change({A: "Use pnpm"}, key="k")
     assert person.lines() == []
+
+
+def test_a_change_that_was_decided_before_another_one_is_decided_again(person: Person) -> None:
+    """DESIGN "Files that people edit too": one change at a time for each path, also from the decision to its commit."""
+    change = FileChange(person.path, LINES, lambda now, edits: {B: "Use ruff"}, Cause("early", "prompt"))
+    task, done = Task(7, "command", "", NoProject("", "none"), None), Done(files=(change,))
+    person.files.read("toy", task, done)
+    person.change({A: "Use pnpm"})
+    with pytest.raises(FileBusyError, match="a moment ago"), person.store.write() as tx:
+        person.files.plan(tx, "toy", task, done)
+    person.put(change)
+    assert person.lines() == ["Use pnpm", "Use ruff"]
 
 
 def test_a_save_during_the_swap_is_kept(tmp_path: Path) -> None:

@@ -70,11 +70,11 @@ def test_folders_with_similar_names_are_no_git_directory(root: Path, folder: str
             check(root, root / name / folder)
 
 
-COMMITTED = ".husky/pre-commit .envrc Makefile package.json CLAUDE.md docs/rules.md docs/LEARNED.md .github/workflows/ci.yml"
+COMMITTED = ".husky/pre-commit .envrc .npmrc setup.py Makefile package.json AGENTS.md CLAUDE.md docs/rules.md docs/LEARNED.md .github/workflows/ci.yml"
 
 
 @pytest.mark.parametrize("target", COMMITTED.split())
-@pytest.mark.parametrize("way", ["link", "folder"])
+@pytest.mark.parametrize("way", ["link", "chain", "absolute", "folder"])
 def test_a_committed_link_is_not_followed_to_a_team_s_file(root: Path, target: str, way: str) -> None:
     """S-24: a link leads to an untracked Markdown file of the same name, or nothing is written."""
     init(root)
@@ -83,6 +83,11 @@ def test_a_committed_link_is_not_followed_to_a_team_s_file(root: Path, target: s
     path = root / "LEARNED.md"
     if way == "link":
         path.symlink_to(target)
+    elif way == "chain":
+        (root / "step.md").symlink_to(target)
+        path.symlink_to("step.md")
+    elif way == "absolute":
+        path.symlink_to(root / target)
     else:
         (root / "way").symlink_to((root / target).parent.relative_to(root))
         path = root / "way" / (root / target).name

@@ -89,8 +89,8 @@ def test_what_the_client_loads_is_known_to_sections(toys: ModuleType) -> None:
     """Compared without list marks, backticks and repeated white space; files that are not loaded do not count."""
     files = [
         ContextFile(Path("/r/a.md"), "start", "# T\n- Use `pnpm`  always\n"),
-        ContextFile(Path("/r/b.md"), "read", "* Never\n", learned=True),
-        ContextFile(Path("/r/c.md"), "never", "- Lost\n- Never\n- Found\n", learned=True, meant=True),
+        ContextFile(Path("/r/b.md"), "read", "* Never\n"),
+        ContextFile(Path("/r/c.md"), "never", "- Lost\n- Never\n- Found\n", meant=True),
     ]
     toys.files = lambda request: files  # type: ignore[attr-defined]
 

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from support_learned_rows import PNPM, SHORT, LearnedRows
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import UsageError
 from tacitd.files.git import locate_exclude_file
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.learning.folders import GROUPS
 from tacitd_handlers.learning.known import SummaryLine, build_summary, list_own
-from tacitd_handlers.learning.other_agents import add_line, may_add
-from tacitd_handlers.shared.rule_names import SEE_ALSO
 
 DIRECTIVE = "following directive documents"
 DISTILLED = "## Testing\n- Write the test first"
@@ -161,35 +159,12 @@ def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: Sc
     assert (rows.root / "LEARNED.md").read_text() == "mine\n"
 
 
-def test_init_in_a_project_that_is_excluded_or_read_only(rows: LearnedRows) -> None:
+def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
     rows.bench._app.write_modes.set_mode(rows.root, "off")
     with pytest.raises(UsageError, match="excluded: nothing was written"):
         rows.command("init")
     rows.bench._app.write_modes.set_mode(rows.root, "local")
-    (rows.root / "tmp").write_text("a file\n")
-    with pytest.raises(UsageError, match="not a directory: nothing was written"):
-        rows.command("init")
     assert not (rows.root / "LEARNED.md").exists()
-
-
-def test_the_line_for_other_agents(tmp_path: Path) -> None:
-    """S-33: offered where AGENTS.md does not name LEARNED.md; in the file's own newlines, never in a fence."""
-    target = tmp_path / "AGENTS.md"
-    assert may_add(target, tmp_path) is None
-    target.write_bytes(b"# Mine\r\nlast line")
-    assert may_add(target, tmp_path) == b"# Mine\r\nlast line"
-    added = add_line(b"# Mine\r\nlast line")
-    assert added == b"# Mine\r\nlast line\r\n\r\n" + SEE_ALSO.encode() + b"\r\n"
-    target.write_bytes(added)
-    assert may_add(target, tmp_path) is None, "it names LEARNED.md now"
-    for data in (b"```\nopen", b"<!-- open", b"\xff", b"a\0b"):
-        with pytest.raises(FileRefusedError):
-            add_line(data)
-        target.write_bytes(data)
-        assert may_add(target, tmp_path) is None
-    target.unlink()
-    target.symlink_to("/etc/hostname")
-    assert may_add(target, tmp_path) is None
 
 
 # --- share and exclude

@@ -103,18 +103,6 @@ def test_after_the_store_was_lost_its_facts_are_not(bench: LearningBench) -> Non
     assert bench.bullets == [PNPM] and bench.raw == []
 
 
-def test_an_unwritable_tmp_loses_nothing(tmp_path: Path) -> None:
-    """The facts are rows: a file in the place of `tmp` is a problem that `status` names, and costs no fact."""
-    with LearningBench(tmp_path) as bench:
-        (bench.root / "tmp").write_text("a file\n")
-        bench.say("use pnpm, not npm", PNPM)
-        assert bench.count_calls("extraction") == 0
-        (bench.root / "tmp").unlink()
-        bench.bench.settle(7200.0)
-        bench.end()
-        assert bench.bullets == [PNPM]
-
-
 @pytest.mark.parametrize(
     ("line", "facts"),
     [

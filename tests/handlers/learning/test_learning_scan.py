@@ -59,7 +59,7 @@ def test_nothing_to_go_back_to(cli: Cli) -> None:
     said = cli.run("scan", "--since", "30d")
     assert (said.code, said.out) == (0, "") and "nothing was typed since then" in said.err
     said = cli.run("scan", "--since", "30d", "--json")
-    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0, "handled": 0}
+    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0, "handled": 0, "paused": 0}
 
 
 def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> None:

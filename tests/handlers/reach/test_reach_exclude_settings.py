@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.reach.exclude_settings import (
-    find_exclude,
-    read_patterns,
-    translate_glob,
-)
+from tacitd_handlers.reach.context_files import find_exclude, read_patterns, translate_glob
 
 RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
 

@@ -14,7 +14,7 @@ from tacitd.files.row_history import list_row_changes
 from tacitd.files.shared_files import SharedFiles
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.rules_text import HEAD
-from tacitd_handlers.reach.tasks import find_footprint
+from tacitd_handlers.reach.user_rules import find_footprint
 
 
 def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
@@ -253,7 +253,7 @@ def test_another_user_s_file_is_left_alone(reach: ReachBox, monkeypatch: pytest.
     reach.wait()
     theirs = reach.text
     with monkeypatch.context() as patch:
-        patch.setattr("tacitd_handlers.reach.rules_place.os.geteuid", lambda: os.getuid() + 1)
+        patch.setattr("tacitd.files.write_checks.os.geteuid", lambda: os.getuid() + 1)
         reach.state(b="b")
         reach.wait()
         assert reach.text == theirs and "belongs to another user" in reach.bench.degraded[0]

@@ -329,7 +329,7 @@ def test_the_footprint_names_what_stays(bench: RulesBench) -> None:
 
 def test_doctor_says_what_is_wrong_with_copies(bench: RulesBench) -> None:
     """The finding of `tacitd doctor` is what the daemon found."""
-    from tacitd_handlers.learning.rule_checks import find_problems
+    from tacitd_handlers.learning.learning_footprint import find_problems
 
     assert [one.severity for one in find_problems(bench.environ)] == ["ok"]
     (bench.project / ".claude").write_text("in the way")
