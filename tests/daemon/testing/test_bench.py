@@ -40,7 +40,7 @@ def section(request: ContextRequest) -> str:
 
 def report(rows: Rows, now: float) -> Mapping[str, Any]:
     """Its part of `status`."""
-    ((number,),) = rows("SELECT count(*) FROM activity")
+    ((number,),) = rows("SELECT count(*) FROM activity WHERE did = 'learned'")
     return {"made": number, "lines": [f"{number} made"]}
 
 
@@ -56,7 +56,7 @@ PLUGIN = PluginSpec(
 
 def test_words_go_through_the_real_engine(tmp_path: Path) -> None:
     """Typed, gathered, done; `sync` makes it due at once; a restart has the rows."""
-    clock, made = FakeClock(), "SELECT at, text FROM activity ORDER BY number"
+    clock, made = FakeClock(), "SELECT at, text FROM activity WHERE did = 'learned' ORDER BY number"
     with HandlerBench(tmp_path, PLUGIN, clock=clock) as bench:
         bench.type("one", "two")
         before = clock.now()
