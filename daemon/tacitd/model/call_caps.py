@@ -71,7 +71,9 @@ def assume_cost(tx: CallRows, tier: str) -> float:
 
 
 def _check_repeated(tx: CallRows, call: ModelRequest) -> NoAnswer | None:
-    repeated = tuple(part.row for part in call.about if _was_paid_twice(tx, call, part))
+    # What only completes the request (`work`), such as the lines that it shows, is in calls about other things too.
+    counted = [part for part in call.about if part.kind != "work"] or call.about
+    repeated = tuple(part.row for part in counted if _was_paid_twice(tx, call, part))
     if not repeated:
         return None
     what = "a call about this was begun twice and its answer was lost; it is not made a third time"
@@ -81,7 +83,7 @@ def _check_repeated(tx: CallRows, call: ModelRequest) -> NoAnswer | None:
 def _was_paid_twice(tx: CallRows, call: ModelRequest, part: Part) -> bool:
     """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost.
 
-    An answer whose task was not committed is lost if the part is asked for again.
+    An answer whose task was not committed is lost if the part is asked for again; `work` may be asked for as often as wanted.
     """
     lost = returned = 0
     for used, outcome, usd in tx.rows(
@@ -91,8 +93,9 @@ def _was_paid_twice(tx: CallRows, call: ModelRequest, part: Part) -> bool:
     ):  # fmt: skip
         if used == 1:
             break
-        lost += outcome in (None, "lost") or (outcome == "answered" and used is None)
-        returned += (outcome == "failed" and usd > 0) or used == 0
+        waits = outcome == "answered" and used is None
+        lost += outcome in (None, "lost") or (waits and part.kind != "work")
+        returned += (outcome == "failed" and usd > 0) or used == 0 or (waits and part.kind == "work")
     return lost >= 1 and lost + returned >= 2
 
 

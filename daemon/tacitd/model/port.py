@@ -40,7 +40,8 @@ class ModelRequest(Struct, frozen=True):
     plugin: str = ""
     """The plugin that asks. The engine sets it, and the next two."""
     about: tuple[Part, ...] = ()
-    """What each number in the answer stands for. A part that was paid for twice without a use of the answer is refused. With
+    """What each number in the answer stands for. A part that was paid for twice without a use of the answer is refused; one of
+    the kind `work` only completes the request, and counts if there is no other. With
     parts the answer is stored until the task that asked is committed."""
     priority: Priority = "live"
 

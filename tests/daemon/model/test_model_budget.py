@@ -264,6 +264,22 @@ def test_a_part_is_paid_for_at_most_twice(world: World) -> None:
     world.begin(replace(CALL, about=(_part("p1", "another text"),)))
 
 
+def test_what_calls_show_beside_their_prompts_is_not_counted(world: World) -> None:
+    """RELIABILITY 16: lost calls, and one that goes on, refuse no other prompts whose calls show the same known lines."""
+    shown = Part("work", 0, "known", "")
+    for row in ("p1", "p2"):
+        world.begin(replace(CALL, about=(_part(row), shown)))
+        world.restart()
+    world.begin(replace(CALL, about=(_part("p3"), shown)))
+    number = world.begin(replace(CALL, about=(_part("p4"), shown)))
+    world.calls.end_call(number, "answered", answer="NONE")
+    world.begin(replace(CALL, about=(_part("p5"), shown)))
+    for _ in range(2):
+        world.begin(replace(CALL, about=(shown,), purpose="summary"))
+        world.restart()
+    assert world.refuse(replace(CALL, about=(shown,), purpose="summary")).repeated == ("known",)
+
+
 def test_a_person_can_allow_it_again(world: World) -> None:
     """`rescue retry`: what was lost before does not count any more; what it cost does."""
     for _ in range(2):
