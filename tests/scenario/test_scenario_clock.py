@@ -18,7 +18,6 @@ pytestmark = pytest.mark.scenario
 
 JOBS = (
     "continuity.sessions",
-    "lessons.tidy",
     "profile.changelog",
     "profile.fade",
     "reach.reach-check",

@@ -59,7 +59,11 @@ def test_the_second_correction_rewords_a_line_once(make: MakeDaemon) -> None:
     (row,) = list_json(daemon, "learned")
     assert (row["seenCount"], row["corrections"]) == (2, 2)
     why = daemon.cli("why", "pnpm", cwd=daemon.project).stdout
-    assert "you said at" in why and "no, use pnpm, never npm" in why and "pnpm again: never npm" in why
+    assert (
+        "you said in Claude Code at" in why
+        and "no, use pnpm, never npm" in why
+        and "pnpm again: never npm" in why
+    )
     calls = len(daemon.claude.calls())
     learn(daemon, "s3", "pnpm once more, never npm for installs")
     assert daemon.learned == [RULE] and len(daemon.claude.calls()) == calls + 1, "later never by itself"

@@ -127,7 +127,7 @@ def test_it_can_say_from_which_words_a_line_came(make: MakeDaemon) -> None:
     for words in (
         "LEARNED.md",
         "from session s1",
-        "you said at 20",
+        "you said in Claude Code at 20",
         "): Prefers amber-1",
         "synthesis by ",
     ):

@@ -224,20 +224,18 @@ def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> 
     assert not raw_files(daemon.project)
 
 
-def test_an_echo_of_the_example_is_refused_and_the_facts_are_put_aside_in_sight(make: MakeDaemon) -> None:
-    """SPEC S-23, S-35: a rule of the prompt is not an answer; after two tries the facts are set aside and named."""
-    line = "Merge related facts into coherent statements"
-    echo = {"match": SYNTHESIS, "reply": f"FILE: LEARNED.md\nFACT: {line}"}
+def test_an_echo_of_the_example_is_no_line(make: MakeDaemon) -> None:
+    """SPEC S-23, S-35: a rule of the prompt says nothing of the facts that it names, so those stand in its place."""
+    echo = {
+        "match": SYNTHESIS,
+        "reply": "FILE: LEARNED.md\nFACT: Merge related facts into coherent statements",
+    }
     daemon = make([ECHO_FACTS, echo], DISPATCH__FIRST_PAUSE="1h")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     daemon.synthesize()
-    aside = f"learning.aside:{daemon.project}"
-    status = daemon.wait_until(lambda s: aside in {one["id"] for one in s["degraded"]})
-    (problem,) = [one["what"] for one in status["degraded"] if one["id"] == aside]
-    assert "repeats the prompt" in problem and "1 fact of" in problem
-    assert not (daemon.project / "LEARNED.md").exists()
-    assert sum(SYNTHESIS in text for text in daemon.claude.prompts()) == 2
+    assert daemon.learned == ["Prefers amber-1"]
+    assert sum(SYNTHESIS in text for text in daemon.claude.prompts()) == 1
 
 
 def test_a_failed_synthesis_keeps_the_facts_over_a_restart(make: MakeDaemon) -> None:

@@ -348,8 +348,9 @@ class _CopyRound:
         own = {one.text for one in lines}
         found = COPY.read_leaves(text.encode())
         # No clone brings a file that this clone's exclude file lists, and a directory without git is none.
-        is_own = not self._project.git or is_listed(self._project, copy.source)
-        is_made = copy.source.is_relative_to(self._project.root) and is_own
+        is_made = copy.source.is_relative_to(self._project.root) and (
+            not self._project.git or is_listed(self._project, copy.source)
+        )
         if (own and set(found.values()) <= own) or is_made:
             self._trusts = True
         return self._trusts

@@ -275,7 +275,8 @@ def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> Non
 def test_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[str]) -> None:
     """Exit code 1, and a hint about the output: the disk of the state directory is not what is full."""
     program = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()", *arguments]
-    environ = os.environ | {"TACITD_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TACITD_")}
+    environ |= {"TACITD_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
     with open("/dev/full", "w") as full:
         said = subprocess.run(
             program, stdout=full, stderr=subprocess.PIPE, env=environ, text=True, check=False
