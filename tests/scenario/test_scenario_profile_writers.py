@@ -25,7 +25,7 @@ WRITES = int(os.environ.get("TACITD_WRITES", "40"))
 
 HAND = """
 import json, pathlib, random, sys, threading
-from tacitd.files.disk import RealDisk
+from tacitd.files.disk import Disk
 path, count = pathlib.Path(sys.argv[1]), 0
 random.seed(1)
 done = threading.Event()
@@ -42,9 +42,9 @@ while not done.wait(random.uniform(0.001, 0.03)) or count < enough:
         continue
     new = path.with_name("profile.json~")
     new.write_text(json.dumps(profile, indent=2))
-    RealDisk().exchange(new, path)
+    Disk().exchange(new, path)
     if new.read_text() != before:                            # it changed in the last moment
-        RealDisk().exchange(new, path)
+        Disk().exchange(new, path)
         continue
     count += 1
     if count == 1:
