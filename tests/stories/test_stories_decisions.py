@@ -93,6 +93,35 @@ def test_undo_takes_a_change_back(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [SHORT]
 
 
+def test_an_undone_undo_leaves_a_line_tacitds(begin: Begin) -> None:
+    """S-28: a line that `undo` took and brought back is tacitd's as before, so `forget` does not ask; typed again by hand, it is the
+    person's."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        (change,) = world.run("history", "--json").json
+        assert world.run("undo", change["id"]).code == 0
+        undone = world.run("history", "--json").json[0]
+        assert world.run("undo", undone["id"]).code == 0
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        world.edit("LEARNED.md", remove=SHORT).wait(60)
+        world.edit("LEARNED.md", add=f"- {SHORT}").wait(60)
+        assert world.run("forget", "answers short").code != 0
+        assert world.run("forget", "pnpm").code == 0
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+@pytest.mark.parametrize("taking", ["undo", "forget"])
+def test_learned_says_that_all_was_removed(begin: Begin, taking: str) -> None:
+    """S-28: after the only line was undone or forgotten, `learned` does not say that nothing was learned."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        change = world.run("history", "--json").json[0]["id"]
+        assert world.run(taking, change if taking == "undo" else "pnpm").code == 0
+        said = world.run("learned").err
+        assert "nothing is in the files now; `tacitd history` shows what was" in said
+        assert "nothing was learned" not in said
+
+
 def test_history_and_show_tell_what_was_changed(begin: Begin) -> None:
     """DESIGN "Commands": history names file and line, `show` also the fact behind it."""
     with begin(FACTS) as world:

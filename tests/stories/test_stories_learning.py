@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+
+import pytest
 
 from support_world import Begin, Fact, Facts
 from tacitd.model.port import ModelRequest
+from tacitd.testing import world as world_module
 
 PNPM, SHORT = "Use pnpm, not npm", "Keep answers short"
 MODULE = "Name each handler after its event"
@@ -307,6 +311,29 @@ def test_scan_learns_from_before_the_first_start(begin: Begin) -> None:
         assert world.run("scan", "--since", "7d", "--yes").code == 0
         world.leave("s1")
         assert world.bullets("LEARNED.md") == [PNPM]
+
+
+class Terminal(io.TextIOWrapper):
+    """What a program takes for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.timeout(30)
+def test_scan_on_a_terminal_waits_for_no_silence(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Control": a person waits for `scan`, also on a terminal, so what was typed a minute before is sent at once."""
+    world = begin(FACTS)
+    world.type("s1", "use pnpm, not npm")
+    with world:
+        monkeypatch.setattr(
+            world_module,
+            "_text_stream",
+            lambda text="": Terminal(io.BytesIO(text.encode()), "utf-8", write_through=True),
+        )
+        done = world.run("scan", "--since", "7d", given="y\n")
+        monkeypatch.undo()
+        assert done.code == 0 and "learning: 0 of " in done.err and world.bullets("LEARNED.md") == [PNPM]
 
 
 def test_sync_and_synthesize_do_not_wait_for_the_end(begin: Begin) -> None:

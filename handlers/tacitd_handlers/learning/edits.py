@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
@@ -35,6 +35,10 @@ from tacitd_handlers.learning.sources import LEAVES, Place, find_place, read_che
 from tacitd_handlers.shared.safe_read import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
+_BACK = "back "
+"""The key of the change by which lines are tacitd's again; the number of the undo follows, or the time if git brought them."""
+_JUST_NOW = 120.0
+"""Seconds: files are looked at once a minute, and after an undo at once."""
 _TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
 
 
@@ -70,6 +74,12 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         and view.doubt not in ("cut", "missing", "removed once")
     ]
     listeners = list_listeners(tools)
+    # Of those that are there again, the ones that no person typed: git or an undo brought them.
+    back = {
+        text: undo
+        for text, row in taken.items()
+        if (undo := _find_undo(tools.rows, path, text, now)) or row.state == "gone"
+    }
 
     def apply(tx: Tx) -> None:
         for row in removed:
@@ -80,14 +90,27 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
             mark_line(tx, row.number, "gone")
         for row in taken.values():
             mark_line(tx, row.number, "present")
-            if row.state != "gone":
+            if row.text not in back:
                 tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", row.number)
         tell_removed(tx, listeners, place, [row.text for row in removed], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
 
-    back = frozenset(text for text, row in taken.items() if row.state == "gone" and row.by == "tacitd")
-    return Done(apply, _adopt(path, back, place, now) if back else ())
+    adopted = {text: undo for text, undo in back.items() if taken[text].by == "tacitd"}
+    return Done(apply, _adopt(path, adopted, now) if adopted else ())
+
+
+def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:
+    """The number of the undo that put a text into a file just now; 0 if none did, or if it was taken account of: then a person typed it."""
+    found = rows(
+        "SELECT c.number, c.undoes, l.put FROM change_line l JOIN change c ON c.number = l.change "
+        "WHERE l.path = ? AND ? IN (l.put, l.taken) AND c.at > ? ORDER BY c.number DESC, l.put IS NULL LIMIT 1",
+        *(str(path), text, now - _JUST_NOW),
+    )
+    if not found or found[0][1] is None or found[0][2] != text:
+        return 0
+    undo = int(found[0][0])
+    return 0 if rows("SELECT 1 FROM change WHERE key = ?", f"{_BACK}{undo} {path}") else undo
 
 
 def _take_reworded(tx: Tx, row: LineRow, leaf: Leaf, taken: Mapping[str, LineRow], now: float) -> None:
@@ -101,13 +124,16 @@ def _take_reworded(tx: Tx, row: LineRow, leaf: Leaf, taken: Mapping[str, LineRow
         split_line(tx, row, heading, text, now)
 
 
-def _adopt(path: Path, texts: frozenset[str], place: Place, now: float) -> list[FileChange]:
-    """Lines of tacitd that git took away and brought back are tacitd's again."""
+def _adopt(path: Path, texts: Mapping[str, int], now: float) -> list[FileChange]:
+    """Lines of tacitd that git or an undo brought back are tacitd's again. `texts`: with the number of the undo; 0: git did."""
 
     def decide(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
         return {leaf: value for leaf, value in there.items() if value in texts and leaf in edits.added}
 
-    cause = Cause(f"back {path} {now}", "tacitd", "git brought them back")
+    undo = max(texts.values())
+    cause = Cause(
+        f"{_BACK}{undo or now}", "tacitd", "an undo brought them back" if undo else "git brought them back"
+    )
     return [FileChange(path, LEAVES, decide, cause, adopts=True)]
 
 

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from tacitd_handlers.learning.line_queries import ItemPlace, SaidFact
 
 OWN_PLUGIN = "learning"
+_ONCE_LEARNED = (
+    "SELECT 1 FROM learning_line l WHERE project = ? AND state <> 'present' "
+    "AND EXISTS(SELECT 1 FROM learning_line_fact f WHERE f.line = l.number) LIMIT 1"
+)
+"""Whether a project had a line of tacitd's that is in no file now; a person's own that they forgot was made of no fact."""
 
 
 @click.command(
@@ -264,9 +269,12 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     roots = [place.root for place in list_places(rows, root) if place.root is not None]
     waiting = list(describe_waiting_facts(rows, roots, state_dir, now))
     if is_empty:
-        when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
-        echo_message(f"nothing was learned here yet{when}")
         places = [place for place in list_places(rows, root) if place.root is not None]
+        if any(rows(_ONCE_LEARNED, place.number) for place in places):
+            echo_message("nothing is in the files now; `tacitd history` shows what was")
+        else:
+            when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
+            echo_message(f"nothing was learned here yet{when}")
         own = Counter(
             name_file(path, place.root)
             for place in places

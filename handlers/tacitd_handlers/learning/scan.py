@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec.structs import asdict
@@ -28,7 +31,7 @@ from tacitd.cli.common import (
 from tacitd.cli.status_lines import parked_lines
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
-from tacitd.errors import PARKED, TacitdError
+from tacitd.errors import FAILED, PARKED, TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
@@ -44,6 +47,8 @@ from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, describe_pace, estimate_cost
 
 _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
+LOOK = 0.2
+"""Seconds between two looks at how far a scan is."""
 
 
 @click.command(
@@ -205,9 +210,7 @@ def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> N
     if as_json:
         echo_json(asdict(est) | {"handled": handled, "paused": paused})
     if not est.prompts and handled:
-        echo_message(
-            f"nothing new was typed since then: {handled} prompts were handled before and cost nothing"
-        )
+        echo_message(f"nothing new was typed since then: {count_noun(handled, 'prompt')} {_handled(handled)}")
         return
     if not est.prompts:
         echo_message("nothing was typed since then that tacitd can learn from")
@@ -221,13 +224,21 @@ def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> N
         verb = "was" if paused == 1 else "were"
         echo_message(f"{paused} of them {verb} typed while paused, and would be sent to the model now")
     if handled:
-        echo_message(f"{handled} more were handled before and cost nothing")
+        echo_message(f"{handled} more {_handled(handled)}")
+
+
+def _handled(number: int) -> str:
+    return "was handled before and costs nothing" if number == 1 else "were handled before and cost nothing"
 
 
 def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
-    call("scan", since=floor, transcripts=transcripts, projects=roots)
-    _show_progress(call, transcripts)
-    result = call("sync", due=[{"job": "synthesize", "project": root} for root in roots])
+    due = [{"job": "synthesize", "project": root} for root in roots]
+    try:
+        call("scan", since=floor, transcripts=transcripts, projects=roots)
+        result = _sync(call, transcripts, due)
+    except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
+        echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
+        return FAILED
     for one in result["made"]:
         echo_message(one["line"])
     for text, _ in parked_lines(result["parked"]):
@@ -237,14 +248,23 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
     return PARKED if result["parked"] else 0
 
 
-def _show_progress(call: CallMethod, transcripts: list[str]) -> None:
-    """On a terminal, show a progress bar until everything is handled or something is parked."""
+def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -> Any:
+    """Have everything handled now, and the jobs done that are due then; on a terminal, show meanwhile how far it is."""
     if not sys.stderr.isatty():
-        return
+        return call("sync", due=due)
+    said: Future[Any] = Future()
+
+    def sync() -> None:
+        try:
+            said.set_result(call("sync", due=due))
+        except Exception as error:  # noqa: BLE001  raised again for whoever waits
+            said.set_exception(error)
+
+    # Not of an executor, which would be waited for at the end, also after Ctrl-C.
+    threading.Thread(target=sync, name="sync", daemon=True).start()
     with show_progress("learning") as advance:
-        while True:
+        while not said.done():
             lag = call("lag", transcripts=transcripts)
             advance(lag["done"], lag["total"])
-            if lag["done"] >= lag["total"] or call("status")["parked"]:
-                return
-            time.sleep(0.2)
+            wait([said], LOOK)
+    return said.result()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -109,6 +111,15 @@ def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
     assert not (cli.state / "lock").exists(), "nothing was begun"
 
 
+def test_one_prompt_was_handled(cli: Cli) -> None:
+    """A single one is named in the singular."""
+    say(cli, "words 0")
+    handle(cli, range(1))
+    assert "1 prompt was handled before and costs" in cli.run("scan", "--since", "30d", "--dry-run").err
+    say(cli, "words 1")
+    assert "1 more was handled before and costs" in cli.run("scan", "--since", "30d", "--dry-run").err
+
+
 def test_only_what_is_young_enough_counts(cli: Cli) -> None:
     """`--since` takes a duration or a date; a file may be newer than its records."""
     say(cli, "old", ago=40 * DAY)
@@ -197,3 +208,25 @@ def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture
 
     assert scan._run_scan(call, [], 0.0, ["/app"]) == 0
     assert capsys.readouterr().err == "waits: 1 fact in /app: until its session ends\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_an_interrupt_says_that_the_work_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    """What was queued is sent although nobody waits for it any more; the exit code is that of an interrupt."""
+    asked = threading.Event()
+
+    def call(method: str, /, **_: Any) -> Any:
+        if method == "sync" and is_terminal:
+            asked.wait(60)
+        elif method != "scan":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    try:
+        assert scan._run_scan(call, [], 0.0, ["/app"]) == 1
+    finally:
+        asked.set()
+    said = capsys.readouterr().err
+    assert "the work goes on in the background; `tacitd pause` stops it\n" in said and "aborted" not in said
