@@ -67,6 +67,7 @@ def test_status_says_what_waits_for_a_decision(lessons: Lessons) -> None:
         "reason": "of a page",
     }
     waits |= {"when": "Testing", "action": "do", "do": "run it", "because": "it breaks"}
+    lessons.directory.mkdir(parents=True)
     for number, status in enumerate(
         ("! 1 lesson waits for your decision", "! 2 lessons wait for your decision"), start=1
     ):
