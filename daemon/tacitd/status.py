@@ -27,6 +27,7 @@ from tacitd.model.call_caps import check_caps
 from tacitd.model.health import ModelHealth
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
+from tacitd.text.wording import format_dollars
 from tacitd.work import work_status
 from tacitd.work.activities import summarise_learned
 from tacitd.work.daemon_note import DaemonNote, read_note
@@ -135,7 +136,7 @@ def make_status_line(document: Mapping[str, Any]) -> str:
     named = [f"{n} {noun[:-1] if n == 1 else noun}" for noun, n in waiting.items() if n]
     parts += [f"{', '.join(named)} waiting"] if named else []
     budget = document["budget"]
-    parts.append(f"${budget['usd_today']:.2f} of ${budget['usd_per_day']:.2f} today")
+    parts.append(f"{format_dollars(budget['usd_today'])} of ${budget['usd_per_day']:.2f} today")
     if any(one["scope"] == "all" for one in document["paused"]):
         parts.append("paused")
     if problems := len(document["degraded"]):

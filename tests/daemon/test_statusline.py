@@ -162,4 +162,7 @@ def test_what_the_line_contains(tmp_path: Path) -> None:
     scene.app.degraded["x"] = Degradation("x", "something")
     scene.engine.run_pass()
     line = make_status_line(scene.app.read_status())
+    document = scene.app.read_status()
+    cheap = document | {"budget": document["budget"] | {"usd_today": 0.004}}
+    assert "<$0.01 of $1.00 today" in make_status_line(cheap), "a call is never free, as in `status`"
     assert "2 prompts waiting" in line and line.endswith("1 problem: tacitd status")

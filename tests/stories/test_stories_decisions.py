@@ -287,13 +287,24 @@ def test_share_can_be_taken_back(begin: Begin) -> None:
     """S-34: `share --undo` hides again what git does not track."""
     with begin(FACTS) as world:
         world.type("s1", "use pnpm, not npm").leave("s1")
-        for options in ([], ["--undo"]):
-            assert world.run("exclude", *options, str(world.project)).code == 0
+        never = world.run("share", "--undo")
+        assert never.code == 0 and "was not shared" in never.err and "any more" not in never.err
+        shut = world.run("exclude", str(world.project)).err
+        again = f"`tacitd exclude --undo {world.project}`"
+        assert "never sent to the model" in shut and f"{again} takes it back" in shut
+        refused = world.run("share")
+        assert refused.code == 2 and again in refused.err
+        opened = world.run("exclude", "--undo", str(world.project))
+        assert opened.code == 0 and "never sent" not in opened.err
         exclude = world.project / ".git/info/exclude"
         assert "/LEARNED.md" in exclude.read_text()
         assert world.run("share").code == 0 and "/LEARNED.md" not in exclude.read_text()
         undone = world.run("share", "--undo")
-        assert undone.code == 0 and "hidden from git again" in undone.err
+        assert (
+            undone.code == 0
+            and "is not shared any more" in undone.err
+            and "hidden from git again" in undone.err
+        )
         assert "/LEARNED.md" in exclude.read_text()
         world.type("s2", "keep answers short").leave("s2")
         assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"

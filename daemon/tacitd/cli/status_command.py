@@ -122,6 +122,6 @@ def _watch_status(*, as_json: bool, verbose: bool) -> None:
 
 
 def format_status(document: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
-    """Given the status document, yield all lines for a person, as in a pipe. `now`: seconds since 1970; None: the time."""
-    for line in list_status_lines(document, time.time() if now is None else now, verbose=True):
+    """Given the status document, yield the lines that `status` prints in a pipe. `now`: seconds since 1970; None: the time."""
+    for line in list_status_lines(document, time.time() if now is None else now):
         yield line.whole

@@ -112,8 +112,10 @@ def _head_line(document: Mapping[str, Any], now: float) -> StatusLine:
     at = parse_utc(document["since"] if document["running"] else document["as_of"]) or 0.0
     age = format_age(now - at)
     when = f"{describe_time(at, now)} ({age})" if age else describe_time(at, now)
-    since = " since" if document["running"] else ", last seen"
-    return StatusLine("tacitd", f"{document['version']}: {document['state']}{since} {when}", "head")
+    if document["running"]:  # `since` is its start, also if it was paused later
+        paused = ", paused" if document["state"] == "paused" else ""
+        return StatusLine("tacitd", f"{document['version']}: running since {when}{paused}", "head")
+    return StatusLine("tacitd", f"{document['version']}: {document['state']}, last seen {when}", "head")
 
 
 def _problem_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[StatusLine]:

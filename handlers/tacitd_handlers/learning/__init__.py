@@ -67,7 +67,11 @@ def make_plugin() -> PluginSpec:
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),
         commands={
-            "demo": (f"{here}.cli:demo", "Run the whole pipeline in ten seconds, without Claude.", "Others"),
+            "demo": (
+                f"{here}.cli:demo",
+                "Run the whole pipeline in a few seconds, without Claude.",
+                "Others",
+            ),
             "scan": (
                 f"{here}.scan:scan",
                 "Learn from past transcripts, after an estimate of the cost.",

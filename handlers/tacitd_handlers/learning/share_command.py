@@ -7,7 +7,9 @@ task of the project (`project_tasks`), with or without a daemon.
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
+from shlex import quote
 from uuid import uuid4
 
 import click
@@ -21,7 +23,8 @@ from tacitd.mcp.agent_caller import require_person
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.sources.projects import ProjectFinder
 from tacitd.state.person_choices import Choice, choose
-from tacitd.store import Store
+from tacitd.state.settings_in_force import SettingsInForce
+from tacitd.store import Store, open_readonly
 from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.learned_rows import read_lines_of
@@ -44,11 +47,15 @@ def share(project: str | None, undo: bool) -> None:
     place, modes = find_project(project), _write_modes()
     root = place.root
     if modes.get_mode(place) == "off":
-        raise UsageError(f"{root} is excluded", f"tacitd exclude --undo {root}")
+        raise UsageError(f"{root} is excluded", f"`tacitd exclude --undo {quote(str(root))}`")
     if undo:
+        was_shared = modes.get_mode(place) == "shared"
         modes.set_mode(root, "local")
         left = _follow(root, "hide")
-        echo_message(f"{root} is not shared any more: what tacitd makes there is hidden from git again")
+        if was_shared:
+            echo_message(f"{root} is not shared any more: what tacitd makes there is hidden from git again")
+        else:
+            echo_message(f"{root} was not shared: what tacitd makes there is hidden from git")
         for path in left:
             echo_message(
                 f"{path} is tracked by git and stays so; tacitd does not write it any more. `git rm --cached {path}` takes it out"
@@ -73,6 +80,13 @@ def exclude(project: str, undo: bool) -> None:
     root, modes = find_project(project).root, _write_modes()
     modes.set_mode(root, modes.get_previous(root, "off") if undo else "off")
     echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
+    if not undo:
+        echo_message(
+            "what you type there is passed over and never sent to the model; what was learned there is kept"
+        )
+        echo_message(
+            f"`tacitd exclude --undo {quote(str(root))}` takes it back, for what you type from then on"
+        )
     for left in _follow(root, "follow"):
         echo_message(f"hint: {left} is not tacitd's text alone, so it stays; delete it if you do not want it")
 
@@ -96,7 +110,12 @@ def _follow(root: object, do: str) -> list[str]:
 
 
 def _write_modes() -> WriteModes:
-    return WriteModes(get_paths().state_dir, SystemClock())
+    """The projects' modes; where no choice was made, `shared` if it is configured."""
+    state = get_paths().state_dir
+    store = open_readonly(state)
+    with store or nullcontext():
+        configured = SettingsInForce(store.rows).get("projects", "write", "local") if store else "local"
+    return WriteModes(state, SystemClock(), "shared" if configured == "shared" else "local")
 
 
 @click.command(

@@ -152,16 +152,19 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
     at = utc_seconds(origin.at) if origin.at else lesson.updated or lesson.created
     what = "you added it" if lesson.is_firm else "added with `lesson add`"
     if number > 1:
-        what = "changed" if added and removed else "active again"
+        what = "changed" if added and removed else "active again" if added else lesson.status
     elif origin.words:
         what = "drafted from your words"
+    what = lesson.reason or what
+    if lesson.status == PROMOTED:
+        what = f"promoted to {lesson.promoted_to}" + (f": {lesson.reason}" if lesson.reason else "")
     undo = (
         f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back"
     )
     lines = [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}]
     return {
         "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}", "at": at, "root": origin.project, "state": "done",
-        "by": "lessons", "what": lesson.reason or what, "undoes": "", "undone_by": "", "undo": undo, "lines": lines, "files": [],
+        "by": "lessons", "what": what, "undoes": "", "undone_by": "", "undo": undo, "lines": lines, "files": [],
         "sessions": [origin.session] if origin.session else [], "prompts": list(origin.prompts), "facts": list(origin.words),
     }  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock
 from tacitd.session_context.person_rules import PersonRule
+from tacitd.text.wording import count_noun
 from tacitd_handlers.lessons.lesson_actions import mark_wrong
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons, read_origins
@@ -68,6 +69,9 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     active, user = counts["active"], counts["user"]
     by_people = f", {user} of them stated by people" if active > 1 else ", stated by a person"
     lines = [f"{active} active{by_people if user else ''}"] if active else []
+    if waiting := sum(one.is_waiting for one in lessons.all.values()):
+        wait = "waits" if waiting == 1 else "wait"
+        lines.append(f"! {count_noun(waiting, 'lesson')} {wait} for your decision: `tacitd review`")
     if lessons.odd:
         lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
     return counts | {"lines": lines}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tacitd.errors import UsageError, describe_os_error
+from tacitd.errors import UsageError
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph, check_graph
 from tacitd_handlers.tutor.session_log import read_plain_file
@@ -71,7 +71,7 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
             raise OSError(0, "it is a link that leads out of the project", str(path))
         graph = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
     except OSError as error:
-        graph = KnowledgeGraph(faults=[describe_os_error(error)[0] if error.errno else str(error.strerror)])
+        graph = KnowledgeGraph(faults=[error.strerror or str(error)])  # whoever prints it names the file
     except ValueError as error:
         graph = KnowledgeGraph(faults=[str(error)])
     return GraphFile(path, str(root) if root is not None else "", graph, is_sample)

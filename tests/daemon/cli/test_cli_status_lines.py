@@ -151,6 +151,22 @@ def test_the_golden_files_of_terminals(width: int) -> None:
     assert all("".join(line.whole.split()) in joined for line in list_status_lines(BUSY, NOW))
 
 
+@pytest.mark.parametrize(
+    ("running", "state", "ends"),
+    [
+        (True, "running", "running since 12:30 (2 h ago)"),
+        (True, "paused", "running since 12:30 (2 h ago), paused"),
+        (False, "stopped", "stopped, last seen 14:30 (just now)"),
+    ],
+)
+def test_the_head_has_the_time_of_the_start(running: bool, state: str, ends: str) -> None:
+    """A pause has a line of its own: it may be younger than the daemon's start."""
+    paused = [{"scope": "all", "name": ""}] if state == "paused" else []
+    lines = plain(QUIET | {"running": running, "state": state, "paused": paused}).splitlines()
+    assert lines[0] == f"tacitd 0.1.0: {ends}"
+    assert ("paused    all" in lines) == (state == "paused")
+
+
 def test_problems_come_first_with_their_cure() -> None:
     """Right below the head; more than four are counted, and `-v` lists them."""
     lines = plain(BUSY).splitlines()

@@ -32,6 +32,7 @@ def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> 
     ):
         assert words in said.out
     assert "3 prompts put to the model, 2 facts, 2 lines written" in said.out
+    assert "model  " not in said.out and "not found" not in said.out, "a script answers"
     assert "waits  " not in said.out, "all of its lines were made"
     assert list((tmp_path / "t").iterdir()) == [] and list(cli.home.iterdir()) == []
 

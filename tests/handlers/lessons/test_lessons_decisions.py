@@ -94,6 +94,21 @@ def test_the_log_is_a_list_of_changes(store: LessonLog, lessons: Lessons) -> Non
     assert made[1]["root"] == "" and len({one["id"] for one in made}) == 5
 
 
+def test_a_promotion_is_named_in_the_history(store: LessonLog, lessons: Lessons) -> None:
+    """With its target and reason, and no lesson that became inactive is called active."""
+    target = parse_target("tool/editing", lessons.home / "skills", lessons.home / "tools")
+    promote_lesson(store, "001", target, create=True)
+    promote_lesson(store, "002", target, reason="for all editors")
+    add_lesson(store, parse_pattern(ONE.replace("one", "three")), "global", "ai")
+    with store.path.open("ab") as file:
+        file.write(b'{"id": "003", "status": "deleted", "updated": "2026-01-02"}\n')
+    assert [one["what"] for one in list_changes(os.environ) if one["lines"][0]["removed"]] == [
+        "promoted to tool/editing",
+        "promoted to tool/editing: for all editors",
+        "deleted",
+    ]
+
+
 def purge(lessons: Lessons, id: str) -> Decided:
     """Forget a lesson with its words, as the daemon does."""
     done = lessons.bench.decide(id, "drop")

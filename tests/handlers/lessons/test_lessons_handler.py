@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def test_status_says_what_is_damaged(lessons: Lessons) -> None:
         log.write("nonsense\n")
     (said,) = [line for line in lessons.bench.status_lines if line.startswith("!")]
     assert "1 line of" in said and "make no lesson" in said
+
+
+def test_status_says_what_waits_for_a_decision(lessons: Lessons) -> None:
+    """As for the proposals of the model; a lesson that a person marked wrong waits for nothing."""
+    waits = {
+        "scope": "global",
+        "from": "ai",
+        "status": "deleted",
+        "created": "2026-01-02",
+        "reason": "of a page",
+    }
+    waits |= {"when": "Testing", "action": "do", "do": "run it", "because": "it breaks"}
+    lessons.directory.mkdir(parents=True)
+    for number, status in enumerate(
+        ("! 1 lesson waits for your decision", "! 2 lessons wait for your decision"), start=1
+    ):
+        with lessons.log.open("a") as log:
+            log.write(json.dumps({"id": f"{number:03d}"} | waits) + "\n")
+            log.write(json.dumps({"id": "009", "updated": "2026-01-03"} | waits) + "\n")
+        assert lessons.bench.status_lines == [f"{status}: `tacitd review`"]
 
 
 def find_waiting(lessons: Lessons, kind: str) -> tuple[str, str]:

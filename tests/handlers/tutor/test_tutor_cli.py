@@ -100,6 +100,7 @@ def test_a_graph_file_is_checked_and_shown(cli: Cli, project: Path) -> None:
     assert bad.code == 1 and f"{file}: these nodes are prerequisites of each other: two -> two" in bad.err
     assert f"{file}: the node two has the prerequisite gone, which is not in the graph" in bad.err
     assert f"{file}: the node two" in cli.run("tutor", "map", cwd=project).err
+    assert cli.run("tutor", "graph", "nofile").err == "nofile: No such file or directory\n"
 
 
 def test_damaged_records_are_named(cli: Cli, project: Path, claude: StandIn) -> None:
