@@ -106,7 +106,7 @@ class Week:
             self.machine.client, self.machine.home, project, self.machine.person_environ, arguments
         ) as client:
             client.enter(words)
-            client.press_enter_until(lambda: self._find(before, words))
+            client.press_enter_until(lambda: self._find(before, words) is not None)
             client.leave("/exit")
         request = self._find(before, words)
         assert request is not None

@@ -30,6 +30,7 @@ from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
 from tacitd.files.row_history import note_change
+from tacitd.files.write_checks import refuse_leading_away
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
@@ -366,6 +367,8 @@ class SharedFiles:
             return after
 
         self._on_step("before swap")
+        if root is not None:  # since the decision something else may have been put there, as after a crash
+            refuse_leading_away(path, Path(root))
         target = self._disk.resolve(path)
         # A file outside of the project is the person's, whatever project it was changed for.
         is_private = root is None or not path.is_relative_to(root)

@@ -41,6 +41,20 @@ def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
         )
 
 
+def refuse_leading_away(path: Path, root: Path) -> None:
+    """Raise FileRefusedError if a link leads from a file of this project, or of one of its work trees, out of it or to what `refuse_link`
+    refuses. A file elsewhere is the person's, who may link it."""
+    tree = next((one for one in (root, *git.list_work_trees(root)) if path.is_relative_to(one)), None)
+    if tree is None:
+        return
+    real, home = Path(os.path.realpath(path)), Path(os.path.realpath(tree))
+    if not real.is_relative_to(home):
+        raise FileRefusedError(
+            f"{path} is a link that leads out of the project", "replace it with a regular file"
+        )
+    refuse_link(path, real, tree, home)
+
+
 def refuse_other_name(path: Path, real: Path) -> None:
     """Raise FileRefusedError if a link leads from `path` to `real`, a file of another name."""
     if real.name != path.name:

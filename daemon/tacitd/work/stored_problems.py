@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd.contract import Rows
-from tacitd.errors import TacitdError
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.files.write_checks import refuse_leading_away
 from tacitd.handler import Degradation
 from tacitd.work.breaker import list_degradations as list_closed
 from tacitd.work.daemon_note import OWNER
@@ -41,12 +43,18 @@ def _list_behind(rows: Rows) -> Iterator[Degradation]:
 
 
 def _list_unfinished(rows: Rows, now: float) -> Iterator[Degradation]:
-    for (path,) in rows(
-        "SELECT DISTINCT p.path FROM plan p JOIN change c ON c.number = p.change WHERE c.at < ?",
+    for path, root in rows(
+        "SELECT DISTINCT p.path, r.root FROM plan p JOIN change c ON c.number = p.change "
+        "LEFT JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project WHERE c.at < ?",
         now - UNFINISHED,
     ):
-        what = f"{path}: a change of it is decided and cannot be written"
-        yield Degradation("files.unfinished", what, "tacitd tries again")
+        what, hint = f"{path}: a change of it is decided and cannot be written", "tacitd tries again"
+        try:
+            if root is not None:
+                refuse_leading_away(Path(path), Path(root))
+        except FileRefusedError as error:
+            what, hint = f"{what}: {error.what}", error.hint
+        yield Degradation("files.unfinished", what, hint)
 
 
 LISTED = 3

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
@@ -29,7 +29,17 @@ from tacitd_handlers.learning.learned_rows import (
     split_line,
 )
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
-from tacitd_handlers.learning.project_rules import LARGEST, match_lines, plan_copies, queue_project, why_kept
+from tacitd_handlers.learning.project_rules import (
+    LARGEST,
+    Copy,
+    describe_kept,
+    find_gone,
+    match_lines,
+    plan_copies,
+    queue_project,
+    why_block_kept,
+    why_kept,
+)
 from tacitd_handlers.learning.rule_text import COPY, is_line, show_line
 from tacitd_handlers.learning.sources import LEAVES, Place, find_place, read_checked
 from tacitd_handlers.shared.safe_read import read_plain_bytes
@@ -39,6 +49,8 @@ _BACK = "back "
 """The key of the change by which lines are tacitd's again; the number of the undo follows, or the time if git brought them."""
 _JUST_NOW = 120.0
 """Seconds: files are looked at once a minute, and after an undo at once."""
+KEPT_AGAIN = 600.0
+"""Seconds until it is tried again whether a line that is gone from a block can be deleted in its source."""
 _TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
 
 
@@ -158,6 +170,8 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     copy = next((one for one in copies if one.path == path), None)
     if copy is None or (not copy.is_block and git.read_index_mode(copy.tree, path)):
         return Done()
+    if copy.is_block:
+        edits = _take_block_edits(copy, edits, project, tools)
     with suppress(FileRefusedError):
         data = read_checked(copy.source, copy.home) if not why_kept(copy, project, tools) else None
     is_cut = not copy.is_block and COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
@@ -180,6 +194,23 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
     change = FileChange(copy.source, LEAVES, lambda now, edits: moved.changes, cause, theirs=True)
     return Done(apply, (change,))
+
+
+def _take_block_edits(copy: Copy, edits: Edits, project: Project, tools: Tools) -> Edits:
+    """What counts of the edits of a block: that lines of tacitd's are gone. Whatever else stands in it may have come with the project,
+    and stays there. Raises FileBusyError if a line that is gone is in the source and cannot be deleted there: then it is still noted
+    as tacitd's, and is not put back."""
+    gone = find_gone(edits)
+    why = why_block_kept(copy, project, tools)
+    if gone and why:
+        shown = set[str]()
+        with suppress(FileRefusedError):
+            data = read_checked(copy.source, copy.home)
+            shown = {show_line(text) for text in LEAVES.read_leaves(data or b"").values()}
+        if any(split_bullet(leaf)[1] in shown for leaf in gone):
+            raise FileBusyError(describe_kept(copy, why), seconds=KEPT_AGAIN)
+        gone = frozenset()
+    return Edits({}, {}, gone)
 
 
 class _Moved(Struct, frozen=True):

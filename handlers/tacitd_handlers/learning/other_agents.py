@@ -35,21 +35,25 @@ class BlockFormat:
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`. The block is put at the end if there is none."""
         before, inside, after = _split_block(data or b"")
-        newline = b"\r\n" if b"\r\n" in before else b"\n"
         is_new = BLOCK_START.encode() not in (data or b"")
+        newline = _newline_of(before if is_new else inside)
         lines = {leaf: value for leaf, value in changes.items() if leaf != WHOLE}
         inside = _BULLETS.splice(inside.strip(b"\r\n"), lines).replace(b"\r\n", b"\n").strip(b"\n")
         inside = b"" if inside == f"# {TITLE}".encode() else inside.replace(b"\n", newline)
         if is_new and not inside:
             return data or b""
-        if not inside:  # with the empty line that was put above it
-            return before.removesuffix(newline) + after.removeprefix(newline)
+        if not inside:
+            return _without_block(before, newline, after)
         if WHOLE in changes:
             return before + inside + after
-        if is_new and before.strip():
-            before += newline if before.endswith(b"\n") else newline * 2
+        if is_new and before:
+            # The block of a text without a newline at its end has none either: so that text is found again.
+            after = newline if before.endswith(b"\n") else b""
+            before += newline if after else newline * 2
+        elif is_new:
+            after = newline
         block = (BLOCK_START.encode(), b"", inside, b"", BLOCK_END.encode())
-        return before + newline.join(block) + (newline if is_new else after)
+        return before + newline.join(block) + after
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """See `Format`."""
@@ -66,9 +70,20 @@ BLOCK = BlockFormat()
 
 def strip_block(text: str) -> str:
     """The text of an AGENTS.md as it was before the block was added, whose lines are in LEARNED.md."""
-    before, start, rest = text.partition(BLOCK_START)
-    _, end, after = rest.partition(BLOCK_END)
-    return f"{before.removesuffix(chr(10))}{after.removeprefix(chr(10))}" if start and end else text
+    try:
+        before, inside, after = _split_block(text.encode())
+    except FileRefusedError:
+        return text
+    return _without_block(before, _newline_of(inside), after).decode() if inside else text
+
+
+def _without_block(before: bytes, newline: bytes, after: bytes) -> bytes:
+    """What is left without a block and what was put around it."""
+    return before.removesuffix(newline if after else newline * 2) + after.removeprefix(newline)
+
+
+def _newline_of(text: bytes) -> bytes:
+    return b"\r\n" if b"\r\n" in text else b"\n"
 
 
 def _split_block(data: bytes) -> tuple[bytes, bytes, bytes]:

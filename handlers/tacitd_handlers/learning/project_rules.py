@@ -283,14 +283,28 @@ class _CopyRound:
             self.problems.append(f"{copy.path} is not written, because git would show it: {why}")
             return
         leaves = {leaf: value for leaf, value in COPY.read_leaves(text.encode()).items() if is_line(leaf)}
-        now = self._tools.look(copy.path, BLOCK).now
-        if now == leaves == dict(self._tools.rows(_WRITTEN, str(copy.path))):
+        view = self._tools.look(copy.path, BLOCK)
+        base: dict[Leaf, str] = dict(self._tools.rows(_WRITTEN, str(copy.path)))
+        now = view.now
+        is_written = copy.path in _list_written(self._tools.rows, self._project.root, BLOCK)
+        if not is_written and now.keys() - leaves.keys():
+            self.problems.append(f"{copy.path} has a block that this tacitd did not write: delete it")
+            return
+        gone = find_gone(view.edits)
+        if view.doubt == "removed once":
+            gone = frozenset(base.keys() - now.keys())
+        wanted = {leaf: value for leaf, value in leaves.items() if leaf not in gone}
+        if gone & leaves.keys() and (why := why_block_kept(copy, self._project, self._tools)):
+            self.problems.append(describe_kept(copy, why))
+        own = {leaf: value for leaf, value in now.items() if leaf not in _list_theirs(view.edits)}
+        if own == wanted == {leaf: value for leaf, value in base.items() if leaf not in gone}:
             return
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            if edits.removed or edits.changed:
-                return {}  # the person's edits come first
-            return dict.fromkeys(leaf for leaf in now if leaf not in edits.added) | leaves
+            # What the person took out is not put back, and what they wrote in it stays.
+            theirs, gone = _list_theirs(edits), find_gone(edits)
+            put = {leaf: value for leaf, value in leaves.items() if leaf not in gone}
+            return dict.fromkeys(leaf for leaf in now if leaf not in theirs) | put
 
         key = sha256(repr((list(now), list(leaves))).encode()).hexdigest()[:12]
         cause = Cause(f"block {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
@@ -461,6 +475,27 @@ def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
     if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
         return "git tracks that"
     return "" if copy.source.exists() else "that does not exist"
+
+
+def why_block_kept(copy: Copy, project: Project, tools: Tools) -> str:
+    """Why a line that is gone from a block is not deleted in its source; "" if it is."""
+    if project.git and git.read_index_mode(copy.tree, copy.path):
+        return f"git tracks {copy.path.name}"
+    return why_kept(copy, project, tools)
+
+
+def describe_kept(copy: Copy, why: str) -> str:
+    """What is wrong with a block that lacks lines of its source."""
+    return f"{copy.path} lacks lines that are not deleted in {copy.source}: {why}; put them back, or delete them there"
+
+
+def find_gone(edits: Edits) -> frozenset[Leaf]:
+    """The lines of tacitd's that are gone from a block; what stands in the place of one is none of tacitd's."""
+    return edits.removed | edits.changed.keys()
+
+
+def _list_theirs(edits: Edits) -> set[Leaf]:
+    return {*edits.added, *(leaf for leaf, _ in edits.changed.values())}
 
 
 def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:

@@ -18,6 +18,8 @@ STEM = 5
 """Letters of a word that are compared, in place of a stemmer."""
 _BEHIND = 3
 """Words behind a negation that count as negated."""
+_CLAUSE = 300
+"""Characters behind a negation that are looked at: a text of negations alone takes no quadratic time."""
 
 CJK = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 CJK_RUN = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -181,7 +183,7 @@ def _find_spans(plain: str) -> Iterator[tuple[int, int]]:
     """Where what stands behind each negation begins and ends: at the end of its clause, or where the clause begins anew, as in "don't
     use npm use pnpm" and "instead of npm use pnpm"."""
     for found in _NOT.finditer(plain):
-        clause = _CLAUSE_END.split(plain[found.end() :], maxsplit=1)[0]
+        clause = _CLAUSE_END.split(plain[found.end() : found.end() + _CLAUSE], maxsplit=1)[0]
         first = WORD.search(clause)
         again = first and re.search(rf"(?<=\w )\b{re.escape(first[0])}\b", clause[first.end() :])
         verb = re.search(r"(?<=\w )use\b", clause) if found["instead"] else None

@@ -357,3 +357,41 @@ def test_a_file_of_the_persons_is_private_whatever_project_it_was_changed_for(tm
         change = FileChange(path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause(name, "prompt"))
         person.put(change, 1)
         assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == modes
+
+
+@pytest.mark.parametrize("target", [".husky/pre-commit", "../secret.txt"])
+def test_a_link_that_came_since_the_decision_is_not_written_through(tmp_path: Path, target: str) -> None:
+    """S-24: a plan that a crash left is not finished through a link to another file of the project, or out of it, and that is said."""
+    from tacitd.events import Project
+    from tacitd.work.project_rows import store_project
+    from tacitd.work.stored_problems import list_stored_problems
+
+    def crash(step: str) -> None:
+        if step == "before swap" and armed:
+            raise Crash
+
+    armed = False
+    before = Person(tmp_path, crash)
+    with before.store.write() as tx:
+        number = store_project(tx, Project(before.root, git=True), before.clock.now())
+    armed = True
+    with pytest.raises(Crash):
+        before.put(
+            FileChange(before.path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause("1", "prompt")), number
+        )
+    before.store.close()
+    armed = False
+    other = before.root / target
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("theirs\n")
+    before.path.symlink_to(target)
+    after = Person(tmp_path)
+    try:
+        assert after.files.finish_all() == [after.path] and other.read_text() == "theirs\n"
+        (problem,) = list_stored_problems(after.store.rows, (), after.clock.now() + 61)
+        assert str(after.path) in problem.what and "is a link" in problem.what
+        after.path.unlink()
+        assert after.files.finish_all() == [] and after.lines() == ["Use pnpm"]
+        assert list_stored_problems(after.store.rows, (), after.clock.now() + 61) == []
+    finally:
+        after.store.close()
