@@ -244,7 +244,7 @@ class App:
         self.engine.stop()
 
     def request_reload(self, config: Config) -> None:
-        """End the loop when no task runs, so that an App with this configuration can follow. Any thread."""
+        """End the loop when no task runs, or in five minutes, so that an App with this configuration can follow. Any thread."""
         self.reloaded = config
         self.engine.leave()
 

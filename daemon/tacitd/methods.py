@@ -100,7 +100,8 @@ def answer_ping(problem: Degradation | None) -> dict[str, Any]:
 
 
 def _reload(app: App) -> dict[str, Any]:
-    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended."""
+    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended:
+    in five minutes at most."""
     changed = reload_config(app)
     if changed:
         app.replaced.wait(IN_FORCE)

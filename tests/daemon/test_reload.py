@@ -117,6 +117,28 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
     app.close()
 
 
+def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:
+    """A mount that does not answer keeps a task for hours. `status` says for what the reload waits, and it waits for minutes."""
+    app, passes = box.app, 0
+    app.engine.runner._running["odd", "/mount"] = -7200.0
+    assert "config.waits" not in degraded(box)
+    box.file.write_text(GOOD)
+    reload_config(app)
+    begun = app.clock.monotonic()
+
+    def go_on() -> None:
+        nonlocal passes
+        passes += 1
+        assert passes < 100, "it waits for ever"
+        assert degraded(box)["config.waits"].startswith("the reload waits for odd in /mount / no other work")
+        app.clock.advance(10.0)
+
+    app.run(go_on, 0.0)
+    assert 120.0 < app.clock.monotonic() - begun <= 310.0 and not app.stopping.is_set()
+    app.engine.runner._running.clear()
+    app.close()
+
+
 @pytest.mark.parametrize(
     "text", [GOOD + "[bugdet]\nx = 1\n", GOOD.replace("7", '"many"'), "not toml", "[odd]\nwords = 'x'\n"]
 )
