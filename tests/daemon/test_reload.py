@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.housekeeping import check_refused, reload_config
+from tacitd.files.atomic import edit_file
+from tacitd.files.editors import Editors
+from tacitd.housekeeping import check_refused, keep_house, reload_config
 from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
@@ -58,7 +61,7 @@ class Box:
         self.environ = environ
         self.app = self.build()
 
-    def build(self, config: Config | None = None) -> App:
+    def build(self, config: Config | None = None, editors: Editors | None = None) -> App:
         """As `tacitd run` does."""
         odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
         return build_app(
@@ -69,6 +72,7 @@ class Box:
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
             config=config,
+            editors=editors,
         )
 
 
@@ -115,6 +119,25 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
         assert isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     assert not isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     app.close()
+
+
+def test_what_an_editor_saves_late_is_found_by_the_app_that_follows(box: Box) -> None:
+    """SPEC X-08: an editor has the file open across a reload, and saves into the old file. The person's text was lost."""
+    path = box.secret / "LEARNED.md"
+    path.write_text("- a\n")
+    box.app.close()
+    with closing(Editors(FakeClock())) as editors, path.open("a") as editor:
+        app = box.build(editors=editors)
+        edit_file(path, lambda data: (data or b"") + b"- tacitd\n", editors=app.editors)
+        app.close()
+        app = box.build(editors=editors)
+        editor.write("- typed by the person\n")
+        editor.flush()
+        keep_house(app)
+        assert path.read_text() == "- a\n- tacitd\n"
+        assert path.with_name("LEARNED.md.tacitd-saved").read_text() == "- a\n- typed by the person\n"
+        assert "files.recovered" in {one.id for one in app.list_degradations()}
+        app.close()
 
 
 def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:

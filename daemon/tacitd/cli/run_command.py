@@ -84,7 +84,9 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from loguru import logger
 
     from tacitd.app import build_app
+    from tacitd.clock import SystemClock
     from tacitd.control.server import Server
+    from tacitd.files.editors import Editors
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
     from tacitd.service.signals import handle_signals
@@ -110,7 +112,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     config: Config | None = None
     before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    with handle_signals(actions, ending=True):
+    with handle_signals(actions, ending=True), closing(Editors(SystemClock())) as editors:
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
 
         def end_by(end: Callable[[], None]) -> None:
@@ -118,7 +120,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
 
         while before is None or config is not None:
             actions.update(beginning)
-            build = partial(build_app, places, os.environ, config=config)
+            build = partial(build_app, places, os.environ, config=config, editors=editors)
             app = open_when_possible(build, places, notifier, on_wait=end_by)
             if app is None:
                 return 0
