@@ -91,6 +91,8 @@ class App:
         self.paths, self.environ, self.clock, self.found, self.config = paths, environ, clock, found, config
         self.lock, self.store = lock, store
         self.stopping, wake = threading.Event(), threading.Event()
+        self.asked_to_stop = threading.Event()
+        """Set by whoever asks for the end; `close` sets `stopping` too, also where another App is to follow."""
         self.degraded = dict[str, Degradation]()
         self.outdated: Sequence[Degradation] = ()
         """Whether another version is installed than the running one. Checked each minute."""
@@ -242,7 +244,8 @@ class App:
                 self._logged = one.number
 
     def request_stop(self) -> None:
-        """Begin to stop: kill the model's children, end the loop. Any thread."""
+        """Begin to stop: kill the model's children, end the loop. Any thread, also while the App is closed."""
+        self.asked_to_stop.set()
         self.stopping.set()
         self.engine.stop()
 

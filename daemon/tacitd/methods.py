@@ -393,5 +393,6 @@ def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _stop(app: App) -> dict[str, Any]:
+    app.asked_to_stop.set()  # at once: a loop that is being left for a reload runs nothing more
     app.engine.inbox.call_soon(app.request_stop)
     return {"stopping": True}

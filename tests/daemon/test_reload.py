@@ -162,6 +162,34 @@ def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:
     app.close()
 
 
+def test_the_newest_configuration_counts_and_a_stop_is_kept_while_a_reload_is_under_way(box: Box) -> None:
+    """Also the old one again; and a call of `stop` whose turn in the loop does not come any more."""
+    app = box.app
+    box.file.write_text(GOOD)
+    assert reload_config(app)
+    box.file.unlink()
+    assert reload_config(app) == []
+    assert app.reloaded is not None and app.reloaded.budget.calls_per_day == 200
+    app.run(max_sleep=0.0)
+    build_methods(app)["stop"]({})
+    assert app.asked_to_stop.is_set()
+    app.close()
+
+
+def test_closing_for_a_reload_is_no_request_to_stop(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that comes while the App is closed was taken for a second one, and swallowed."""
+    app, life = box.app, Supervision(box.app, Notifier())
+    asked = list[bool]()
+
+    def stop_meanwhile() -> None:
+        asked.append(app.asked_to_stop.is_set())
+        life.request_stop()
+
+    monkeypatch.setattr(app.engine.follower, "stop", stop_meanwhile)
+    app.close()
+    assert asked == [False] and app.asked_to_stop.is_set()
+
+
 @pytest.mark.parametrize(
     "text", [GOOD + "[bugdet]\nx = 1\n", GOOD.replace("7", '"many"'), "not toml", "[odd]\nwords = 'x'\n"]
 )
