@@ -58,7 +58,7 @@ class Box:
         (self.secret / ".git").mkdir(parents=True)
         (self.secret / ".git/HEAD").write_text("ref: refs/heads/main\n")
         self.places = Paths(root, root / "claude", root / "state", self.file, root / "s")
-        self.environ = environ
+        self.environ, self.clock = environ, FakeClock()
         self.app = self.build()
 
     def build(self, config: Config | None = None, editors: Editors | None = None) -> App:
@@ -67,7 +67,7 @@ class Box:
         return build_app(
             self.places,
             self.environ,
-            clock=FakeClock(),
+            clock=self.clock,
             found=FoundPlugins((odd,)),
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
@@ -126,7 +126,7 @@ def test_what_an_editor_saves_late_is_found_by_the_app_that_follows(box: Box) ->
     path = box.secret / "LEARNED.md"
     path.write_text("- a\n")
     box.app.close()
-    with closing(Editors(FakeClock())) as editors, path.open("a") as editor:
+    with closing(Editors(box.clock)) as editors, path.open("a") as editor:
         app = box.build(editors=editors)
         edit_file(path, lambda data: (data or b"") + b"- tacitd\n", editors=app.editors)
         app.close()
@@ -142,22 +142,22 @@ def test_what_an_editor_saves_late_is_found_by_the_app_that_follows(box: Box) ->
 
 def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:
     """A mount that does not answer keeps a task for hours. `status` says for what the reload waits, and it waits for minutes."""
-    app, passes = box.app, 0
+    app, clock, passes = box.app, box.clock, 0
     app.engine.runner._running["odd", "/mount"] = -7200.0
     assert "config.waits" not in degraded(box)
     box.file.write_text(GOOD)
     reload_config(app)
-    begun = app.clock.monotonic()
+    begun = clock.monotonic()
 
     def go_on() -> None:
         nonlocal passes
         passes += 1
         assert passes < 100, "it waits for ever"
         assert degraded(box)["config.waits"].startswith("the reload waits for odd in /mount / no other work")
-        app.clock.advance(10.0)
+        clock.advance(10.0)
 
     app.run(go_on, 0.0)
-    assert 120.0 < app.clock.monotonic() - begun <= 310.0 and not app.stopping.is_set()
+    assert 120.0 < clock.monotonic() - begun <= 310.0 and not app.stopping.is_set()
     app.engine.runner._running.clear()
     app.close()
 
