@@ -126,6 +126,26 @@ def test_a_reload_waits_for_a_call_and_costs_none(make: MakeDaemon) -> None:
     assert daemon.stop() < 15.0 and not daemon.said().count("Traceback")
 
 
+def test_what_is_saved_into_an_old_file_after_a_reload_is_kept(make: MakeDaemon) -> None:
+    """SPEC X-08: an editor that had the file open before tacitd wrote it lost its user's text, if a reload came between."""
+    daemon = make(SESSION__IDLE="2s")
+    config = daemon.home / ".config/tacitd/config.toml"
+    config.parent.mkdir(parents=True)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.wait_for_lines("Prefers amber-1")
+    with (daemon.project / "LEARNED.md").open("a") as editor:
+        daemon.type_("s1", "Prefers amber-2")
+        daemon.wait_for_lines("Prefers amber-1", "Prefers amber-2")
+        config.write_text("[budget]\nusd_per_day = 7.5\n")
+        assert daemon.cli("reload").returncode == 0
+        daemon.wait_until(lambda s: s["budget"]["usd_per_day"] == 7.5)
+        editor.write("- typed by the person\n")
+        editor.flush()
+        daemon.stop()
+    assert "- typed by the person" in (daemon.project / "LEARNED.md.tacitd-saved").read_text()
+
+
 CLOSING = """
 import os, pathlib, signal, time
 from tacitd.app import App
