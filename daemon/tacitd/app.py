@@ -85,11 +85,14 @@ class App:
         watcher_for: WatcherFor,
         pool: Executor | None,
         source_for: SourceFor,
+        editors: Editors | None,
     ) -> None:
-        """Build each part after the parts that it uses. `lock` and `store` are the App's from now on."""
+        """Build each part after the parts that it uses. `lock` and `store` are the App's from now on; `editors` is not."""
         self.paths, self.environ, self.clock, self.found, self.config = paths, environ, clock, found, config
         self.lock, self.store = lock, store
         self.stopping, wake = threading.Event(), threading.Event()
+        self.asked_to_stop = threading.Event()
+        """Set by whoever asks for the end; `close` sets `stopping` too, also where another App is to follow."""
         self.degraded = dict[str, Degradation]()
         self.outdated: Sequence[Degradation] = ()
         """Whether another version is installed than the running one. Checked each minute."""
@@ -110,7 +113,9 @@ class App:
             if make_model is not None
             else make_daemon_model(config, self.budget, clock, environ, work, self.stopping, own_sessions)
         )
-        self.editors = Editors(clock)
+        self.editors = editors or Editors(clock)
+        # What a program writes late into an old file is looked for by the App that follows, too.
+        self._end_editors = self.editors.close if editors is None else self.editors.check_old_files
         self.files = SharedFiles(store, clock, editors=self.editors)
         self.write_modes = WriteModes(paths.state_dir, clock, mode, store)
         self.projects = ProjectFinder(
@@ -239,12 +244,13 @@ class App:
                 self._logged = one.number
 
     def request_stop(self) -> None:
-        """Begin to stop: kill the model's children, end the loop. Any thread."""
+        """Begin to stop: kill the model's children, end the loop. Any thread, also while the App is closed."""
+        self.asked_to_stop.set()
         self.stopping.set()
         self.engine.stop()
 
     def request_reload(self, config: Config) -> None:
-        """End the loop when no task runs, so that an App with this configuration can follow. Any thread."""
+        """End the loop when no task runs, or in five minutes, so that an App with this configuration can follow. Any thread."""
         self.reloaded = config
         self.engine.leave()
 
@@ -254,7 +260,7 @@ class App:
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [self.editors.close, partial(save_budget, self)]
+        steps += [self._end_editors, partial(save_budget, self)]
         steps += [self._note_last_state] if self._is_open else []
         steps += [self.store.close]
         steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]
@@ -305,10 +311,11 @@ def build_app(
     pool: Executor | None = None,
     source_for: SourceFor = make_source,
     config: Config | None = None,
+    editors: Editors | None = None,
 ) -> App:
     """Take the lock and build the parts. Nothing is watched or asked yet.
 
-    `config`: what was read already; None: it is read.
+    `config`: what was read already; None: it is read. `editors`: those of the App before, which the caller closes; None: new ones.
 
     Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
     the lock.
@@ -323,7 +330,18 @@ def build_app(
         store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
         try:
             return App(
-                paths, environ, clock, found, config, lock, store, model, watcher_for, pool, source_for
+                paths,
+                environ,
+                clock,
+                found,
+                config,
+                lock,
+                store,
+                model,
+                watcher_for,
+                pool,
+                source_for,
+                editors,
             )
         except BaseException:
             store.close()

@@ -66,6 +66,9 @@ NOTE_EVERY = 1.0
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
+LEAVE_WITHIN = 300.0
+"""Seconds that a reload waits for the tasks that run: longer than a model call gets by default. One may hang for hours with a mount that does not
+answer, and no other begins meanwhile."""
 
 
 class WorkPlan(Struct, frozen=True):
@@ -128,7 +131,8 @@ class Engine:
         self._clocks: tuple[float, float] | None = None
         self._fault_count, self._fault_at = 0, 0.0
         self._stop = threading.Event()
-        self._leaving = False
+        self._leaving: float | None = None
+        """Since when the loop is to be left: monotonic seconds."""
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
         self._unfinished: set[int | None] = set()
@@ -160,8 +164,9 @@ class Engine:
         self.wake.set()
 
     def leave(self) -> None:
-        """Begin no further task, and leave `run` when those that run have ended. Any thread."""
-        self._leaving = True
+        """Begin no further task, and leave `run` when those that run have ended, or after five minutes. Any thread."""
+        if self._leaving is None:
+            self._leaving = self._clock.monotonic()
         self.runner.hold()
         self.wake.set()
 
@@ -213,13 +218,23 @@ class Engine:
             while not self._stop.is_set():
                 self._run_guarded()
                 on_pass()
-                if self._leaving and not self.runner.running:
+                if self._may_leave():
                     break
                 self.wake.wait(min(self.sleep_seconds(), max_sleep))
                 self.wake.clear()
         finally:
             self.inbox.close()
             self._answer_waiters(make_stopped_error())
+
+    def _may_leave(self) -> bool:
+        if self._leaving is None:
+            return False
+        if not (running := self.runner.running):
+            return True
+        if self._clock.monotonic() - self._leaving < LEAVE_WITHIN:
+            return False
+        logger.warning("the reload waits no longer for {}", ", ".join(name for name, _ in running))
+        return True
 
     def _run_guarded(self) -> None:
         try:
@@ -490,4 +505,9 @@ class Engine:
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""
-        return list_problems(self, self._lookup.list_stuck())
+        found = list_problems(self, self._lookup.list_stuck())
+        running = [f"{name} in {lane}" if lane else name for name, lane in self.runner.running]
+        if self._leaving is not None and running:
+            hint = "no other work begins meanwhile; it waits for five minutes at most"
+            found.append(Degradation("config.waits", f"the reload waits for {', '.join(running)}", hint))
+        return found

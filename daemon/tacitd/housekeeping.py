@@ -132,7 +132,7 @@ def reload_config(app: App) -> list[str]:
         raise
     changed = list_changed_keys(app.config, new)
     app.degraded.pop(REFUSED, None)
-    if changed:
+    if changed or app.reloaded is not None:  # it may be the old one again, before another was in force
         app.request_reload(new)
     return changed
 

@@ -100,7 +100,8 @@ def answer_ping(problem: Degradation | None) -> dict[str, Any]:
 
 
 def _reload(app: App) -> dict[str, Any]:
-    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended."""
+    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended:
+    in five minutes at most."""
     changed = reload_config(app)
     if changed:
         app.replaced.wait(IN_FORCE)
@@ -392,5 +393,6 @@ def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _stop(app: App) -> dict[str, Any]:
+    app.asked_to_stop.set()  # at once: a loop that is being left for a reload runs nothing more
     app.engine.inbox.call_soon(app.request_stop)
     return {"stopping": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.housekeeping import check_refused, reload_config
+from tacitd.files.atomic import edit_file
+from tacitd.files.editors import Editors
+from tacitd.housekeeping import check_refused, keep_house, reload_config
 from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
@@ -55,20 +58,21 @@ class Box:
         (self.secret / ".git").mkdir(parents=True)
         (self.secret / ".git/HEAD").write_text("ref: refs/heads/main\n")
         self.places = Paths(root, root / "claude", root / "state", self.file, root / "s")
-        self.environ = environ
+        self.environ, self.clock = environ, FakeClock()
         self.app = self.build()
 
-    def build(self, config: Config | None = None) -> App:
+    def build(self, config: Config | None = None, editors: Editors | None = None) -> App:
         """As `tacitd run` does."""
         odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
         return build_app(
             self.places,
             self.environ,
-            clock=FakeClock(),
+            clock=self.clock,
             found=FoundPlugins((odd,)),
             model=lambda config, budget: ScriptedModel(),
             watcher_for=SilentWatcher,
             config=config,
+            editors=editors,
         )
 
 
@@ -115,6 +119,75 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
         assert isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     assert not isinstance(app.budget.begin_call(ModelRequest("?", "fast", plugin="odd", purpose="x")), int)
     app.close()
+
+
+def test_what_an_editor_saves_late_is_found_by_the_app_that_follows(box: Box) -> None:
+    """SPEC X-08: an editor has the file open across a reload, and saves into the old file. The person's text was lost."""
+    path = box.secret / "LEARNED.md"
+    path.write_text("- a\n")
+    box.app.close()
+    with closing(Editors(box.clock)) as editors, path.open("a") as editor:
+        app = box.build(editors=editors)
+        edit_file(path, lambda data: (data or b"") + b"- tacitd\n", editors=app.editors)
+        app.close()
+        app = box.build(editors=editors)
+        editor.write("- typed by the person\n")
+        editor.flush()
+        keep_house(app)
+        assert path.read_text() == "- a\n- tacitd\n"
+        assert path.with_name("LEARNED.md.tacitd-saved").read_text() == "- a\n- typed by the person\n"
+        assert "files.recovered" in {one.id for one in app.list_degradations()}
+        app.close()
+
+
+def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:
+    """A mount that does not answer keeps a task for hours. `status` says for what the reload waits, and it waits for minutes."""
+    app, clock, passes = box.app, box.clock, 0
+    app.engine.runner._running["odd", "/mount"] = -7200.0
+    assert "config.waits" not in degraded(box)
+    box.file.write_text(GOOD)
+    reload_config(app)
+    begun = clock.monotonic()
+
+    def go_on() -> None:
+        nonlocal passes
+        passes += 1
+        assert passes < 100, "it waits for ever"
+        assert degraded(box)["config.waits"].startswith("the reload waits for odd in /mount / no other work")
+        clock.advance(10.0)
+
+    app.run(go_on, 0.0)
+    assert 120.0 < clock.monotonic() - begun <= 310.0 and not app.stopping.is_set()
+    app.engine.runner._running.clear()
+    app.close()
+
+
+def test_the_newest_configuration_counts_and_a_stop_is_kept_while_a_reload_is_under_way(box: Box) -> None:
+    """Also the old one again; and a call of `stop` whose turn in the loop does not come any more."""
+    app = box.app
+    box.file.write_text(GOOD)
+    assert reload_config(app)
+    box.file.unlink()
+    assert reload_config(app) == []
+    assert app.reloaded is not None and app.reloaded.budget.calls_per_day == 200
+    app.run(max_sleep=0.0)
+    build_methods(app)["stop"]({})
+    assert app.asked_to_stop.is_set()
+    app.close()
+
+
+def test_closing_for_a_reload_is_no_request_to_stop(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that comes while the App is closed was taken for a second one, and swallowed."""
+    app, life = box.app, Supervision(box.app, Notifier())
+    asked = list[bool]()
+
+    def stop_meanwhile() -> None:
+        asked.append(app.asked_to_stop.is_set())
+        life.request_stop()
+
+    monkeypatch.setattr(app.engine.follower, "stop", stop_meanwhile)
+    app.close()
+    assert asked == [False] and app.asked_to_stop.is_set()
 
 
 @pytest.mark.parametrize(

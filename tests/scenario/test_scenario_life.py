@@ -126,6 +126,72 @@ def test_a_reload_waits_for_a_call_and_costs_none(make: MakeDaemon) -> None:
     assert daemon.stop() < 15.0 and not daemon.said().count("Traceback")
 
 
+def test_what_is_saved_into_an_old_file_after_a_reload_is_kept(make: MakeDaemon) -> None:
+    """SPEC X-08: an editor that had the file open before tacitd wrote it lost its user's text, if a reload came between."""
+    daemon = make(SESSION__IDLE="2s")
+    config = daemon.home / ".config/tacitd/config.toml"
+    config.parent.mkdir(parents=True)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.wait_for_lines("Prefers amber-1")
+    with (daemon.project / "LEARNED.md").open("a") as editor:
+        daemon.type_("s1", "Prefers amber-2")
+        daemon.wait_for_lines("Prefers amber-1", "Prefers amber-2")
+        config.write_text("[budget]\nusd_per_day = 7.5\n")
+        assert daemon.cli("reload").returncode == 0
+        daemon.wait_until(lambda s: s["budget"]["usd_per_day"] == 7.5)
+        editor.write("- typed by the person\n")
+        editor.flush()
+        daemon.stop()
+    assert "- typed by the person" in (daemon.project / "LEARNED.md.tacitd-saved").read_text()
+
+
+CLOSING = """
+import os, pathlib, signal, time
+from tacitd.app import App
+from tacitd_handlers.entry_point import main
+close = App.close
+def send_while_closing(app):
+    App.close = close
+    app.stopping.set()
+    config = pathlib.Path.home() / ".config/tacitd/config.toml"
+    config.write_text(config.read_text().replace("7.5", "8.5"))
+    os.kill(os.getpid(), signal.{name})
+    time.sleep(0.5)
+    close(app)
+App.close = send_while_closing
+main()
+"""
+"""The program, which gets a signal while the first App is closed."""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_while_a_reload_closes_counts(
+    make: MakeDaemon, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The daemon lived on after a SIGTERM then, and a second SIGHUP changed nothing."""
+    daemon = make()
+    config = daemon.home / ".config/tacitd/config.toml"
+    config.parent.mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("support_daemon.PROGRAM", [sys.executable, "-c", CLOSING.format(name=name)])
+        daemon.process = process = daemon.spawn("run", "--service")
+
+    def told(*words: str) -> bool:
+        said = daemon.cli("status", "--json").stdout  # where no daemon answers for a moment, too
+        return all(word in said for word in words)
+
+    until(lambda: told('"running": true'), 60, daemon.said)
+    config.write_text("[budget]\nusd_per_day = 7.5\n")
+    process.send_signal(signal.SIGHUP)
+    if name == "SIGTERM":
+        assert process.wait(60) == 0
+        daemon.process = None
+    else:
+        until(lambda: told('"running": true', '"usd_per_day": 8.5'), 60, daemon.said)
+        daemon.stop()
+
+
 def test_what_a_killed_daemon_left_running_is_ended_by_the_next(make: MakeDaemon) -> None:
     """SPEC S-65: a model's child that outlives a killed daemon is ended, with the processes that it started."""
     daemon = make(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import math
 import os
+import threading
 from contextlib import closing, suppress
 from functools import partial
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, Signals, getsignal
@@ -84,7 +85,9 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from loguru import logger
 
     from tacitd.app import build_app
+    from tacitd.clock import SystemClock
     from tacitd.control.server import Server
+    from tacitd.files.editors import Editors
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
     from tacitd.service.signals import handle_signals
@@ -100,17 +103,17 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
         signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
     # Until it runs, a signal ends the process: no work has begun, and a start may be interrupted anywhere, as by a power cut.
-    # A reload has nothing to read anew then.
     beginning: dict[Signals, Callable[[], None]] = {
         number: partial(os._exit, 128 + number) for number in signals
     }
+    again = threading.Event()  # a SIGHUP came while no App ran that could read the configuration
     if mode != "foreground":
-        beginning[SIGHUP] = lambda: None
+        beginning[SIGHUP] = again.set
     actions = dict(beginning)
     config: Config | None = None
     before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    with handle_signals(actions, ending=True):
+    with handle_signals(actions, ending=True), closing(Editors(SystemClock())) as editors:
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
 
         def end_by(end: Callable[[], None]) -> None:
@@ -118,7 +121,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
 
         while before is None or config is not None:
             actions.update(beginning)
-            build = partial(build_app, places, os.environ, config=config)
+            build = partial(build_app, places, os.environ, config=config, editors=editors)
             app = open_when_possible(build, places, notifier, on_wait=end_by)
             if app is None:
                 return 0
@@ -142,9 +145,17 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
                 elif mode == "foreground" and not quiet:  # only now: the banner names the socket
                     for text in banner_lines(app):
                         echo_message(text)
+                if before is not None and before.asked_to_stop.is_set():
+                    life.request_stop()  # after the last look at it
+                if again.is_set():
+                    again.clear()
+                    life.reload_or_keep()
                 life.run()
-                config = None if app.stopping.is_set() else app.reloaded
-                before = app
+                if mode != "foreground":
+                    actions[SIGHUP] = again.set
+            # Only now: a signal, or a call, may have come while it was closed.
+            config = None if app.asked_to_stop.is_set() else app.reloaded
+            before = app
     return 0
 
 

@@ -127,7 +127,7 @@ class Supervision(Struct):
 
     def request_stop(self) -> None:
         """Begin to stop. A second call does nothing. Any thread."""
-        if self.app.stopping.is_set():
+        if self.app.asked_to_stop.is_set() and self.app.stopping.is_set():
             return
         logger.info("stopping")
         self.notifier.send(STOPPING="1")

@@ -124,6 +124,8 @@ class _Slice(Struct, frozen=True):
     """Newlines before the position."""
     runs: tuple[_Run, ...]
     read: int
+    shrunk: bool
+    """Whether the transcript was rewritten, so that it is read from its beginning again."""
 
     @property
     def session(self) -> str:
@@ -299,7 +301,7 @@ class Reader:
         if not is_stored and (step.more or wanted.ended or not (size or wanted.grew)):
             return None
         position = tail.find_position() if is_stored else Position(start, mark)
-        return _Slice(path, tail, position, tail.count_newlines(), runs, size), is_stored
+        return _Slice(path, tail, position, tail.count_newlines(), runs, size, shrunk), is_stored
 
     def _find_runs(self, records: Sequence[Record], cwd: str) -> tuple[_Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
@@ -338,6 +340,8 @@ class Reader:
                     one.tail.cwd,
                 ),
             )
+            if one.shrunk:
+                tx.execute("UPDATE behind SET offset = 0 WHERE transcript = ?", path)
             for start, end in one.tail.long_lines:
                 note_long_record(tx, path, start, end, now)
             for run in one.runs:

@@ -120,16 +120,18 @@ class TaskRunner:
         return kept.waits if kept is not None else self.refused
 
     def next_in(self) -> float:
-        """Seconds until an outcome that is kept is committed again; infinity if there is none."""
+        """Seconds until an outcome that is kept is committed again; infinity if there is none, or none may begin: the end of a task
+        wakes the loop."""
+        if self._count_room() <= 0:
+            return math.inf
         with self._lock:
             due = [one.due for place, one in self._kept.items() if place not in self._running]
         return max(0.0, min(due, default=math.inf) - self._clock.monotonic())
 
     def start_ready(self) -> int:
         """Begin the tasks that are ready, at most one for each worker that is free; return how many."""
-        begun, running, now = 0, self.running, self._clock.monotonic()
-        room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
-        if room <= 0 or self._stopping.is_set():
+        begun, room, now = 0, self._count_room(), self._clock.monotonic()
+        if room <= 0:
             return 0
         with self._lock:
             kept = [one for place, one in self._kept.items() if one.due <= now and place not in self._running]
@@ -139,6 +141,13 @@ class TaskRunner:
             self._begin(ready.plugin, ready.lane, partial(self._run, ready))
             begun += 1
         return begun
+
+    def _count_room(self) -> int:
+        """How many tasks may begin now."""
+        if self._stopping.is_set():
+            return 0
+        running, now = self.running, self._clock.monotonic()
+        return min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
 
     def _begin(self, plugin: str, lane: str, work: Callable[[], None]) -> None:
         with self._lock:

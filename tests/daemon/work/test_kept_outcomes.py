@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tacitd.contract import Done, FileChange, Task, Tx
 from tacitd.errors import FileBusyError, UnwritableError
 from tacitd.plugin import GatherRule
 from tacitd.work.stored_problems import find_refusal
+from tacitd.work.task_runner import WORKERS
 
 
 class Disk:
@@ -114,6 +116,23 @@ def test_a_file_that_is_being_edited_costs_no_second_run(tmp_path: Path, at: str
     assert toy.texts()[3:] == [] and steps.swapped == 1
     assert set(bench.states().values()) == {"done"}
     assert bench.rows("SELECT max(tries) FROM prompt_task") == [(0,)]
+
+
+def test_the_loop_does_not_turn_for_an_outcome_that_cannot_begin(tmp_path: Path) -> None:
+    """It turned 200 times a second, while every worker was busy and while a reload waited for a task."""
+    change = FileChange(tmp_path / "x", None, lambda now, edits: {}, None)  # type: ignore[arg-type]
+    bench = WorkBench(tmp_path, Toy(outcome=lambda task: Done(files=[change]), rule=GatherRule(quiet=0.0)))
+    bench.runner._files = Steps(9, "read")  # type: ignore[assignment]
+    bench.type("first").advance()
+    assert bench.runner.next_in() == 30.0
+    bench.clock.advance(31.0)
+    assert bench.runner.next_in() == 0.0
+    begun = bench.clock.monotonic()
+    bench.runner._running.update({("other", str(n)): begun for n in range(WORKERS)})
+    assert bench.runner.next_in() == math.inf
+    bench.runner._running.clear()
+    bench.runner.hold()
+    assert bench.runner.next_in() == math.inf
 
 
 def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path: Path) -> None:

@@ -82,6 +82,30 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
     assert toy.texts() == other.texts() == [["use pnpm", "use ruff"]]
 
 
+def test_an_observer_that_is_behind_in_a_transcript_that_was_rewritten_shorter_gets_all_of_it(
+    tmp_path: Path,
+) -> None:
+    """What it could not fold stood behind the new end, so that the records before it were never given."""
+    broken, got = False, list[str]()
+
+    def observe(batch: Batch, tx: Tx) -> None:
+        if broken:
+            raise RuntimeError("no")
+        got.extend(one.text for one in batch.prompts)
+
+    bench = WorkBench(tmp_path, Toy("toy", observe=observe))
+    bench.type("use pnpm, and never npm", "use ruff").advance()
+    broken = True
+    bench.type("use uv").advance()
+    bench.transcript().write_bytes(b"")
+    bench.type("short").advance()
+    broken = False
+    for _ in range(4):
+        bench.advance(600)
+    assert got == ["use pnpm, and never npm", "use ruff", "short"]
+    assert bench.rows("SELECT * FROM behind") == []
+
+
 def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause(tmp_path: Path) -> None:
     """Pause is privacy, also where records are given again after it: neither the words nor what the assistant made of them."""
     broken, got = True, list[tuple[str, str, str]]()
