@@ -103,15 +103,18 @@ class Assembler:
     skipped: tuple[bytes, ...] = ()
     """What lines begin with that may be of no use."""
 
-    def never_matters(self, raw: bytes) -> bool:
+    @staticmethod
+    def never_matters(raw: bytes) -> bool:
         """Whether a line that begins so need not be decoded."""
         return False
 
-    def decode_line(self, raw: bytes) -> Any:
+    @staticmethod
+    def decode_line(raw: bytes) -> Any:
         """Return the line's record; None if it is JSON but none. Raises ValueError, RecursionError if it is not complete JSON."""
         raise NotImplementedError
 
-    def is_record(self, span: bytes) -> bool:
+    @staticmethod
+    def is_record(span: bytes) -> bool:
         """Whether an object in a damaged line is a record, and no part of one."""
         raise NotImplementedError
 

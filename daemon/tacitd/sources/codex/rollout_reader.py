@@ -43,11 +43,13 @@ class RolloutReader(Assembler):
                 if line.get("type") == "session_meta" and isinstance(payload := line.get("payload"), dict):
                     self._take_meta(payload)
 
-    def decode_line(self, raw: bytes) -> rules.Line | None:
+    @staticmethod
+    def decode_line(raw: bytes) -> rules.Line | None:
         value = msgspec.json.decode(lines.replace_surrogates(raw))
         return value if isinstance(value, dict) else None
 
-    def is_record(self, span: bytes) -> bool:
+    @staticmethod
+    def is_record(span: bytes) -> bool:
         value = msgspec.json.decode(span)
         return isinstance(value, dict) and {"type", "payload"} <= value.keys()
 
