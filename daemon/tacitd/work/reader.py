@@ -274,12 +274,12 @@ class Reader:
         start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
         tail = self._tails.pop(path, None) or Tail(path, start, self._source, mark=mark, newlines=newlines)
         step = tail.read_next_slice(SLICE)
-        size, shrunk = step.read, step.shrunk
+        size = step.read
         # What nothing can be stored of yet is read in one turn: a reader that is not kept would begin at the same place again.
-        while step.more and tail.safe_end == (0 if shrunk else start) and tail.kept_bytes <= WAITING:
+        while step.more and not step.shrunk and tail.safe_end == start and tail.kept_bytes <= WAITING:
             step = tail.read_next_slice(SLICE)
-            size, shrunk = size + step.read, shrunk or step.shrunk
-        start = 0 if shrunk else start
+            size += step.read
+        start = 0 if step.shrunk else start
         if not step.more and (wanted.to_end or wanted.ended):
             tail.take_unterminated()
         if (wanted.ended and not step.more) or tail.kept_bytes > WAITING:
@@ -293,7 +293,7 @@ class Reader:
         self._tails[path] = tail
         if len(self._tails) > TAILS:
             self._tails.popitem(last=False)
-        is_stored = tail.safe_end != start or shrunk or bool(runs)
+        is_stored = tail.safe_end != start or step.shrunk or bool(runs)
         if step.more:
             wanted.grew = wanted.grew and not is_stored
             self._unread[path] = wanted  # after the others
@@ -301,7 +301,7 @@ class Reader:
         if not is_stored and (step.more or wanted.ended or not (size or wanted.grew)):
             return None
         position = tail.find_position() if is_stored else Position(start, mark)
-        return _Slice(path, tail, position, tail.count_newlines(), runs, size, shrunk), is_stored
+        return _Slice(path, tail, position, tail.count_newlines(), runs, size, step.shrunk), is_stored
 
     def _find_runs(self, records: Sequence[Record], cwd: str) -> tuple[_Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
