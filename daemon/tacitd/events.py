@@ -21,9 +21,9 @@ __all__ = [
     "ToolUse",
 ]
 
-from hashlib import blake2b
-
 from msgspec import Struct
+
+from tacitd.text.hashes import blake2b
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""

@@ -17,12 +17,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import DISK, Disk, find_stat, is_regular, make_dirs, mode_within, read_all, write_all
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
 if TYPE_CHECKING:

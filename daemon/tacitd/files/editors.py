@@ -17,7 +17,6 @@ import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +26,7 @@ from tacitd.clock import Clock
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.atomic import LIMIT, SAVED_SUFFIX, list_kept_copies, read_snapshot, replace_file
 from tacitd.files.disk import DISK, Disk, read_all
+from tacitd.text.hashes import sha256
 
 REST = 1.0
 """Seconds since an empty file changed, after which it is not about to be written."""

@@ -17,13 +17,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
+from tacitd.text.hashes import sha256
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""

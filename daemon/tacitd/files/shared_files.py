@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
 from tacitd.files.row_history import note_change
 from tacitd.files.write_checks import refuse_leading_away
+from tacitd.text.hashes import blake2b
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""

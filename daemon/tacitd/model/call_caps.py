@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, time, timedelta
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from tacitd.clock import local_date
 from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings

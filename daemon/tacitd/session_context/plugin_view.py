@@ -68,9 +68,8 @@ def make_section(spec: PluginSpec, request: ContextRequest) -> str:
 
 def give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
     """What the plugin knows about a failed call of a tool: keys and lines, the best first."""
-    from hashlib import sha256
-
     from tacitd.session_context.context_request import ContextRequest
+    from tacitd.text.hashes import sha256
 
     request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
     lines = [line for line in make_section(spec, request).splitlines() if line.strip()]

@@ -11,10 +11,10 @@ section 0 facts 13 and 16, section 6). So a prompt counts as seen
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from unicodedata import normalize
 
 from tacitd.events import Prompt
+from tacitd.text.hashes import blake2b
 
 WINDOW = 600.0
 """Seconds within which the same text in one session is the same prompt."""

@@ -7,7 +7,6 @@ edits that were not reported before, and notes them in the transaction of what t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +16,7 @@ from msgspec import Struct
 from tacitd.contract import Done, Edits, Format, Leaf, Rows, Tx
 from tacitd.errors import describe_plugin_error
 from tacitd.files.shared_files import TWO_LOOKS, Look, SharedFiles
+from tacitd.text.hashes import blake2b
 from tacitd.work.task_rows import NewTask
 
 EDITS = "edits "

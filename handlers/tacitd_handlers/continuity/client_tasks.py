@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.events import ToolAnswer, ToolUse
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity.text_end import clean_text
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, ValidationError
@@ -19,6 +18,7 @@ from tacitd.clock import parse_utc, utc_millis
 from tacitd.errors import UsageError
 from tacitd.files.formats import JsonLeaves
 from tacitd.text.converter import Converter, describe_mismatch
+from tacitd.text.hashes import sha256
 from tacitd_handlers.continuity.client_tasks import OURS, Items
 from tacitd_handlers.continuity.session_rows import TranscriptState
 

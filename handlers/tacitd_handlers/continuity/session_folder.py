@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 from tacitd.clock import parse_utc
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files import json_document
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity.session_document import DAY, MAX_AGE_DAYS, Json, find_fault
 from tacitd_handlers.shared.user_memory import memory_dir

@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
+from tacitd.text.hashes import sha256
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
 from tacitd_handlers.learner.ledger_file import LedgerRow
 from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review

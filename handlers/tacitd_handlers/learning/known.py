@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from tacitd.events import Project
 from tacitd.files.atomic import replace_file
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest
+from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import hiding

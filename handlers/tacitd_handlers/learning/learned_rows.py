@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tacitd.text.hashes import sha256
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.hiding import (
     RULES_FOLDER,
     hide,

@@ -108,7 +108,7 @@ def says_same(one: Pattern, other: Pattern, *, with_reason: bool = False) -> boo
 
 def digest_meaning(parts: Pattern) -> str:
     """Identifies case and action, without differences of spelling: 32 hexadecimal digits."""
-    from hashlib import sha256
+    from tacitd.text.hashes import sha256
 
     return sha256(_key(parts).encode("utf-8", "replace")).hexdigest()[:32]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tacitd.contract import Cause, Done, Edits, Later, Outcome, Rows, Task, Tool
 from tacitd.errors import FileBusyError, FileRefusedError, UsageError
 from tacitd.files.atomic import edit_file
 from tacitd.handler import Degradation, Notice
+from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changelog, profile_confidence
 from tacitd_handlers.profile.changelog import AGENT, FINDING

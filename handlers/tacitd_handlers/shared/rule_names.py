@@ -7,12 +7,12 @@ depth. What a pattern may contain was observed with several versions of the clie
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.hashes import sha256
 
 LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
 PROJECT_RULE = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
@@ -69,4 +69,4 @@ def _is_own(folder: str, name: str, counted: Counter[str]) -> bool:
 
 
 def _with_digits(folder: str, name: str) -> str:
-    return f"{name}-{hashlib.sha256(folder.encode()).hexdigest()[:6]}"
+    return f"{name}-{sha256(folder.encode()).hexdigest()[:6]}"

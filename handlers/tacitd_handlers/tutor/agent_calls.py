@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
+from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
