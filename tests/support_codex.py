@@ -29,9 +29,7 @@ class Rollout:
         self.cwd = str(cwd)
         self.at = at
         self.id = str(meta.get("id", SESSION))
-        day = utc_seconds(at)[:10]
-        self.path = home / "sessions" / "2026" / "11" / "21" / f"rollout-{day}T22-39-36-{self.id}.jsonl"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = _name_rollout(home, at, self.id)
         self._turn = 0
         is_old = version in ("0.42.0", "0.98.0")
         source = {} if version == "0.42.0" else {"source": "cli" if is_old else "vscode"}
@@ -98,12 +96,19 @@ class Rollout:
         self.add("response_item", type="custom_tool_call", name="apply_patch", call_id="call-1", input=patch)
 
 
+def _name_rollout(home: Path, at: float, session: str) -> Path:
+    """Where the client writes a rollout that begins now, in a directory that is there."""
+    day = utc_seconds(at)[:10]
+    path = home / "sessions" / day.replace("-", "/") / f"rollout-{day}T22-39-36-{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def grow_recording(home: Path, cwd: Path, version: str, words: Mapping[str, str], world: World) -> None:
     """Write a recorded rollout of the client record by record, a few at a time, with another directory, other times, and these words in
     the place of the prompts that begin so."""
     lines = (RECORDINGS / f"{version}.jsonl").read_text().splitlines()
-    path = home / "sessions" / "2026" / "11" / "21" / f"rollout-2026-11-21T22-39-36-{SESSION}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = _name_rollout(home, world.clock.now(), SESSION)
     for number, line in enumerate(lines):
         record = _put_words(json.loads(line.replace("/home/dev/proj", str(cwd))), words)
         record["timestamp"] = utc_seconds(world.clock.now()).removesuffix("Z") + ".250Z"

@@ -17,6 +17,8 @@ from pathlib import Path
 from tacitd.testing import World
 
 RECORDED = Path(__file__).parent / "stories" / "recorded"
+INPUTS = (".codex/sessions/", ".codex/archived_sessions/")
+"""Where the paths of another client's transcripts begin, which are left out like those of Claude Code."""
 DERIVED = (".claude/lessons/index.json", "/README", ".lock")
 """Ends of the paths that are left out: they hold stamps of the file system or nothing, or are there from the beginning."""
 _TIME = re.compile(
@@ -36,7 +38,7 @@ def record_files(world: World) -> Files:
     home = re.compile(re.escape(str(world.home)))
     found = {}
     for name, text in world.list_files().items():
-        if not name.endswith(DERIVED):
+        if not name.endswith(DERIVED) and not name.startswith(INPUTS):
             found[_replace(name, world.begun)] = _replace(home.sub("~", text), world.begun).split("\n")
     return found
 

@@ -15,7 +15,8 @@ from tacitd.plugin import GatherRule
 from tacitd.sources.base import SessionClaim
 from tacitd.sources.follow import Follower
 from tacitd.sources.projects import ProjectFinder
-from tacitd.sources.registry import append_client_record, append_sample_record, make_source
+from tacitd.sources.registry import make_source
+from tacitd.sources.samples import append_client_record, append_sample_record
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store, do_nothing
