@@ -5,7 +5,7 @@
 A daemon runs with a project of learned lines, a lesson and a transcript. Each row is a command with the time that is asked of
 it, as a multiple of `python3 -c pass` with the same interpreter, and the multiple reached in CPU time. The fastest runs are
 compared, because other work on the machine only adds time. Beside it is the multiple of the elapsed time. A row that is not reached
-ends with `MORE`, and the exit code is 1 then.
+ends with `MORE`, and the exit code is 1 then. tests/scenario/test_scenario_command_times.py compares the same in every test run.
 
 The programs run as `python3 -c "from … import main; main()"`, which is what the scripts of `uv` and of new versions of `pip` do.
 The scripts of `pip` before 25.2 import `re` besides.

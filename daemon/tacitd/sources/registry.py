@@ -12,26 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
-from tacitd.sources.claude_code.sample_sessions import (
-    SampleTranscripts,
-    append_client_record,
-    append_sample_record,
-    append_sample_turn,
-)
 
 if TYPE_CHECKING:
     from tacitd.sources.base import OwnCalls
     from tacitd.sources.source import Source
 
-__all__ = [
-    "CONTEXT_FILES",
-    "SampleTranscripts",
-    "append_client_record",
-    "append_sample_record",
-    "append_sample_turn",
-    "find_codex",
-    "make_source",
-]
+__all__ = ["CONTEXT_FILES", "find_codex", "make_source"]
 
 
 def make_source(

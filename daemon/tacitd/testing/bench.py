@@ -17,7 +17,7 @@ from tacitd.plugins import FoundPlugins
 from tacitd.report.sections import ReportScope, ReportSection
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import explain_text, list_items, make_report, make_section
-from tacitd.sources.registry import append_sample_record
+from tacitd.sources.samples import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing.counted_model import CountedModel

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from tacitd.model.port import NoAnswer, Why
-from tacitd.sources.registry import SampleTranscripts
+from tacitd.sources.samples import SampleTranscripts
 from tacitd.testing.fakes import FakeClock, Reply, ScriptedModel
 from tacitd.testing.world_daemon import InProcessDaemon
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tacitd.contract import Rows
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd.files.write_checks import refuse_leading_away
 from tacitd.handler import Degradation
 from tacitd.work.breaker import list_degradations as list_closed
 from tacitd.work.daemon_note import OWNER
@@ -48,6 +47,8 @@ def _list_unfinished(rows: Rows, now: float) -> Iterator[Degradation]:
         "LEFT JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project WHERE c.at < ?",
         now - UNFINISHED,
     ):
+        from tacitd.files.write_checks import refuse_leading_away  # `status` seldom needs it
+
         what, hint = f"{path}: a change of it is decided and cannot be written", "tacitd tries again"
         try:
             if root is not None:

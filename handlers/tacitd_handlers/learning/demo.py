@@ -20,7 +20,7 @@ from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
-from tacitd.sources.registry import append_sample_turn
+from tacitd.sources.samples import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
