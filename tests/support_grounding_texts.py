@@ -436,5 +436,14 @@ TURNED_ROUND = (
     ("use named exports instead of default exports", "Avoid named exports"),
     ("the session token lives in a cookie, not in local storage", "The session token lives in local storage"),
     ("tests go next to the module, not into tests/", "Tests go into the tests folder"),
+    # what is forbidden is demanded, beside another prohibition
+    ("never use npm here, always pnpm", "Use npm, not yarn"),
+    ("never use npm here, always pnpm", "Uses npm without yarn"),
+    ("always pnpm, never npm", "Use npm, never yarn"),
+    ("use pnpm here, never npm", "Never use pnpm"),
+    ("use tabs and never spaces in go files", "Use spaces, avoid tabs in Go files"),
+    ("no mocks in db tests, use a container", "Mock the db in tests, never hit the network"),
+    ("nie npm, immer pnpm benutzen", "npm benutzen, nicht yarn"),
+    ("only leads may approve a release", "Anyone may approve a release"),
 )
 """What people type when they correct, and a rule that it contradicts."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from tacitd.text.lazy_pattern import compile_lazily
@@ -76,14 +76,35 @@ def forbids(text: str) -> bool:
 
 
 def reverses(text: str, source: str) -> bool:
-    """Whether each forbids what the other asks for: "Use npm, never pnpm" and "never use npm here, always pnpm".
+    """Whether each forbids what the other asks for, or one of two texts that both forbid something asks for what the other forbids.
 
-    Words behind a negation are compared, among those that both have. "Existing migrations are never edited" has fewer of them
-    than "Never edit existing migrations" and says the same.
+    That is "Use npm, never pnpm", or "Use npm, not yarn", of "never use npm here, always pnpm". Words behind a negation are compared.
+    "Existing migrations are never edited" has fewer of them than "Never edit existing migrations" and says the same: one of them
+    must be negated in both.
     """
     both = list_stems(text) & list_stems(source)
     own, theirs = find_negated(text) & both, find_negated(source) & both
-    return bool(own - theirs and theirs - own)
+    return bool(own - theirs and theirs - own) or _asks_for(text, source) or _asks_for(source, text)
+
+
+def _asks_for(text: str, other: str) -> bool:
+    """Whether a text that negates something has words that the other negates, and negates none of them."""
+    negated, words = find_negated(text), list_stems(text)
+    return bool(negated) and any(
+        _have_common(behind, words) and not _have_common(behind, negated)
+        for behind in map(_list_behind, _list_negated_in(other))
+    )
+
+
+def _have_common(words: Iterable[str], others: Collection[str]) -> bool:
+    return any(match_stems(word, other) for word in words for other in others)
+
+
+def match_stems(word: str, other: str) -> bool:
+    """Whether two beginnings are of one word: "line" and "lines"."""
+    return word == other or (
+        min(len(word), len(other)) > 2 and (word.startswith(other) or other.startswith(word))
+    )
 
 
 def strip_answer(sentence: str) -> str:
@@ -160,11 +181,17 @@ def list_stems(text: str) -> frozenset[str]:
 
 def find_negated(text: str, plain: str = "") -> frozenset[str]:
     """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
-    found: set[str] = set()
-    for rest in list_negated(CJK_RUN.sub(" ", plain or _without_openers(plain_text(text)))):
-        words = [word for word in WORD.findall(rest) if word not in STOP_WORDS]
-        found |= {word[:STEM] for word in words[:_BEHIND]}
-    return frozenset(found)
+    return frozenset(word for rest in _list_negated_in(text, plain) for word in _list_behind(rest))
+
+
+def _list_negated_in(text: str, plain: str = "") -> list[str]:
+    return list_negated(CJK_RUN.sub(" ", plain or _without_openers(plain_text(text))))
+
+
+def _list_behind(rest: str) -> list[str]:
+    """The beginnings of the first words behind a negation."""
+    words = [word for word in WORD.findall(rest) if word not in STOP_WORDS]
+    return [word[:STEM] for word in words[:_BEHIND]]
 
 
 def list_negated(plain: str) -> list[str]:

@@ -11,6 +11,7 @@ A wording adds something if it has
 - a word of what can do damage ("delete", "token", "ask") that its source does not have, or with such a word another number of
   negations,
 - a word behind a negation that is not negated in its source, or the contrary,
+- no exception where its source has one,
 - too few words in common with its source.
 """
 
@@ -37,9 +38,11 @@ from tacitd_handlers.shared.polarity import (
     count_negations,
     find_negated,
     fold_text,
+    forbids,
     is_onesided,
     list_negated,
     list_stems,
+    match_stems,
     plain_text,
     reverses,
     strip_answer,
@@ -89,7 +92,7 @@ _CAREFUL = compile_lazily(
 )
 """An order that only makes an agent more careful."""
 _EXCEPT = compile_lazily(
-    r"\b(?:unless|except\w*|apart from|other than|only|ausser\w*|es sei denn|nur|sauf|excepté|à moins|seulement|salvo|excepto|a menos|"
+    r"\b(?:unless|except\w*|apart from|other than|(?<!not )only|ausser\w*|es sei denn|nur|sauf|excepté|à moins|seulement|salvo|excepto|a menos|"
     r"sólo|solo|tranne|кроме|если не|только|behalve|tenzij)\b|以外|だけ|除|只",
     re.IGNORECASE,
 )
@@ -197,7 +200,11 @@ def word_fact(
         return Refused("its words are not in the message")
     if is_beside_tool and (risks := _risks(f"{fact} {sentence}")):
         return Refused(f"it is about “{risks[min(risks)]}”, and a tool may have written it", waits=True)
-    added = _find_addition(fact, sentence, context, at) or _find_contrary(fact, sentence, is_strict=True)
+    added = (
+        _find_addition(fact, sentence, context, at)
+        or _find_contrary(fact, sentence, is_strict=True)
+        or ("" if forbids(fact) else _find_exception_lost(fact, sentence))
+    )
     if not added:
         return Worded(fact, sentence, "model")
     own = strip_answer(sentence)
@@ -229,8 +236,8 @@ def find_loss(line: str, source: str, at: float | None = None, others: Sequence[
     lost = [sign for sign in _signs(rest) if _squash(sign) not in squashed]
     if lost:
         return Refused(f"it leaves out {lost[0].strip('`.,;:()')}")
-    exceptions = len(_EXCEPT.findall(plain_text(source))) - len(_EXCEPT.findall(plain_text(line)))
-    return Refused("it leaves out an exception") if exceptions > 0 else None
+    loss = _find_exception_lost(line, source)
+    return Refused(loss) if loss else None
 
 
 def word_value(value: str, sources: Sources) -> Refused | None:
@@ -261,7 +268,7 @@ def share_subject(one: str, other: str) -> bool:
     if CJK.search(one) and CJK.search(other):
         return bool(_pairs(one) & _pairs(other))
     theirs = list_stems(other)
-    return any(_is_one(word, each) for word in list_stems(one) for each in theirs)
+    return any(match_stems(word, each) for word in list_stems(one) for each in theirs)
 
 
 def stands_alone(sentence: str) -> bool:
@@ -323,6 +330,12 @@ def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     if apart if is_strict else bool(own[1]) != bool(theirs[1]):
         return contrary
     return "it was asked, not said" if _is_question(source) else ""
+
+
+def _find_exception_lost(text: str, source: str) -> str:
+    """Whether a text has fewer exceptions than its source, as a clause for a person; "" if it has not."""
+    exceptions = len(_EXCEPT.findall(plain_text(source))) - len(_EXCEPT.findall(plain_text(text)))
+    return "it leaves out an exception" if exceptions > 0 else ""
 
 
 def _is_question(source: str) -> bool:
@@ -398,12 +411,5 @@ def _count_shared(text: str, source: str, *, is_checked: bool) -> tuple[int, int
     own, theirs, squashed = list_stems(_without_signs(text)), list_stems(source), _squash(source)
     signs = _signs(text)
     copied = sum(is_checked or _squash(sign) in squashed for sign in signs)
-    shared = sum(any(_is_one(word, other) for other in theirs) for word in own)
+    shared = sum(any(match_stems(word, other) for other in theirs) for word in own)
     return copied + shared, len(signs) + len(own)
-
-
-def _is_one(word: str, other: str) -> bool:
-    """Whether two beginnings are of one word: "line" and "lines"."""
-    return word == other or (
-        min(len(word), len(other)) > 2 and (word.startswith(other) or other.startswith(word))
-    )
