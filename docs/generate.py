@@ -17,8 +17,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tacitd.cli.command_table import COMMANDS, CommandRow, make_plugin_table
-from tacitd.cli.program import EPILOG, make_program
+from tacitd.cli.program import COMMANDS, EPILOG, CommandRow, make_plugin_table, make_program
 from tacitd.config.settings import Config
 from tacitd.plugins import GROUP, EntryPoint, FoundPlugins, find_plugins
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
-from tacitd.session_context.person_rules import PersonRule
+from tacitd.session_context.context_request import PersonRule
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach import make_plugin
 from tacitd_handlers.reach.rules_text import HEAD, TITLE

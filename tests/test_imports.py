@@ -221,7 +221,7 @@ def _find_circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 LAZY = {
-    ("tacitd.cli.common", "tacitd.cli.in_process"),
+    ("tacitd.cli.common", "tacitd.cli.run_command"),
 }
 """Imports inside a function: the fast commands must not load the engine."""
 

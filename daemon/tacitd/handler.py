@@ -13,6 +13,7 @@ __all__ = [
     "Decided",
     "Decision",
     "Degradation",
+    "DoctorFinding",
     "Footprint",
     "Notice",
     "StoredItem",
@@ -27,6 +28,17 @@ class Degradation(Struct, frozen=True):
     """Stable, such as `model.absent`."""
     what: str
     hint: str = ""
+
+
+class DoctorFinding(Struct, frozen=True):
+    """What one check of `tacitd doctor` found."""
+
+    id: str
+    """Stable, such as `model.absent`."""
+    severity: Literal["ok", "warning", "error"]
+    what: str
+    hint: str = ""
+    """What fixes it; "" if nothing needs to be fixed."""
 
 
 class Notice(Struct, frozen=True):

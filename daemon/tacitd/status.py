@@ -1,5 +1,5 @@
 """The status document: what tacitd does, waits for, learned and spent, and what is wrong, as data. Its form on a terminal belongs in
-`cli/status_lines.py`.
+`cli/status_command.py`.
 
 It is made of SELECTs, by whoever asks: the command, with and without a daemon, and the daemon itself. What only the daemon knows is a
 row that its loop writes (`state/daemon_note.py`). The document is a contract, described in docs/socket.md: `schema` is increased if a

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from tacitd.app import App, build_app
+from tacitd.cli.run_command import NO_TASK
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
@@ -19,7 +20,6 @@ from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
-from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths

@@ -26,7 +26,7 @@ from support_heard import say_fact, say_lines
 from support_leftovers import leftovers
 from support_waiting import PATIENCE
 from tacitd.session_context.context_request import measure_text, normalise_line
-from tacitd.session_context.context_sections import BUDGET
+from tacitd.session_context.plugin_view import BUDGET
 from tacitd.store import open_readonly
 
 pytest_plugins = ["real_asked"]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from tacitd import statusline as statusline_program
-from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, json_option
-from tacitd.cli.program import OrderedGroup, load_command
+from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
@@ -59,7 +59,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
     found = list(check_plugin(get_paths(), Path.cwd()))
     if as_json:
-        echo_json([one.as_data() for one in found])
+        echo_json([asdict(one) for one in found])
     for one in () if as_json else found:
         echo_text(escape_output(one.what))
         if one.hint:

@@ -1,25 +1,34 @@
-"""The commands `stop`, `sync`, `pause` and `resume`, which call a running daemon."""
+"""The commands `stop` and `sync`, which call a running daemon, `rescue`, and those that only change rows: `pause`, `resume`, `project`."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tacitd.cli.common import (
     connect_daemon,
+    connect_or_run,
     echo_json,
     echo_message,
+    escape_output,
     get_paths,
     json_option,
     resolve_directory,
 )
-from tacitd.cli.status_lines import find_reasons, parked_lines
+from tacitd.cli.program import OrderedGroup
+from tacitd.cli.status_command import find_reasons, parked_lines
+from tacitd.clock import SystemClock
 from tacitd.control.client import call_daemon
-from tacitd.errors import PARKED, UnavailableError
-from tacitd.text.wording import count_noun
+from tacitd.errors import PARKED, UnavailableError, UsageError
+from tacitd.state.person_choices import Choice, choose, withdraw
+from tacitd.store import Store, open_readonly
+from tacitd.text.wording import count_noun, format_table
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.work_status import describe_waiting
 
 LATE = 10.0
@@ -159,3 +168,145 @@ def resume(project: str | None, session: str | None) -> None:
     for one in said["paused"]:
         option = f" --{one['scope']} {shlex.quote(one['name'])}" if one["name"] else ""
         echo_message(f"still paused: {one['scope']} {one['name']}".rstrip() + f": `tacitd resume{option}`")
+
+
+# --- `tacitd rescue`
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="\b\nExample: tacitd rescue\nExample: tacitd rescue drop 4f1c…\nExample: tacitd rescue retry --all",
+)
+@json_option("Print JSON: id, project, reason, text, …")
+@click.pass_context
+def rescue(ctx: click.Context, as_json: bool) -> None:
+    """List the prompts that wait or were rejected.
+
+    Their text is kept, because Claude Code deletes transcripts after 30 days.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with connect_or_run() as call:
+        kept = call("rescued")["kept"]
+    if as_json:
+        echo_json(kept)
+        return
+    rows = [(one["id"], escape_output(one["project"]), escape_output(one["reason"])) for one in kept]
+    head, *lines = format_table(("ID", "PROJECT", "REASON"), rows) or [""]
+    if kept:
+        click.echo(head)
+    for line, one in zip(lines, kept, strict=True):
+        click.echo(line)
+        click.echo(f"    {one['text'][:200]!r}")
+    if not kept:
+        echo_message("nothing waits here")
+
+
+@rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
+@click.argument("ids", nargs=-1, required=True)
+def drop(ids: tuple[str, ...]) -> None:
+    """Delete these prompts: they are not tried again."""
+    with connect_or_run() as call:
+        dropped = call("drop", ids=list(ids))["dropped"]
+    if not dropped:
+        raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
+    echo_message(f"dropped {dropped}")
+
+
+@rescue.command(epilog="\b\nExample: tacitd rescue retry --all")
+@click.argument("ids", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Everything that was rejected or is parked.")
+@click.pass_context
+def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
+    """Try these prompts again. Each may cost up to two more calls, within the budget.
+
+    Prints the result. Ends with 75 if something is still parked.
+    """
+    if everything == bool(ids):
+        raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
+    with connect_or_run() as call:
+        said = call("retry", all=True) if everything else call("retry", ids=list(ids))
+        after = call("sync") if said["retried"] or everything else None
+    if ids and not said["retried"]:
+        hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
+        raise UsageError("nothing was rejected under these ids", hint)
+    tried = [count_noun(said["retried"], "rejected prompt")]
+    tried += [count_noun(said["parked"], "parked work item")] if everything else []
+    if said["retried"] or said["parked"]:
+        echo_message(f"tried again: {', '.join(tried)}")
+    else:
+        echo_message("nothing was rejected, and nothing is parked that can be tried now")
+    if after is not None:
+        echo_sync(after)
+        ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
+
+
+# --- `tacitd project`
+
+
+@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd project alias /workspaces/app ~/app")
+def project() -> None:
+    """Say which project a directory of a container, or of another machine, is here."""
+
+
+@project.command(
+    epilog="\b\nExample: tacitd project alias /workspaces/app ~/app\nExample: tacitd project alias --remove /workspaces/app"
+)
+@click.argument("name", metavar="[DIR", required=False)
+@click.argument("place", metavar="HERE]", required=False)
+@click.option("--remove", is_flag=True, help="Forget what was said of DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def alias(name: str | None, place: str | None, remove: bool, as_json: bool) -> None:
+    """Say that sessions which name DIR work in the directory HERE. Without arguments, list what was said.
+
+    For a container that shares your ~/.claude: it names its own directory, which does not exist here. What was typed there waits, and
+    is learned in the project of HERE. The choice is kept over a restart.
+    """
+    if name is None:
+        _print_aliases(as_json)
+        return
+    name = name.rstrip("/")
+    if remove == (place is not None):
+        raise UsageError("give the directory here, or --remove", "see `tacitd project alias --help`")
+    if place is None:
+        if not _store(Choice("project", name, "alias"), remove=True):
+            raise UsageError(f"nothing was said of {name}", "`tacitd project alias` lists what was said")
+        echo_message(f"{name}: forgotten")
+        return
+    here = Path(os.path.realpath(Path(place).expanduser()))
+    if not name.startswith("/"):
+        raise UsageError(
+            f"{name} is not an absolute path", "name it as the sessions do, such as /workspaces/app"
+        )
+    if os.path.lexists(name):
+        raise UsageError(f"{name} exists here", "what is typed there belongs to it")
+    if not here.is_dir():
+        raise UsageError(f"{here} is no directory", "name the directory of the project on this machine")
+    _store(Choice("project", name, "alias", str(here), SystemClock().now()), remove=False)
+    echo_message(f"{name} is {here}; what was typed there is learned within a minute, if a daemon runs")
+
+
+def _print_aliases(as_json: bool) -> None:
+    store, found = open_readonly(get_paths().state_dir), dict[str, str]()
+    if store is not None:
+        with store:
+            found = list_aliases(store.rows)
+    if as_json:
+        echo_json(found)
+        return
+    for name, place in found.items():
+        click.echo(f"{name} -> {place}")
+
+
+def _store(choice: Choice, *, remove: bool) -> bool:
+    """Store or withdraw a choice; return whether something changed. Raises UnwritableError."""
+    state_dir = get_paths().state_dir
+    store = Store.open(state_dir, SystemClock(), owner=False)
+    try:
+        with store.write() as tx:
+            if remove:
+                return withdraw(tx, state_dir, choice)
+            choose(tx, state_dir, choice)
+            return True
+    finally:
+        store.close()

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
     SINCE_OPTION,
     add_pager_option,
@@ -25,6 +24,7 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
+from tacitd.cli.program import load_plugin_table
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.wording import count_noun

@@ -1,15 +1,15 @@
-"""`tacitd log`: what happened, one line each, from the store."""
+"""`tacitd log` and `spend`: what happened, one line each, and what the model calls cost. Both read the store."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -19,6 +19,7 @@ from tacitd.cli.common import (
     echo_json,
     echo_message,
     echo_paged,
+    echo_text,
     escape_output,
     get_paths,
     json_option,
@@ -28,7 +29,11 @@ from tacitd.cli.common import (
 from tacitd.clock import parse_utc
 from tacitd.contract import Rows
 from tacitd.store import open_readonly
+from tacitd.text.wording import format_dollars, format_table
 from tacitd.work.activities import Activity, list_newest, list_since
+
+if TYPE_CHECKING:
+    from tacitd.model.spend_report import GroupBy
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""
@@ -100,3 +105,47 @@ def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[s
         did, _, rest = escape_output(str(row["line"])).partition(":")
         colour = COLOURS.get(did) if sys.stdout.isatty() else None
         yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}"
+
+
+# --- `tacitd spend`
+
+
+@click.command(
+    epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["day", "project", "purpose", "model"]),
+    default="day",
+    show_default=True,
+    help="What to group the calls by.",
+)
+@SINCE_OPTION
+@json_option("As JSON: a list of groups with calls, dollars and tokens.")
+def spend(by: str, since: str | None, as_json: bool) -> None:
+    """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
+    from tacitd.model.spend_report import report_spending, sum_rows
+
+    begun = parse_since(since)
+    with open_readonly(get_paths().state_dir) or nullcontext() as store:
+        rows = report_spending(store, cast("GroupBy", by), begun) if store is not None else []
+    if as_json:
+        echo_json([row.as_data() for row in rows])
+        return
+    if not rows:
+        echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
+        return
+    total = sum_rows(rows)
+    columns = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if total.unanswered else [])]
+    cells = [
+        (
+            escape_output(row.name),
+            f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}",
+            f"{row.calls:,}",
+            str(row.unanswered or ""),
+        )
+        for row in (*rows, total)
+    ]
+    right = range(1, len(columns))
+    for line in format_table(columns, (row[: len(columns)] for row in cells), right=right):
+        echo_text(line)

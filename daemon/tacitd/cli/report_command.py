@@ -6,14 +6,15 @@ Each plugin brings its sections with its `report` hook.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
     echo_json,
     echo_message,
@@ -23,12 +24,27 @@ from tacitd.cli.common import (
     parse_since,
     resolve_directory,
 )
+from tacitd.cli.program import PluginTable, load_plugin_table
+from tacitd.clock import SystemClock, local_date, local_minutes, parse_utc, utc_seconds
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
+from tacitd.files.atomic import replace_file
+from tacitd.files.git import find_project_root
+from tacitd.files.locks import make_private_dir
+from tacitd.files.row_history import list_row_changes
+from tacitd.model.spend_report import report_spending, sum_rows
+from tacitd.report.page import GENERATOR, render_page
+from tacitd.report.sections import (
+    ReportScope,
+    ReportSection,
+    ReportSeries,
+    ReportTable,
+    describe_section,
+    make_buckets,
+)
 from tacitd.session_context.plugin_view import make_report
-
-if TYPE_CHECKING:
-    from tacitd.cli.command_table import PluginTable
-    from tacitd.report.sections import ReportScope, ReportSection
+from tacitd.state.paths import report_file
+from tacitd.store import open_readonly
+from tacitd.text.wording import count_noun, format_dollars
 
 SCHEMA = 1
 
@@ -57,11 +73,6 @@ def report(
     nothing from the network. Without -o it is written to the cache directory and its path is printed. Exits with 1 if a
     section had to be left out; the page says why.
     """
-    from tacitd.clock import SystemClock, utc_seconds
-    from tacitd.files.git import find_project_root
-    from tacitd.report.page import render_page
-    from tacitd.report.sections import ReportScope, describe_section
-
     if (as_json and (output or show)) or (show and output == "-"):
         raise UsageError("--open needs a file, and --json prints to standard output", "leave one of them out")
     root = None if everywhere else find_project_root(resolve_directory(project))
@@ -88,9 +99,7 @@ def report(
 
 def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[ReportSection], list[str]]:
     """Return the sections of all plugins and of the engine, and what is wrong with those that are left out."""
-    from tacitd.report.engine_sections import build_changes, build_spending
-
-    found, problems = list["ReportSection"](), list(table.broken)
+    found, problems = list[ReportSection](), list(table.broken)
     builders: list[tuple[str, Callable[[ReportScope], list[ReportSection]]]]
     builders = [(one.name, partial(make_report, one)) for one in table.plugins if one.report]
     builders += [("cost", lambda scope: [build_spending(scope)])]
@@ -105,8 +114,6 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
 
 def describe_scope(scope: ReportScope) -> str:
     """The sentence below the page's title: which projects, since when, and when it was made."""
-    from tacitd.clock import local_date, local_minutes
-
     where = "All projects" if scope.root is None else str(scope.root)
     made = local_minutes(scope.now).replace("T", " ")
     return f"{where}, from {local_date(scope.since)} on. Made {made}, local time."
@@ -115,11 +122,6 @@ def describe_scope(scope: ReportScope) -> str:
 def _write_page(page: bytes, output: str | None) -> Path:
     """Write the page to the named file, or to the cache directory; return where. Raises OSError, FileRefusedError, and UsageError for a
     file that is no earlier report."""
-    from tacitd.files.atomic import replace_file
-    from tacitd.files.locks import make_private_dir
-    from tacitd.report.page import GENERATOR
-    from tacitd.state.paths import report_file
-
     if output is None:
         file = report_file(os.environ)
         make_private_dir(file.parent)
@@ -131,3 +133,50 @@ def _write_page(page: bytes, output: str | None) -> Path:
             raise UsageError(f"{escape_output(output)} exists and is not a report", "choose another name")
     replace_file(file, page, mode=0o600)
     return file
+
+
+# --- the engine's own sections
+
+
+EFFECTS = ("lines added", "lines replaced", "lines removed")
+"""What a change did with a line."""
+
+
+def build_spending(scope: ReportScope) -> ReportSection:
+    """What the model calls cost, by week and by purpose. Raises TacitdError."""
+    buckets, root = make_buckets(scope.since, scope.now), "" if scope.root is None else str(scope.root)
+    with open_readonly(scope.state_dir) or nullcontext() as store:
+        by_day = report_spending(store, "day", scope.since, root) if store is not None else []
+        rows = report_spending(store, "purpose", scope.since, root) if store is not None else []
+    days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day]
+    total = sum_rows(rows)
+    cells = tuple(
+        (row.name, row.calls, row.unanswered, f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}")
+        for row in rows
+    )
+    note = f"{count_noun(total.calls, 'call')} for {format_dollars(total.usd)}."
+    if total.assumed_usd:
+        note += " ~ marks a cost that is assumed, because the client reported none."
+    series = ReportSeries(f"Dollars by {buckets.unit}", buckets.count(days), "$")
+    table = ReportTable("By purpose", ("purpose", "calls", "without an answer", "dollars"), cells)
+    return ReportSection("What it cost", (series, table), note)
+
+
+def build_changes(scope: ReportScope) -> ReportSection:
+    """How many changes were made in files, by week, and how many lines. Raises TacitdError."""
+    buckets = make_buckets(scope.since, scope.now)
+    with open_readonly(scope.state_dir) or nullcontext() as store:
+        found = list_row_changes(store.rows, since=scope.since) if store is not None else []
+    done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
+    done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
+    lines = Counter[str](
+        _name_effect(bool(line["added"]), bool(line["removed"])) for _, one in done for line in one["lines"]
+    )
+    series = ReportSeries(f"Changes by {buckets.unit}", buckets.count((at, 1) for at, _ in done))
+    table = ReportTable("", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS if lines[what]))
+    note = "Every write in files that you edit too; `tacitd history` shows each one, and `tacitd undo` takes it back."
+    return ReportSection("Changes in files", (series, table), note)
+
+
+def _name_effect(was_added: bool, was_removed: bool) -> str:
+    return EFFECTS[1 if was_added and was_removed else 0 if was_added else 2]

@@ -6,23 +6,38 @@ import faulthandler
 import math
 import os
 import threading
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, Signals, getsignal
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import click
+from loguru import logger
 
-from tacitd.cli.common import echo_message, get_paths
-from tacitd.cli.status_lines import parked_lines
-from tacitd.errors import PARKED, TacitdError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tacitd.app import App
-    from tacitd.config.settings import Config
+from tacitd import __version__
+from tacitd.app import App, build_app
+from tacitd.cli.common import CallMethod, echo_error, echo_message, get_paths
+from tacitd.cli.status_command import parked_lines
+from tacitd.clock import SystemClock
+from tacitd.config.durations import format_duration
+from tacitd.config.settings import Config
+from tacitd.contract import Task
+from tacitd.control.server import Server
+from tacitd.errors import PARKED, TacitdError, UnavailableError
+from tacitd.events import NoProject
+from tacitd.files.editors import Editors
+from tacitd.handler import load_hook
+from tacitd.logging_setup import to_file, to_journal, to_stderr
+from tacitd.methods import build_methods
+from tacitd.service.detach import run_detached
+from tacitd.service.doctor import examine_client
+from tacitd.service.supervision import Notifier, Supervision, handle_signals, limit_heap, open_when_possible
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
+from tacitd.work.activities import activity_line, find_newest, list_since
+from tacitd.work.work_status import describe_waiting
 
 Mode = Literal["foreground", "service", "detached"]
 
@@ -51,10 +66,6 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 
 
 def _run_once(quiet: bool) -> int:
-    from tacitd.cli.in_process import open_app
-    from tacitd.methods import build_methods
-    from tacitd.work.activities import activity_line, find_newest, list_since
-
     with open_app(get_paths()) as app:
         table, mark = build_methods(app), find_newest(app.store.rows)
         table["sync"]({})
@@ -72,8 +83,6 @@ def _run_once(quiet: bool) -> int:
 
 def _run_detached(fd: int) -> int:
     """`fd`: the pipe to the parent process, which receives the exit code."""
-    from tacitd.cli.standard_streams import echo_error
-    from tacitd.service.detach import run_detached
 
     def work() -> int:
         return _run_until_stopped("detached", quiet=True)
@@ -82,18 +91,6 @@ def _run_detached(fd: int) -> int:
 
 
 def _run_until_stopped(mode: Mode, quiet: bool) -> int:
-    from loguru import logger
-
-    from tacitd.app import build_app
-    from tacitd.clock import SystemClock
-    from tacitd.control.server import Server
-    from tacitd.files.editors import Editors
-    from tacitd.methods import build_methods
-    from tacitd.service.banner import banner_lines
-    from tacitd.service.signals import handle_signals
-    from tacitd.service.store_wait import open_when_possible
-    from tacitd.service.supervision import Notifier, Supervision, limit_heap
-
     limit_heap()
     if mode != "foreground":
         faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
@@ -161,8 +158,6 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
 
 def _choose_log(mode: Mode, quiet: bool, file: Path) -> Callable[[str], None]:
     """Return the function that begins to log at a level: to the journal, or to the log file."""
-    from tacitd.logging_setup import to_file, to_journal, to_stderr
-
     journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
 
     def begin(level: str) -> None:
@@ -175,3 +170,122 @@ def _choose_log(mode: Mode, quiet: bool, file: Path) -> Callable[[str], None]:
             to_stderr("WARNING" if quiet else level)
 
     return begin
+
+
+# --- an engine in this process, for commands without a running daemon and for `run --once`
+
+
+@contextmanager
+def run_in_process(places: Paths) -> Iterator[CallMethod]:
+    """Take the lock, run the engine in a thread and yield a `CallMethod` on it. Raises what `build_app` raises."""
+    with open_app(places) as app:
+        table = build_methods(app)
+
+        def ask(method: str, /, **params: Any) -> Any:
+            return table[method](params)
+
+        yield ask
+
+
+@contextmanager
+def open_app(places: Paths) -> Iterator[App]:
+    """Take the lock, run the engine in a thread, yield its App. Raises InterruptedByError, what `build_app` raises."""
+    app = build_app(places, os.environ, watcher_for=SilentWatcher)
+    to_file(places.state_dir / "tacitd.log", app.config.log.level)
+    asked: list[Signals] = []
+    try:
+        # In this order: a second signal must not interrupt the closing.
+        with _stop_on_signals(app, asked), app:
+            thread = threading.Thread(target=app.run, name="tacitd-engine")
+            thread.start()
+            try:
+                yield app
+            finally:
+                app.request_stop()
+                thread.join()
+    except UnavailableError:
+        if not asked:
+            raise
+    if asked:
+        raise InterruptedByError(
+            f"ended by {asked[0].name}; no work is lost", "run the same command again to continue", asked[0]
+        )
+
+
+class InterruptedByError(TacitdError):
+    """A signal ended the command early. The exit code is 128 + the signal's number, as in a shell."""
+
+    def __init__(self, what: str, hint: str, signal: Signals) -> None:
+        super().__init__(what, hint)
+        self.code = 128 + signal
+
+
+@contextmanager
+def _stop_on_signals(app: App, asked: list[Signals]) -> Iterator[None]:
+    """While this is entered, a signal stops the engine as it stops a daemon: no child of the model outlives it."""
+
+    def leave(signal: Signals) -> Callable[[], None]:
+        def act() -> None:
+            if not asked:
+                echo_message("stopping; a running call has some seconds to end")
+            asked.append(signal)
+            app.request_stop()
+
+        return act
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with handle_signals({one: leave(one) for one in (SIGTERM, SIGINT, SIGHUP)}):
+        yield
+
+
+# --- the banner
+
+
+NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
+
+
+def banner_lines(app: App) -> Iterator[str]:
+    """The lines of the banner."""
+    budget = app.config.budget
+    stamps = app.engine.follower.stamps
+    roots = ", ".join(map(str, app.engine.source.roots))
+    yield f"tacitd {__version__} watches {roots} ({len(stamps)} transcripts)"
+    if app.engine.first_start.is_now:
+        yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
+    yield (
+        f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
+        f"{budget.calls_per_day} calls a day"
+    )
+    yield (
+        f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
+        f"its client has ended"
+    )
+    yield from _list_plugin_lines(app)
+    document = app.read_status()
+    for text in describe_waiting(document["waits"], document["sessions"]):
+        yield f"waits: {text}"
+    yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
+    missing = {one["id"]: (one["what"], one["hint"]) for one in document["degraded"]}
+    if app.engine.first_start.is_now:
+        found = examine_client(app.paths, app.config, app.environ)
+        missing |= {one.id: (one.what, one.hint) for one in found if one.id not in missing}
+    for what, hint in missing.values():
+        yield f"missing: {what}"
+        if hint:
+            yield f"  hint: {hint}"
+    yield "Press Ctrl-C to stop; no work is lost"
+
+
+def _list_plugin_lines(app: App) -> Iterator[str]:
+    """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
+    for plugin in app.found.plugins:
+        hook = plugin.prompt_parts.get("banner")
+        if not hook or plugin.name not in app.plugins.by_name:
+            continue
+        try:
+            tools = app.plugins.by_name[plugin.name].make_tools(NO_TASK)
+            yield from list(load_hook(hook)(tools))
+        except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+            logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)

@@ -17,10 +17,8 @@ NOT_RUNNING = 3
 """The exit code of `service status` for a service that does not run, as that of systemctl."""
 
 if TYPE_CHECKING:
-    from tacitd.handler import Footprint
-    from tacitd.service.finding import DoctorFinding
-    from tacitd.service.managers import Manager
-    from tacitd.service.units import ServiceFacts
+    from tacitd.handler import DoctorFinding, Footprint
+    from tacitd.service.managers import Manager, ServiceFacts
     from tacitd.state.paths import Paths
 
 
@@ -223,7 +221,7 @@ def _facts(places: Paths) -> ServiceFacts:
     from tacitd.model.environment import account_environment
     from tacitd.model.locate import find_command
     from tacitd.service.detach import own_command
-    from tacitd.service.units import collect_facts
+    from tacitd.service.managers import collect_facts
 
     command = os.environ.get("TACITD_CLAUDE__COMMAND", "claude")
     claude = find_command(command, os.environ)

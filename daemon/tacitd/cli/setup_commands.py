@@ -31,6 +31,8 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
 
     Changes nothing. Calls the model only with --model. Ends with 1 if something must be fixed.
     """
+    from msgspec.structs import asdict
+
     from tacitd.service.doctor import examine_machine, load_or_default, probe_model
 
     places, service = get_paths(), _find_service()
@@ -43,7 +45,7 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
         env = (service.manager.read_environment() if service is not None else {}) or os.environ
         found.append(probe_model(places, load_or_default(places, os.environ), env))
     if as_json:
-        echo_json([finding.as_data() for finding in found])
+        echo_json([asdict(finding) for finding in found])
     for one in () if as_json else found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[one.severity]
         echo_text(

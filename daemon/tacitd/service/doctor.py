@@ -23,7 +23,7 @@ from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
 from tacitd.files import git
-from tacitd.handler import load_hook
+from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.locate import describe_missing, find_command
@@ -32,10 +32,8 @@ from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.service.client_plugin import check_plugin, check_server
-from tacitd.service.finding import DoctorFinding
-from tacitd.service.managers import Manager
+from tacitd.service.managers import Manager, ServiceFacts, is_edited
 from tacitd.service.uninstall import list_state_files
-from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way
 from tacitd.work.project_rows import list_known_projects

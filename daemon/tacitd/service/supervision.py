@@ -11,19 +11,30 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import socket
+import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from types import FrameType
+from typing import Any
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.app import App
+from tacitd.clock import Clock, SystemClock, utc_seconds
+from tacitd.control.server import Method, Server
 from tacitd.engine import MAX_SLEEP
-from tacitd.errors import TacitdError
+from tacitd.errors import TacitdError, UnavailableError, UnwritableError
+from tacitd.files.locks import acquire_lock
+from tacitd.handler import Degradation
 from tacitd.housekeeping import reload_config
-from tacitd.status import describe_shortly
+from tacitd.methods import answer_ping
+from tacitd.plugins import find_declarations
+from tacitd.state.paths import Paths
+from tacitd.status import describe_shortly, read_stored_status
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
@@ -177,3 +188,143 @@ def return_memory() -> None:
     """Return free pages of the heaps to the system, which takes some milliseconds. Other C libraries have no `malloc_trim`."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+# --- signals
+
+
+@contextmanager
+def handle_signals(
+    actions: Mapping[signal.Signals, Callable[[], None]], *, ending: bool = False
+) -> Iterator[None]:
+    """While this is entered, a thread runs each signal's action. Main thread only. The caller may exchange actions meanwhile.
+
+    `ending`: the process ends after this block, so the signals are ignored from then on; otherwise an orderly end could
+    look like an interrupted one. If not `ending`, the previous handlers are restored.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = {number: signal.signal(number, _nothing) for number in actions}
+    known = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    thread = threading.Thread(target=_listen, args=(reader, actions), name="tacitd-signals", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(known)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if ending else handler)
+        writer.close()  # the thread reads the end of file and ends
+        thread.join(1.0)
+        reader.close()
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """Replace the default action; the thread in `handle_signals` acts."""
+
+
+def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
+    with suppress(OSError):
+        while data := reader.recv(64):
+            for number in data:
+                if (action := actions.get(signal.Signals(number))) is not None:
+                    action()
+
+
+# --- a daemon whose store cannot be opened
+
+
+AGAIN = 10.0
+"""Seconds between two tries to open the store."""
+
+
+def open_when_possible(
+    build: Callable[[], App],
+    places: Paths,
+    notifier: Notifier,
+    clock: Clock | None = None,
+    again: float = AGAIN,
+    on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
+) -> App | None:
+    """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises what `build`
+    raises.
+
+    `on_wait` gets what ends the wait, when it begins: a signal is to do that from then on.
+    """
+    clock, stop, since = clock or SystemClock(), threading.Event(), ""
+    while not stop.is_set():
+        try:
+            app = build()
+            try:
+                app.open()
+            except BaseException:
+                app.close()
+                raise
+            if stop.is_set():
+                app.close()
+                return None
+            return app
+        except UnwritableError as error:
+            if not since:
+                logger.warning("nothing is read until the store can be opened: {}", error)
+                on_wait(stop.set)
+            since = since or utc_seconds(clock.now())
+            _answer_meanwhile(places, error, since, stop, notifier, clock, again)
+    return None
+
+
+def _answer_meanwhile(
+    places: Paths,
+    error: UnwritableError,
+    since: str,
+    stop: threading.Event,
+    notifier: Notifier,
+    clock: Clock,
+    seconds: float,
+) -> None:
+    """Answer on the socket for a while. The lock is held meanwhile, as by every daemon."""
+    lock = acquire_lock(places.state_dir / "lock")
+    try:
+        with closing(Server(places.socket, _Methods(places, error, since, stop, clock))) as server:
+            server.open()
+            notifier.notify_ready(f"waits: {error.what}")
+            notifier.notify_alive(clock.monotonic())
+            stop.wait(seconds)
+    finally:
+        lock.release()
+
+
+class _Methods(dict[str, Method]):
+    """What is answered: everything else says why it cannot be done."""
+
+    def __init__(
+        self, places: Paths, error: UnwritableError, since: str, stop: threading.Event, clock: Clock
+    ) -> None:
+        super().__init__(
+            ping=lambda _: answer_ping(self._problem()),
+            status=lambda _: self._status(),
+            sync=lambda _: self._sync(),
+            stop=lambda _: stop.set(),
+        )
+        self._places, self._error, self._since, self._clock = places, error, since, clock
+
+    def get(self, name: str, default: object = None) -> Any:
+        """The method of this name."""
+        return super().get(name, self._refuse)
+
+    def _refuse(self, params: Mapping[str, Any]) -> Any:
+        raise UnavailableError(self._error.what, self._error.hint)
+
+    def _problem(self) -> Degradation:
+        return Degradation("state.unwritable", self._error.what, self._error.hint)
+
+    def _status(self) -> dict[str, Any]:
+        """What was known last, and the problem."""
+        now, plugins = self._clock.now(), find_declarations().plugins
+        return read_stored_status(self._places.state_dir, plugins, now, os.getpid(), self._problem())
+
+    def _sync(self) -> dict[str, Any]:
+        document = self._status()
+        keys = {"parked": [], "degraded": [], "waits": [], "dead_letters": 0, "rescued": 0}
+        said = {key: document.get(key, default) for key, default in keys.items()}
+        return {"done": True, **said, "waited": [], "jobs": [], "made": [], "unmade": []}

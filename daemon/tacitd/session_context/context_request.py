@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from tacitd.contract import Tx
     from tacitd.store import ReadOnlyStore
 
-__all__ = ["ContextFile", "ContextRequest", "FailedCall"]
+__all__ = [
+    "ContextFile",
+    "ContextRequest",
+    "FailedCall",
+    "PersonRule",
+    "PersonRules",
+]
+
 
 Occasion = Literal["start", "resume", "compact", "agent", "failure"]
 """A new session; a resumed one; after a compaction; the start of a sub-agent; a call of a tool that failed."""
@@ -111,3 +119,42 @@ def name_occasion(source: str) -> Occasion:
     """The occasion for what a client calls the source of a session's start; an unknown one is a start."""
     known: Mapping[str, Occasion] = {"resume": "resume", "fork": "resume", "compact": "compact"}
     return known.get(source, "start")
+
+
+# --- what plugins know of the person
+
+
+class PersonRule(Struct, frozen=True):
+    """One thing that is known of the person and holds in every project: a line of the file that each session loads."""
+
+    id: str
+    """Stable while the line has the same subject. Unique within the plugin."""
+    text: str
+    """The line, without a list mark."""
+    by_person: bool = False
+    """Whether the person stated it or changed it by hand. The file follows such a change at once, others once a day."""
+
+
+class PersonRules(Protocol):
+    """What one plugin knows of the person. Made by the hook `person-rules` of `PluginSpec.prompt_parts`."""
+
+    @property
+    def title(self) -> str:
+        """The heading of its lines."""
+        ...
+
+    def list_files(self) -> Sequence[Path]:
+        """The files that the lines are made from. They are asked for again when one of these changes."""
+        ...
+
+    def list_rules(self) -> Sequence[PersonRule]:
+        """The lines that hold now, the most important first: the file has room for 2 KB. Raises OSError, TacitdError."""
+        ...
+
+    def withdraw_rule(self, id: str) -> Callable[[Tx], None] | None:
+        """The person deleted this line: take it back where it is stored, or return what does that in a transaction. One that is not there
+        any more is ignored.
+
+        Raises OSError, TacitdError; then it is called again later.
+        """
+        ...

@@ -1,6 +1,6 @@
 """Removes values that look like secrets from text. Pure (S-67).
 
-A secret is found by the shape of an issuer's tokens (secret_shapes.py), by the text around a value (`_RULES`), by its
+A secret is found by the shape of an issuer's tokens (secret_names.py), by the text around a value (`_RULES`), by its
 place in a table, by the checksum of a card, or because it is a long random run. Redaction is applied before text goes to
 the model, and again before the model's text is written (ANCHORS P15).
 
@@ -26,6 +26,7 @@ from tacitd.text.secret_names import (
     PASSWORD,
     TECHNICAL,
     TRAILING,
+    find_shapes,
     is_mixed,
     is_name,
     is_named,
@@ -35,7 +36,6 @@ from tacitd.text.secret_names import (
     is_plain,
     is_random,
 )
-from tacitd.text.secret_shapes import find_shapes
 
 __all__ = ["has_secret", "redact_secrets"]
 

@@ -14,7 +14,7 @@ import click
 
 from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
-from tacitd.cli.status_lines import find_reasons, parked_lines
+from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root

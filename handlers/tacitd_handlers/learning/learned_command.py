@@ -214,7 +214,7 @@ def _as_data(
 
 def _list_person_items(state: str, words: Sequence[str]) -> list[StoredItem]:
     """What the other plugins' items say about the person, in all projects: lessons, values of the profile."""
-    from tacitd.cli.item_lookup import collect_items
+    from tacitd.cli.decide_commands import collect_items
 
     listed = (one.item for one in collect_items(None, without=OWN_PLUGIN))
     return [one for one in listed if one.root is None and one.state == state and _contains(one.text, words)]

@@ -13,8 +13,7 @@ from tacitd.contract import Rows, Tools
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import find_project_root, is_tracked, list_work_trees
-from tacitd.handler import Footprint
-from tacitd.service.finding import DoctorFinding
+from tacitd.handler import DoctorFinding, Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
 from tacitd_handlers.learning.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tools
 from tacitd.files.formats import split_bullet
-from tacitd.session_context.person_rules import PersonRule
+from tacitd.session_context.context_request import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
 from tacitd_handlers.learning.learned_rows import LineRow, make_line_id, mark_line, read_lines_of

@@ -28,7 +28,7 @@ from tacitd.cli.common import (
     resolve_directory,
     show_progress,
 )
-from tacitd.cli.status_lines import parked_lines
+from tacitd.cli.status_command import parked_lines
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import FAILED, PARKED, TacitdError

@@ -19,7 +19,7 @@ from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.git import find_project_root
-from tacitd.mcp.agent_caller import require_person
+from tacitd.mcp.agent_tools import require_person
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.sources.projects import ProjectFinder
 from tacitd.state.person_choices import Choice, choose

@@ -16,7 +16,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_caller import is_agent
+from tacitd.mcp.agent_tools import is_agent
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load

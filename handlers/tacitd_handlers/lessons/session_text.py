@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock
-from tacitd.session_context.person_rules import PersonRule
+from tacitd.session_context.context_request import PersonRule
 from tacitd.text.wording import count_noun
 from tacitd_handlers.lessons.lesson_actions import mark_wrong
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog

@@ -22,7 +22,7 @@ from tacitd.cli.common import (
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_caller import is_agent
+from tacitd.mcp.agent_tools import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.wording import format_table

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import TacitdError
-from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.person_rules import PersonRule
+from tacitd.session_context.context_request import ContextRequest, PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.user_memory import memory_dir

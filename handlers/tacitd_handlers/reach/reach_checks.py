@@ -10,8 +10,7 @@ from pathlib import Path
 from tacitd.config.settings import load_config
 from tacitd.contract import Done, Outcome, Task, Tools
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd.handler import Degradation
-from tacitd.service.finding import DoctorFinding
+from tacitd.handler import Degradation, DoctorFinding
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths
 from tacitd.work.project_rows import list_known_projects

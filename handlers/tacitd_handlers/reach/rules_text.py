@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
-from tacitd.session_context.person_rules import PersonRule
+from tacitd.session_context.context_request import PersonRule
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 

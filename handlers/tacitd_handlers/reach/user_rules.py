@@ -21,7 +21,7 @@ from tacitd.files.formats import Bullets, bullet
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
-from tacitd.session_context.person_rules import PersonRules
+from tacitd.session_context.context_request import PersonRules
 from tacitd.state.paths import config_dir, state_dir
 from tacitd.store import open_readonly
 from tacitd_handlers.reach.rules_text import (

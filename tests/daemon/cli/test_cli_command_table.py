@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.command_table import load_plugin_table, make_plugin_table
+from tacitd.cli.program import load_plugin_table, make_plugin_table
 from tacitd.handler import Degradation
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins, find_plugins

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.command_table import COMMANDS, load_plugin_rows
+from tacitd.cli.program import COMMANDS, load_plugin_rows
 
 
 def test_help_of_a_command_is_what_its_option_prints(cli: Cli) -> None:

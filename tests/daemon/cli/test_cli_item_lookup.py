@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.cli import decide_commands, item_lookup
-from tacitd.cli.item_lookup import FoundItem, find_item, match_items
+from tacitd.cli import decide_commands
+from tacitd.cli.decide_commands import FoundItem, find_item, match_items
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.handler import StoredItem
 
@@ -28,7 +28,7 @@ THERE = FoundItem("learning", StoredItem("abcd0123", "line", "Use bun", "LEARNED
 def items(monkeypatch: pytest.MonkeyPatch) -> None:
     """The items of one project, and of all."""
     here = [PNPM, MINE, GONE, LESSON]
-    monkeypatch.setattr(item_lookup, "collect_items", lambda root: here if root else [*here, THERE])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: here if root else [*here, THERE])
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_proposal_with_the_text_of_what_is_stored_is_named_by_its_id(
 ) -> None:
     """`forget TEXT` means the line, `accept TEXT` the offer of a rule with the same words."""
     offer = FoundItem("learning", StoredItem("77aa0011", "rule offer", "use tabs", state="proposed"))
-    monkeypatch.setattr(item_lookup, "collect_items", lambda root: [MINE, offer])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [MINE, offer])
     assert find_item("tabs", ROOT, ("stored", "proposed")) == MINE
     assert find_item("tabs", ROOT, ("proposed",)) == offer
     assert find_item("77aa", ROOT, ("stored", "proposed")) == offer
@@ -95,7 +95,7 @@ def test_a_forgotten_line_that_is_there_again_is_the_line(monkeypatch: pytest.Mo
         "learning", StoredItem("00112233", "line", "Use spaces", "LEARNED.md", ROOT, by_person=True)
     )
     for order in ([GONE, again], [again, GONE]):
-        monkeypatch.setattr(item_lookup, "collect_items", lambda root, order=order: order)
+        monkeypatch.setattr(decide_commands, "collect_items", lambda root, order=order: order)
         assert find_item("spaces", ROOT, ("stored", "proposed", "forgotten")) == again
         assert find_item("spaces", ROOT, ("forgotten",)) == GONE
 

@@ -14,8 +14,7 @@ from test_cli_status_command import DOCUMENT
 from support_cli import Cli
 from support_examples import examples
 from tacitd.cli.control_commands import echo_sync
-from tacitd.cli.status_command import format_status
-from tacitd.cli.status_lines import parked_lines
+from tacitd.cli.status_command import format_status, parked_lines
 from tacitd.errors import PARKED
 from tacitd.work.work_status import describe_waiting, local_time
 

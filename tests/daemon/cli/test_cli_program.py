@@ -16,9 +16,8 @@ import pytest
 
 import generate
 from support_cli import Cli
-from tacitd.cli.common import echo_message, escape_output
+from tacitd.cli.common import echo_error, echo_message, escape_output
 from tacitd.cli.program import make_program
-from tacitd.cli.standard_streams import echo_error
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 

@@ -10,7 +10,7 @@ import pytest
 
 from support_changes import store_change
 from support_cli import Cli
-from tacitd.cli.command_table import PluginTable
+from tacitd.cli.program import PluginTable
 from tacitd.cli.report_command import collect_sections
 from tacitd.plugin import PluginSpec
 from tacitd.report.sections import ReportScope

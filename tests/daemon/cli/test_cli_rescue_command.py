@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.cli import rescue_command
+from tacitd.cli import control_commands
 from tacitd.errors import PARKED
 
 ROW = {
@@ -37,7 +37,7 @@ def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> Non
     def somewhere() -> Iterator[Any]:
         yield lambda method, **_: {"retry": retry, "sync": said}[method]
 
-    patch.setattr(rescue_command, "connect_or_run", somewhere)
+    patch.setattr(control_commands, "connect_or_run", somewhere)
 
 
 def test_what_is_still_parked_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_cli import Cli
 from support_examples import examples
 from support_golden import assert_golden
-from tacitd.cli.status_lines import (
+from tacitd.cli.status_command import (
     SCREEN,
     StatusLine,
     describe_bytes,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support_calls import open_budget, spend
 from support_changes import store_change
-from tacitd.report.engine_sections import build_changes, build_spending
+from tacitd.cli.report_command import build_changes, build_spending
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable
 from tacitd.testing import FakeClock
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.app import App, build_app
-from tacitd.service.banner import banner_lines
+from tacitd.cli.run_command import banner_lines
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel

@@ -8,17 +8,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from support_git import init
 from tacitd.control.client import BusyError
+from tacitd.handler import DoctorFinding
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.service.doctor import Service, check_owners, examine_machine
-from tacitd.service.finding import DoctorFinding
-from tacitd.service.managers import Systemd, ToolExit
-from tacitd.service.units import collect_facts
+from tacitd.service.managers import Systemd, ToolExit, collect_facts
 from tacitd.state.paths import Paths
 
 
@@ -221,7 +221,7 @@ def test_each_finding_has_its_own_id_and_is_json(cli: Cli) -> None:
     """STYLE: JSON output is a contract."""
     findings = examine_machine(Paths.from_env(os.environ), os.environ)
     ids = [one.id for one in findings]
-    assert len(ids) == len(set(ids)) and json.loads(json.dumps([one.as_data() for one in findings]))
+    assert len(ids) == len(set(ids)) and json.loads(json.dumps([asdict(one) for one in findings]))
     assert all(one.hint for one in findings if one.severity != "ok")
 
 

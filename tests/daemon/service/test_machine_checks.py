@@ -11,10 +11,9 @@ import pytest
 from support_calls import list_calls
 from support_claude import install_stand_in
 from support_cli import Cli
+from tacitd.handler import DoctorFinding
 from tacitd.service import doctor
-from tacitd.service.finding import DoctorFinding
-from tacitd.service.managers import Systemd, ToolExit, parse_environment
-from tacitd.service.units import ServiceFacts
+from tacitd.service.managers import ServiceFacts, Systemd, ToolExit, parse_environment
 from tacitd.state.paths import Paths
 
 

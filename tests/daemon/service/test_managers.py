@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError, UnavailableError
-from tacitd.service.managers import Launchd, ServiceError, Systemd, ToolExit, find_manager, run_tool
-from tacitd.service.units import ServiceFacts, render_unit
+from tacitd.service.managers import (
+    Launchd,
+    ServiceError,
+    ServiceFacts,
+    Systemd,
+    ToolExit,
+    find_manager,
+    render_unit,
+    run_tool,
+)
 
 NO_BUS = "Failed to connect to bus: No medium found"
 

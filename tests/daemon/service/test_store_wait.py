@@ -14,8 +14,7 @@ from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError, UnwritableError
 from tacitd.files.locks import acquire_lock
 from tacitd.plugins import FoundPlugins
-from tacitd.service.store_wait import open_when_possible
-from tacitd.service.supervision import Notifier
+from tacitd.service.supervision import Notifier, open_when_possible
 from tacitd.sources.watch import SilentWatcher
 from tacitd.testing import FakeClock
 

@@ -14,8 +14,14 @@ import pytest
 from support_engine import Scene
 from support_waiting import PATIENCE
 from tacitd.errors import ConfigError
-from tacitd.service.signals import handle_signals
-from tacitd.service.supervision import STUCK_AFTER, Notifier, Supervision, describe_state, find_fault
+from tacitd.service.supervision import (
+    STUCK_AFTER,
+    Notifier,
+    Supervision,
+    describe_state,
+    find_fault,
+    handle_signals,
+)
 
 
 class Heard:

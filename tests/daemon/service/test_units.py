@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import UsageError
-from tacitd.service.units import (
+from tacitd.service.managers import (
     ServiceFacts,
     collect_facts,
     is_edited,

@@ -20,7 +20,7 @@ from tacitd.session_context.context_request import (
     measure_text,
     name_occasion,
 )
-from tacitd.session_context.context_sections import collect_sections, fence_sections
+from tacitd.session_context.plugin_view import collect_sections, fence_sections
 
 HERE = Path("/home/ada/app")
 ANY = st.lists(st.sampled_from(["a", "B", " ", "\n", "🐙", "é", "<", "/", ">", "- x\n"])).map("".join)

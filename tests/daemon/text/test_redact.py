@@ -15,7 +15,7 @@ from support_examples import examples
 from support_secret_kinds import KEPT, KINDS
 from support_secrets import SENTENCES, WRITTEN, fill, make_card, make_login, random_token, sample
 from tacitd.text.redact import SECRET, has_secret, redact_secrets
-from tacitd.text.secret_shapes import SHAPES
+from tacitd.text.secret_names import SHAPES
 
 TIMES = 20
 

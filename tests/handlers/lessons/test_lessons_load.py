@@ -14,7 +14,7 @@ from test_lessons_project_lessons import project
 
 from support_examples import examples
 from support_lessons import Lessons
-from tacitd.cli.standard_streams import LOST_HINT
+from tacitd.cli.common import LOST_HINT
 from tacitd_handlers.lessons.error_match import (
     score_match,
 )
