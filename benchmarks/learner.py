@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row
-from tacitd_handlers.learner.vocabulary import VERDICTS
+from tacitd_handlers.learner.ledger_file import HEADER, VERDICTS, LedgerRow, format_row
 
 PATTERNS = [f"pattern_{n}" for n in range(20)]
 START = datetime(2024, 1, 1, 9, 0)

@@ -19,8 +19,8 @@ from tacitd.session_context.context_request import ContextRequest, Occasion
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import Paths
 from tacitd.testing import START, FakeClock, HandlerBench, ScriptedModel
-from tacitd_handlers.continuity import cli, last_session, make_plugin
-from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.continuity import cli, make_plugin, resume_text
+from tacitd_handlers.continuity.session_document import find_path
 
 NOW = START
 ANSWER = json.dumps(
@@ -55,7 +55,7 @@ class World:
             mock.patch.dict(os.environ, environ, clear=True),
             mock.patch.object(cli, "connect_or_run", self._connect),
             mock.patch.object(cli, "SystemClock", lambda: self.clock),
-            mock.patch.object(last_session, "SystemClock", lambda: self.clock),
+            mock.patch.object(resume_text, "SystemClock", lambda: self.clock),
         ]
         for patch in self._patches:
             patch.start()
@@ -113,7 +113,7 @@ class World:
         """The text for a session's start."""
         with open_rows(make_plugin(), Paths.from_env(os.environ).state_dir) as rows:
             request = ContextRequest(cwd or self.project, budget, session, occasion, rows=rows)
-            return last_session.make_text(request)
+            return resume_text.make_text(request)
 
     # transcripts
 

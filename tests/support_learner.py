@@ -19,7 +19,7 @@ from tacitd.contract import Done
 from tacitd.errors import TacitdError
 from tacitd.testing import Crash, FakeClock, HandlerBench
 from tacitd_handlers.learner import make_plugin
-from tacitd_handlers.learner.history_text import HistoryEntry
+from tacitd_handlers.learner.entry_texts import HistoryEntry, WeaknessEntry
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.learner_state import LearnerState, read_state
 from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
@@ -30,7 +30,6 @@ from tacitd_handlers.learner.profile_text import (
     list_sessions,
     parse_profile,
 )
-from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
 VERDICT = {"recall": "pass", "learning": "solved_independently"}

@@ -150,7 +150,6 @@ FORMAT_ELSEWHERE = {
     # Seed 001 gives its own session documents a `sessionId`.
     "tacitd_handlers.continuity.cli": {"sessionId"},
     "tacitd_handlers.continuity.session_document": {"sessionId"},
-    "tacitd_handlers.continuity.session_folder": {"sessionId"},
     # An example in a help text, which is for people who use Claude Code.
     "tacitd.cli.prompts_command": {
         "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"

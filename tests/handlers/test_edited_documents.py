@@ -9,7 +9,7 @@ import pytest
 from support_continuity import World
 from support_editor_marks import open_in_editor
 from support_profile import Box
-from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.continuity.session_document import find_path
 
 
 @pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])

@@ -14,7 +14,7 @@ from support_profile import DAY, GOLDEN, Box
 from tacitd.clock import parse_utc
 from tacitd.testing import FakeClock
 from tacitd_handlers.continuity import session_document
-from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.continuity.session_document import find_path
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import profile_confidence as decay
 from tacitd_handlers.profile.handler import format_counts, parse_counts

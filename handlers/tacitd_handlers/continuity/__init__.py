@@ -1,9 +1,9 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
 `session_fold` folds a transcript's records into rows, with `client_tasks`; `handler` writes what changed into the session's file
-(`session_document`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
+(`session_document`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `resume_text`.
 Only the summary and the decisions need the model. Nothing heavy is imported here, because a session's start waits for
-`last_session`.
+`resume_text`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def make_plugin() -> PluginSpec:
     return PluginSpec(
         "continuity",
         order=40,
-        settings={"continuity": f"{here}.settings:ContinuitySettings"},
+        settings={"continuity": f"{here}.summaries:ContinuitySettings"},
         schema=(f"{here}:schema.sql",),
         observe=f"{here}.session_fold:observe",
         run=f"{here}.handler:run",
         events=frozenset({"session-ended", "compaction", "purge"}),
         jobs=(TimedJob("sessions", 86_400.0),),
         commands={"sessions": (f"{here}.cli:sessions", about, "More")},
-        session_text=f"{here}.last_session:make_text",
+        session_text=f"{here}.resume_text:make_text",
         status=f"{here}:report_status",
-        mcp=f"{here}.mcp_tools:CONTINUITY",
+        mcp=f"{here}.cli:CONTINUITY",
         footprint="tacitd_handlers.shared.user_memory:sessions_footprint",
     )
 

@@ -1,7 +1,7 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
 This module parses arguments and prints. A command that changes is a task: what it does belongs to `handler`, and the text to go on with to
-`last_session`.
+`resume_text`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,22 @@ from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes, parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import UsageError
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.wording import format_table
 from tacitd_handlers.continuity import make_plugin
-from tacitd_handlers.continuity.last_session import resume_project, select_sessions
-from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, new_id, open_tasks
-from tacitd_handlers.continuity.session_folder import SessionFile, find_path, find_session, list_sessions
+from tacitd_handlers.continuity.resume_text import resume_project, select_sessions
+from tacitd_handlers.continuity.session_document import (
+    STATUSES,
+    Json,
+    SessionFile,
+    find_dangling,
+    find_path,
+    find_session,
+    list_sessions,
+    new_id,
+    open_tasks,
+)
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -250,3 +260,79 @@ def _decision(decision: Json) -> Iterator[str]:
 def _indented(text: object) -> str:
     """A text of several lines; the further ones are indented."""
     return clean_lines(text).replace("\n", "\n    ")
+
+
+# --- what agents can ask and change
+
+ANY_SESSION = ToolParameter(
+    "session", "A session's id or its beginning; leave it out for the newest one of this project.", of="id"
+)
+LAST_SESSION = AgentResource(
+    "session",
+    "Last session",
+    "Where the last session of this project ended: summary, open tasks, decisions.",
+    read="tacitd_handlers.continuity.resume_text:read_last_session",
+)
+
+CONTINUITY = AgentInterface(
+    tools=(
+        AgentTool(
+            "list_sessions",
+            "The person's sessions in all projects, the newest first: summary, directory, times, number of open tasks.",
+            ("sessions", "list", "--json"),
+            (ToolParameter("project", "Only sessions of this directory's project."),),
+            is_rare=True,
+        ),
+        AgentTool(
+            "get_session",
+            "One session whole: its summary, tasks and what blocks them, decisions with reasons, notes.",
+            ("sessions", "show", "--json"),
+            (ANY_SESSION,),
+        ),
+        AgentTool(
+            "save_task",
+            "Create a task of this session, or change one by its id. Use it for work that outlives the session. "
+            "Returns the task's id.",
+            ("sessions", "task"),
+            (
+                ToolParameter("title", "What is to be done; needed for a new task."),
+                ToolParameter("id", "The id of the task to change.", of="task"),
+                ToolParameter("status"),
+                ToolParameter("blocked_by", "What it waits for; makes it blocked."),
+                ToolParameter("notes", "What the next session must know to go on."),
+                ToolParameter("parent", "The id of the task that this one is a part of."),
+                ANY_SESSION,
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "record_decision",
+            "Record a decision that was made with the person in this session, with its reason.",
+            ("sessions", "decide"),
+            (
+                ToolParameter("decision", "What was decided."),
+                ToolParameter("because", "The reason."),
+                ToolParameter("instead", "Alternatives that were considered."),
+                ANY_SESSION,
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "record_note",
+            "Record what the next session in this project must know: state, traps, next steps.",
+            ("sessions", "note"),
+            (ToolParameter("text", "One note, of a few sentences at most."), ANY_SESSION),
+            effect="adds",
+        ),
+        AgentTool(
+            "set_summary",
+            "Set the summary of this session, at a hand-off: what was done, what is left, what is in the way. It replaces "
+            "the one that is there, and tacitd writes none over it.",
+            ("sessions", "summary"),
+            (ToolParameter("text", "At most three sentences."), ANY_SESSION),
+            effect="adds",
+            is_rare=True,
+        ),
+    ),
+    resources=(LAST_SESSION,),
+)

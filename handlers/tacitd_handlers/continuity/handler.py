@@ -27,20 +27,18 @@ from tacitd_handlers.continuity.session_document import (
     KEYS,
     LEAVES,
     MAX_AGE_DAYS,
+    PATTERN,
     Json,
     decide_document,
-    list_leaves,
-    update_document,
-)
-from tacitd_handlers.continuity.session_folder import (
-    PATTERN,
     find_folder,
     find_path,
     is_old,
+    list_leaves,
     list_sessions,
     read_checked,
+    update_document,
 )
-from tacitd_handlers.continuity.session_rows import (
+from tacitd_handlers.continuity.session_fold import (
     TranscriptState,
     dump_json,
     forget_turns,

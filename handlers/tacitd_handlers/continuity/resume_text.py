@@ -1,21 +1,32 @@
 """The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26). Pure.
 
 What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction. Which
-sessions belong to a project is decided in `last_session`.
+sessions belong to a project is decided in `resume_text`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from tacitd.clock import parse_utc
+from tacitd.clock import SystemClock, parse_utc
+from tacitd.files import git
+from tacitd.session_context.context_request import ContextRequest, cut_text
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.state.paths import state_dir
 from tacitd.text.wording import format_age
-from tacitd_handlers.continuity.session_document import DAY, Json
-from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
+from tacitd_handlers.continuity import make_plugin
+from tacitd_handlers.continuity.session_document import DAY, Json, SessionFile, list_sessions
+from tacitd_handlers.continuity.session_fold import TranscriptState, Turn, list_last_prompts, load_state
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 _LINE, _PROMPT = 240, 300
 """Characters of a line, and of a prompt's first line."""
@@ -140,3 +151,57 @@ def _list_under(heading: str, lines: Sequence[str], most: int) -> list[str]:
 def _tell_age(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
     return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
+
+
+# --- for the start of a session, `tacitd sessions resume`, and agents. A session waits for it: no second try at a file that is being written.
+
+BUDGET = 2_500
+"""Characters of a new session's text."""
+PROMPTS = 2
+
+
+def make_text(request: ContextRequest) -> str:
+    """Return the text for the directory's project; "" if there is no session to resume, other than the one that asks.
+
+    A session that goes on, after a compaction or because it is resumed, needs no hand-off: then it is "" too.
+    """
+    if request.occasion != "start":
+        return ""
+    text = resume_project(request.rows, request.cwd, request.session)
+    return cut_text(text, min(request.budget, BUDGET))
+
+
+def read_last_session(cwd: Path, budget: int) -> str:
+    """Return the text for a directory's project, at most `budget` characters; "" if there is no session."""
+    with open_rows(make_plugin(), state_dir(os.environ)) as rows:
+        return cut_text(resume_project(rows, cwd), budget)
+
+
+def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
+    """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
+    now = SystemClock().now()
+    here = [
+        one
+        for one in select_sessions(list_sessions(rows, now).sessions, cwd)
+        if not without or one.id != without
+    ]
+    state = load_state(rows, here[0].id) if here else None
+    end = SessionEnd(state, list_last_prompts(rows, state.id, PROMPTS)) if state is not None else None
+    return build_resume_text([one.document for one in here], now, end)
+
+
+def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
+    """Return those of the sessions that belong to the project of a directory, in the same order."""
+    _root.cache_clear()  # a repository may have been made or moved since the daemon asked last
+    root = _root(str(cwd))
+    return [one for one in found if one.project and _root(one.project) == root]
+
+
+@cache
+def _root(cwd: str) -> str:
+    """The root of the git repository's main work tree; the directory itself if there is none. It may be gone."""
+    real = Path(os.path.realpath(cwd))
+    # A removed directory still belongs to the repository of its nearest existing parent.
+    existing = next((path for path in (real, *real.parents) if path.is_dir()), real)
+    found = git.find_repository(existing)
+    return str(found.top if found is not None else real)

@@ -16,12 +16,13 @@ from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct, field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import utc_millis
+from tacitd.config.settings import Duration
 from tacitd.contract import Part
 from tacitd_handlers.continuity.client_tasks import Items
-from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
-from tacitd_handlers.continuity.settings import ContinuitySettings
+from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
 from tacitd_handlers.shared.model_answers import list_objects
 from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
@@ -176,3 +177,22 @@ def _parse_decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[
     )
     kept = [other for other in cleaned if other]
     return decision | ({"alternatives": kept} if kept else {})
+
+
+# --- settings
+
+
+class ContinuitySettings(BaseModel):
+    """`continuity`: what is stored of each session, so that it can be resumed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summaries: bool = Field(
+        default=True,
+        description="Ask the model for a summary and the decisions when a session ends, is compacted or pauses, in one call.",
+    )
+    quiet: Duration = Field(
+        default=600.0,
+        ge=60,
+        description="How long a session must have paused before a summary is asked for, so that it is there when you come back.",
+    )

@@ -1,7 +1,7 @@
 """The learner profile and ledger (seed 000): what was practised, what went wrong, and when to repeat it.
 
 This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
-`ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
+`ledger_file`, `profile_text`, `entry_texts` and `entry_texts`. `weakness_rules` says what follows from the ledger,
 `practice_sync` what that changes in a profile, `practice_tasks` reads the files and plans what the engine writes, and
 `learner_commands` is the command line.
 """
@@ -37,7 +37,7 @@ def make_plugin() -> PluginSpec:
         commands={"learner": (f"{here}.learner_commands:learner", about, "More")},
         session_text=f"{here}.session_start:make_text",
         session_budget=5_000,
-        status=f"{here}.notices:report_status",
-        mcp=f"{here}.mcp_tools:LEARNER",
+        status=f"{here}.session_start:report_status",
+        mcp=f"{here}.learner_commands:LEARNER",
         footprint=f"{here}.learner_paths:learner_footprint",
     )

@@ -15,10 +15,12 @@ import click
 from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message
 from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
+from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
+from tacitd_handlers.learner.ledger_file import VERDICTS
 
 if TYPE_CHECKING:
+    from tacitd_handlers.learner.entry_texts import WeaknessEntry
     from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
-    from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -153,7 +155,7 @@ def retests_(as_json: bool) -> None:
     """Short-term resolved weaknesses that were not tested for two weeks."""
     from msgspec.structs import asdict
 
-    from tacitd_handlers.learner.notices import find_retests
+    from tacitd_handlers.learner.session_start import find_retests
 
     found = find_retests(_read_entries(), _now())
     if as_json:
@@ -171,8 +173,8 @@ def review_(as_json: bool) -> None:
     from tacitd.session_context.plugin_view import open_rows
     from tacitd_handlers.learner import make_plugin
     from tacitd_handlers.learner.learner_state import read_aliases, read_waiting
-    from tacitd_handlers.learner.ledger_replay import in_order
     from tacitd_handlers.learner.progress_review import build_review, format_review
+    from tacitd_handlers.learner.weakness_rules import in_order
 
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         waiting, aliases = read_waiting(rows), read_aliases(rows)
@@ -208,7 +210,7 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 @click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
-    from tacitd_handlers.learner.vocabulary import format_command
+    from tacitd_handlers.learner.ledger_file import format_command
 
     (name,) = _change("restore" if back else "forget", tag)
     how = format_command("forget --undo", name)
@@ -325,3 +327,56 @@ def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
         lines = count_noun(len(table.bad), "line")
         echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")
     return table
+
+
+# --- what agents that teach can ask and record
+
+LEARNER = AgentInterface(
+    tools=(
+        AgentTool(
+            "record_practice",
+            "Record one practised problem at the end of a teaching session: a row of the ledger, then the learner's "
+            "profile. Never make up a verdict. The same problem recorded twice in one session counts once.",
+            ("learner", "record", "--json"),
+            (
+                ToolParameter("problem", "The problem's name, such as two-sum.", required=True),
+                ToolParameter("pattern", "The problem's pattern, such as hash_map.", required=True),
+                ToolParameter("mode", "learning or recall.", required=True),
+                ToolParameter(
+                    "verdict",
+                    "; ".join(f"{mode}: {', '.join(names)}" for mode, names in VERDICTS.items()),
+                    required=True,
+                ),
+                ToolParameter("gaps", 'Tags of what went wrong: "edge:empty_input; edge:duplicates".'),
+                ToolParameter("tested", "Tags that were tested, also those without a fault."),
+                ToolParameter("observations", "Two to four sentences."),
+                ToolParameter(
+                    "describe", 'For each new gap "TAG=the input class or code pattern that was missed".'
+                ),
+                ToolParameter("session", "The session's id, from the session metadata."),
+                ToolParameter("timestamp", "YYYY-MM-DDTHH:MM, from the session metadata."),
+            ),
+            effect="adds",
+            is_rare=True,
+        ),
+        AgentTool(
+            "list_due_reviews",
+            "Problems whose review date has come, oldest first, with the reason.",
+            ("learner", "due", "--json"),
+            (ToolParameter("on", "YYYY-MM-DD; leave it out for today."),),
+            is_rare=True,
+        ),
+        AgentTool(
+            "list_retests",
+            "Weaknesses that look resolved and were not tested for two weeks. Offer them, never force them.",
+            ("learner", "retests", "--json"),
+            is_rare=True,
+        ),
+        AgentTool(
+            "review_progress",
+            "The learner's progress from the ledger: totals, verdicts, patterns, weaknesses, next steps.",
+            ("learner", "review", "--json"),
+            is_rare=True,
+        ),
+    )
+)

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey, format_row, parse_line
-from tacitd_handlers.learner.vocabulary import MANUAL, name_of, names_a_session, time_of
+from tacitd_handlers.learner.ledger_file import (
+    MANUAL,
+    LedgerRow,
+    RowKey,
+    format_row,
+    name_of,
+    names_a_session,
+    parse_line,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx

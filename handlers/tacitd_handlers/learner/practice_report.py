@@ -20,18 +20,18 @@ from msgspec.structs import replace
 from tacitd.errors import TacitdError, UsageError
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
-from tacitd_handlers.learner.ledger_file import LedgerRow
-from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review
-from tacitd_handlers.learner.vocabulary import (
+from tacitd_handlers.learner.ledger_file import (
     RECALL,
     UNKNOWN,
     VERDICTS,
+    LedgerRow,
     gaps_text,
     name_of,
     tag_of,
     tags_of,
     time_of,
 )
+from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review
 
 if TYPE_CHECKING:
     from tacitd.events import Record

@@ -12,18 +12,29 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from tacitd.handler import Notice
-from tacitd_handlers.learner.history_text import (
+from tacitd_handlers.learner.entry_texts import (
     RECOVERED,
+    RESOLVED,
     HistoryEntry,
     HistoryKey,
+    WeaknessEntry,
     correct_entry,
+    describe_gap,
     format_session,
     matches_row,
 )
 from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
-from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
-from tacitd_handlers.learner.ledger_replay import Replay, arrive, in_order, replay
+from tacitd_handlers.learner.ledger_file import (
+    HEALED,
+    NO_DATE,
+    NO_GAPS,
+    UNKNOWN,
+    VERDICTS,
+    LedgerRow,
+    RowKey,
+    name_of,
+)
 from tacitd_handlers.learner.profile_text import (
     HISTORY,
     SECTIONS,
@@ -32,9 +43,8 @@ from tacitd_handlers.learner.profile_text import (
     list_sessions,
     name_session,
 )
-from tacitd_handlers.learner.vocabulary import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
 from tacitd_handlers.learner.weakness_entries import EntryBook, match_entries
-from tacitd_handlers.learner.weakness_text import RESOLVED, WeaknessEntry, describe_gap
+from tacitd_handlers.learner.weakness_rules import Replay, arrive, in_order, replay
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf

@@ -56,10 +56,10 @@ from tacitd_handlers.learner.ledger_file import (
     LedgerTable,
     format_row,
     make_ledger,
+    names_a_session,
     newline_of,
     parse_ledger,
 )
-from tacitd_handlers.learner.notices import format_repairs, format_synced
 from tacitd_handlers.learner.practice_report import (
     find_reports,
     parse_report,
@@ -69,8 +69,8 @@ from tacitd_handlers.learner.practice_report import (
 )
 from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_rows, sync_profile
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_sessions
+from tacitd_handlers.learner.session_start import format_repairs, format_synced
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.vocabulary import names_a_session
 
 FILES, ROWS = "learner.files", "learner.rows"
 

@@ -2,7 +2,7 @@
 
 A block is a heading, a weakness, a session, or a line between them; joining their texts restores the file. Only headings,
 weaknesses and sessions have names, the leaves of the format, so nothing else is ever changed, and About Me least of all.
-The formats of entries are in `weakness_text.py` and `history_text.py`; what is written is decided in `practice_sync.py`.
+The formats of entries are in `entry_texts` and `entry_texts`; what is written is decided in `practice_sync.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner.history_text import HistoryEntry, HistoryKey, parse_session
-from tacitd_handlers.learner.weakness_text import RESOLVED, WeaknessEntry, parse_entry
+from tacitd_handlers.learner.entry_texts import (
+    RESOLVED,
+    HistoryEntry,
+    HistoryKey,
+    WeaknessEntry,
+    parse_entry,
+    parse_session,
+)
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf

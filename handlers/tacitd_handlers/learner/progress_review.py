@@ -13,20 +13,21 @@ from typing import Any
 from msgspec.structs import asdict
 
 from tacitd.text.wording import count_noun
-from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
-from tacitd_handlers.learner.notices import find_retests
-from tacitd_handlers.learner.review_dates import find_due
-from tacitd_handlers.learner.vocabulary import (
+from tacitd_handlers.learner.entry_texts import WeaknessEntry, is_specific
+from tacitd_handlers.learner.ledger_file import (
     RECURRING,
     UNKNOWN,
     VERDICTS,
+    LedgerRow,
+    LedgerTable,
     format_command,
     names_a_session,
     time_of,
 )
+from tacitd_handlers.learner.review_dates import find_due
+from tacitd_handlers.learner.session_start import find_retests
 from tacitd_handlers.learner.weakness_entries import match_entries
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, MAX_RESOLVED, SPAN
-from tacitd_handlers.learner.weakness_text import WeaknessEntry, is_specific
 
 Json = dict[str, Any]
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tacitd_handlers.learner.ledger_file import LedgerRow
-from tacitd_handlers.learner.vocabulary import LEARNING, time_of
+from tacitd_handlers.learner.ledger_file import LEARNING, LedgerRow, time_of
 
 FIXED: Final = {
     "solved_independently": 7,

@@ -14,20 +14,20 @@ from msgspec.structs import replace
 
 from tacitd.errors import UsageError
 from tacitd.handler import Notice
+from tacitd_handlers.learner.entry_texts import WeaknessEntry, format_entry, update_entry
 from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
-from tacitd_handlers.learner.ledger_replay import Replay
+from tacitd_handlers.learner.ledger_file import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.profile_text import name_entry
-from tacitd_handlers.learner.vocabulary import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.weakness_rules import (
     MAX_ACTIVE,
     MAX_RESOLVED,
+    Replay,
     Weakness,
     is_long_term,
     longest_untested,
     most_resolved,
 )
-from tacitd_handlers.learner.weakness_text import WeaknessEntry, format_entry, update_entry
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf

@@ -15,8 +15,7 @@ from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
 from tacitd_handlers.profile import profile_confidence
 from tacitd_handlers.profile.changelog import AGENT, COMMAND, SYSTEM
-from tacitd_handlers.profile.document_check import check_profile
-from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, nest_values
+from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, check_profile, fold_spelling, nest_values
 from tacitd_handlers.profile.profile_files import (
     CHANGELOG,
     LEAVES,

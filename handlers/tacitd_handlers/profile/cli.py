@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +23,7 @@ from tacitd.cli.common import (
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_tools import is_agent
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter, is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.wording import format_table
@@ -233,3 +234,68 @@ def _list(path: str, given: str) -> list[str]:
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
         raise UsageError(f"{path} is a list of texts", 'A,B or ["A", "B"]')
     return found
+
+
+# --- what agents can ask and change: what they set is in the changelog as `mcp/hook` (seed 001)
+
+PATHS = f"One of {', '.join(FIELDS)}, or {CUSTOM}.NAME for anything else."
+
+PROFILE = AgentInterface(
+    tools=(
+        AgentTool(
+            "get_profile",
+            "Who the person is and how they like to work: role, languages, tone, tools, interests.",
+            ("profile", "show", "--json"),
+        ),
+        AgentTool(
+            "update_profile",
+            "Set one value of the profile, because the person asked for it or corrected it. It counts as learned: it fades "
+            "unless it is said again, and never replaces what the person set. A list is added to the one that is there. An "
+            "order, a command or an address waits for the person.",
+            ("profile", "set"),
+            (
+                ToolParameter("path", PATHS),
+                ToolParameter("value", 'A text; for a list a JSON array such as ["Python", "Rust"].'),
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "remember_preference",
+            "Remember one more preference of the person, because they asked you to remember it. For rules of a project "
+            "none is needed: tacitd learns those from what they type. For what to do in a situation add a lesson.",
+            ("profile", "add"),
+            (
+                ToolParameter("path", f"A list of the profile: {PATHS} If none fits: {CUSTOM}.preferences."),
+                ToolParameter("value", "The preference, in a few words.", of="element"),
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "forget_preference",
+            "Remove a value of the profile, or one element of a list, because the person asked you to forget it.",
+            ("profile", "remove"),
+            (
+                ToolParameter("path", "A path as in `get_profile`."),
+                ToolParameter(
+                    "value", "The element of the list; leave it out to remove the whole path.", of="element"
+                ),
+            ),
+            effect="removes",
+            is_rare=True,
+        ),
+    ),
+    resources=(
+        AgentResource(
+            "profile",
+            "Profile",
+            "Who the person is and how they like to work.",
+            read="tacitd_handlers.profile.cli:show_profile",
+        ),
+    ),
+)
+
+
+def show_profile(cwd: Path, budget: int) -> str:
+    """The profile as lines, at most `budget` characters. It is the same in every directory."""
+    profile = read_profile(memory_dir(os.environ)) or {}
+    return "\n".join(format_values(list_values(list_leaves(profile))).values())[:budget]

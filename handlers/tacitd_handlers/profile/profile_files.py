@@ -25,8 +25,14 @@ from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
 from tacitd_handlers.profile import changelog, profile_confidence
-from tacitd_handlers.profile.document_check import check_metadata, check_profile
-from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, fold_spelling, get_value
+from tacitd_handlers.profile.fields import (
+    HEAD_FIELDS,
+    Json,
+    check_metadata,
+    check_profile,
+    fold_spelling,
+    get_value,
+)
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from support_continuity import World
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd.files.json_document import NotUnderstoodError
-from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.continuity.session_document import find_path
 
 
 def begin(world: World, id: str = "abcdef12-3456") -> str:

@@ -13,8 +13,7 @@ import pytest
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd.testing import Crash
-from tacitd_handlers.continuity.session_document import KEYS, find_fault, list_leaves
-from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_path, list_leaves
 
 DAY = 86_400.0
 EXAMPLE = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"

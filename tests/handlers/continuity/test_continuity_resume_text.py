@@ -13,7 +13,7 @@ import pytest
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
-from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
+from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
 
 WEEK = 7 * 86_400.0
 

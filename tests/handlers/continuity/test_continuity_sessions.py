@@ -12,8 +12,7 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import parse_utc, utc_millis
-from tacitd_handlers.continuity.session_document import KEYS, find_fault
-from tacitd_handlers.continuity.session_folder import find_folder, find_path
+from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_folder, find_path
 
 MODE = 0o777
 

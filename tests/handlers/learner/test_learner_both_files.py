@@ -14,9 +14,9 @@ from support_learner import Desk, row, stamp
 from support_learner_oracle import disagreements
 from support_learner_skill import TeachingSkill
 from tacitd.errors import TacitdError
-from tacitd_handlers.learner.history_text import RECOVERED
+from tacitd_handlers.learner.entry_texts import RECOVERED
+from tacitd_handlers.learner.ledger_file import IMPROVING, NEW, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
-from tacitd_handlers.learner.vocabulary import IMPROVING, NEW, RECURRING, SHORT
 
 
 @pytest.fixture

@@ -12,10 +12,12 @@ from tacitd_handlers.learner.ledger_file import (
     HEADER,
     LedgerRow,
     format_row,
+    name_of,
     newline_of,
     parse_ledger,
+    tag_of,
+    tags_of,
 )
-from tacitd_handlers.learner.vocabulary import name_of, tag_of, tags_of
 
 SEED = b"""# Session Ledger
 

@@ -12,8 +12,8 @@ from support_examples import examples
 from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.errors import ParkedError, TacitdError, UsageError
+from tacitd_handlers.learner.ledger_file import LONG, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
-from tacitd_handlers.learner.vocabulary import LONG, RECURRING, SHORT
 
 # --- a person's edits
 

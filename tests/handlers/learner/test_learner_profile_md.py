@@ -13,14 +13,20 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import read_about, row
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner.history_text import (
+from tacitd_handlers.learner.entry_texts import (
     NOTHING_SAID,
+    RESOLVED,
     HistoryEntry,
+    WeaknessEntry,
     correct_entry,
     escape_observations,
+    format_entry,
     format_session,
+    parse_entry,
     parse_session,
+    update_entry,
 )
+from tacitd_handlers.learner.ledger_file import STATUSES
 from tacitd_handlers.learner.profile_text import (
     PROFILE_FORMAT,
     SECTIONS,
@@ -33,15 +39,7 @@ from tacitd_handlers.learner.profile_text import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.vocabulary import STATUSES
 from tacitd_handlers.learner.weakness_rules import Weakness
-from tacitd_handlers.learner.weakness_text import (
-    RESOLVED,
-    WeaknessEntry,
-    format_entry,
-    parse_entry,
-    update_entry,
-)
 
 FULL = (Path(__file__).parents[2] / "fixtures/learner/full.profile.md").read_bytes()
 SEED_ENTRY = """\

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tacitd.errors import UsageError
+from tacitd_handlers.learner.ledger_file import VERDICTS
 from tacitd_handlers.learner.practice_report import parse_report
-from tacitd_handlers.learner.vocabulary import VERDICTS
 
 GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
 

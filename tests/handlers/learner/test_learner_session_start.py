@@ -25,13 +25,7 @@ from tacitd_handlers.learner.learner_state import (
     note_session,
     read_session_state,
 )
-from tacitd_handlers.learner.notices import (
-    find_retests,
-    format_repairs,
-    format_retests,
-    format_synced,
-    format_waiting,
-)
+from tacitd_handlers.learner.ledger_file import time_of
 from tacitd_handlers.learner.profile_text import (
     PROFILE_FORMAT,
     list_entries,
@@ -42,13 +36,17 @@ from tacitd_handlers.learner.session_start import (
     BUDGET,
     SessionText,
     build_text,
+    find_retests,
     fit_profile,
+    format_repairs,
+    format_retests,
+    format_synced,
+    format_waiting,
     hook_session,
     make_text,
     note_start,
     read_repaired,
 )
-from tacitd_handlers.learner.vocabulary import time_of
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/learner"
 NOW = "2026-09-01T09:00"

@@ -23,7 +23,7 @@ from support_learner import Desk
 from support_learner_oracle import Arrivals, Tested, disagreements, place, table
 from support_learner_skill import TeachingSkill, find_weakness
 from tacitd.errors import ParkedError
-from tacitd_handlers.learner.vocabulary import STATUSES, VERDICTS
+from tacitd_handlers.learner.ledger_file import STATUSES, VERDICTS
 
 LEARNERS, SESSIONS = map(int, os.environ.get("TACITD_SIMULATION", "9x30").split("x"))
 CRASHES = 0.06
