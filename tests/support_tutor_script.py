@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
-from tacitd_handlers.tutor.screen import LearnerCommand, Screen
+from tacitd_handlers.tutor.conversation import LearnerCommand, Screen
 
 _OBJECTIVE_ID = re.compile(r"^  - ([\w.-]+): ", re.MULTILINE)
 

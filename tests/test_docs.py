@@ -32,7 +32,7 @@ from tacitd.plugin import PluginSpec
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
-from tacitd_handlers.lessons.lesson_commands import lesson as lesson_program
+from tacitd_handlers.lessons.cli import lesson as lesson_program
 
 DOCS = ROOT / "docs"
 TABLE = generate.list_all_commands()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacitd_handlers.shared.safe_read import read_plain_bytes
-from tacitd_handlers.tutor.graph_files import _read_text
+from tacitd_handlers.tutor.knowledge_graph import _read_text
 
 
 def count_open() -> int:

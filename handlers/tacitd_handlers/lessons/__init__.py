@@ -1,8 +1,8 @@
 """Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
-This module only declares the plugin. `pattern`, `lesson_text` and `error_match` are pure; `lesson_log` reads and appends
-lessons.jsonl, `lesson_origins` says where a lesson came from, and `lesson_actions`, `promotion` and `lesson_drafts` change what the log
-says. `lesson_commands` is the command line, which needs no store and no daemon; `handler` is what the daemon runs.
+This module only declares the plugin. `pattern` is pure; `lesson_log` reads and appends lessons.jsonl, `lesson_origins` says where a
+lesson came from, and `lesson_actions`, `promotion` and `lesson_drafts` change what the log says, the last in the daemon.
+`cli` is the command line, which needs no store and no daemon.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def make_plugin() -> PluginSpec:
         settings={"lessons": f"{here}.promotion:LessonsSettings"},
         schema=SCHEMA,
         one_lane=True,
-        run=f"{here}.handler:run",
+        run=f"{here}.lesson_drafts:run",
         events=frozenset({"purge"}),
-        commands={"lesson": (f"{here}.lesson_commands:lesson", about, "More")},
-        session_text=f"{here}.session_text:make_text",
-        status=f"{here}.session_text:report_status",
+        commands={"lesson": (f"{here}.cli:lesson", about, "More")},
+        session_text=f"{here}.lesson_text:make_text",
+        status=f"{here}.lesson_text:report_status",
         items=f"{here}.lesson_items",
         why=f"{here}.lesson_items:explain",
         prompt_parts={
             "learning:synthesis": f"{here}.lesson_drafts",
-            "person-rules": f"{here}.session_text:LessonRules",
+            "person-rules": f"{here}.lesson_text:LessonRules",
             "history": f"{here}.lesson_items:list_changes",
         },
         mcp=f"{here}.mcp_tools:LESSONS",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tacitd.errors import TacitdError, UsageError
+from tacitd.text.wording import shorten_line
 from tacitd_handlers.lessons.lesson_log import (
     ACTIVE,
     DELETED,
@@ -16,13 +17,11 @@ from tacitd_handlers.lessons.lesson_log import (
     Lesson,
     LessonLog,
     Lessons,
+    name_of,
     number_of,
 )
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import GLOBAL, Pattern, format_pattern
-
-SHOWN = 60
-"""Characters of what is not an id that an error shows."""
 
 
 class Addition(NamedTuple):
@@ -145,8 +144,8 @@ def _key(parts: Pattern) -> str:
 def mark_wrong(log: LessonLog, id: str, reason: str, *, is_promoted_too: bool = False) -> tuple[Lesson, bool]:
     """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was not until now.
 
-    A promoted one stays in its target's file. Raises UsageError, or TacitdError if it does not exist, if the reason has a
-    secret, or if it was promoted and `is_promoted_too` is not set; OSError, FileRefusedError.
+    A promoted one stays in its target's file. Raises TacitdError if it does not exist, if the reason has a secret, or if it was
+    promoted and `is_promoted_too` is not set; OSError, FileRefusedError.
     """
     refuse_secret(reason)
     get_lesson(log.read_lessons(), id)  # checked before anything is made
@@ -198,14 +197,11 @@ def refuse_secret(text: str) -> None:
 
 
 def get_lesson(lessons: Lessons, id: str) -> Lesson:
-    """The lesson with this id. Raises UsageError if it is not an id, TacitdError if there is no such lesson."""
-    number = number_of(id)
-    if number is None:
-        shown = id if len(id) <= SHOWN else f"{id[:SHOWN]}…"
-        raise UsageError(f"{shown!r} is not a lesson's id", "an id is a number: 2 or 002")
+    """The lesson with this id. Raises TacitdError if there is none."""
     lesson = lessons.get(id)
     if lesson is None:
-        raise TacitdError(f"there is no lesson {number:03d}", "`lesson list --all` lists all of them")
+        shown = repr(shorten_line(id, 60)) if (number := number_of(id)) is None else name_of(number)
+        raise TacitdError(f"there is no lesson {shown}", "`lesson list --all` lists all of them")
     return lesson
 
 

@@ -1,4 +1,5 @@
-"""Lessons that the model drafts from corrections, as a part of the synthesis (SPEC E-30, E-32, S-67).
+"""What the daemon does for lessons: those that the model drafts from corrections, as a part of the synthesis (SPEC E-30, E-32, S-67);
+it withdraws lessons of deleted lines, and purges words. The rest works without it.
 
 One model call serves both: `render_addition` makes the part of the prompt, `extract_finding` takes the drafts out of the answer,
 `ground_finding` refuses what the facts do not support, and `store_finding` adds what is left, in the daemon. A draft that says
@@ -15,13 +16,24 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tacitd.contract import Done, Later, Outcome, Task, Tools, Tx
+from tacitd.errors import FileBusyError, FileRefusedError, describe_failure
+from tacitd.events import Project
+from tacitd.handler import Notice
 from tacitd.logging_setup import logger
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
-from tacitd_handlers.lessons.error_match import shares_words
 from tacitd_handlers.lessons.lesson_actions import find_same, mark_wrong
+from tacitd_handlers.lessons.lesson_items import purge_words
 from tacitd_handlers.lessons.lesson_log import ACTIVE, Lesson, LessonLog
-from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, load_origins
+from tacitd_handlers.lessons.lesson_origins import (
+    Origin,
+    ProjectLessons,
+    load_origins,
+    put_origin,
+    read_origins,
+)
+from tacitd_handlers.lessons.lesson_text import list_terms
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
     Pattern,
@@ -181,8 +193,9 @@ def store_finding(
     here = ProjectLessons(Path(project), known) if project else None
     with log.begin_change() as change:
         for parts, scope in drafts:
+            terms = list_terms(f"{parts.when} {parts.do}")
             lines = map(str, message.get("lines", ()))
-            own = tuple(line for line in lines if shares_words(f"{parts.when} {parts.do}", line))
+            own = tuple(line for line in lines if 0 < len(terms) <= 2 * len(terms & list_terms(line)))
             twin = find_same(change.lessons, parts, scope, here, is_draft=True)
             if twin is None:
                 twin = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
@@ -216,3 +229,35 @@ def withdraw_lessons(
         for lesson in log.read_lessons().list_active()
         if lesson.is_ours and {*here.find_origin(lesson).lines} & {*removed} and here.is_from_here(lesson)
     ]
+
+
+def run(task: Task, tools: Tools) -> Outcome:
+    """Do a task. It waits while the lessons cannot be read or written."""
+    log = LessonLog.from_environ(os.environ, tools.clock)
+    try:
+        if task.kind == "message":
+            return _take_message(log, task, tools)
+        texts = [str(text) for text in task.data.get("texts", ())]
+        return Done(notices=[Notice("purged", str(path)) for path in purge_words(log, task.key, texts)])
+    except FileBusyError:
+        raise
+    except (OSError, FileRefusedError) as error:
+        what, hint = describe_failure(error)
+        return Later(f"lessons cannot be read or written: {what}", hint)
+
+
+def _take_message(log: LessonLog, task: Task, tools: Tools) -> Done:
+    """Store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
+    root = str(task.project.root) if isinstance(task.project, Project) else ""
+    known = read_origins(tools.rows, log)
+    added, origins = store_finding(log, task.data, task.session, root, known)
+    notices = [Notice("learned", one.text, f"lesson {one.id}", item=one.id) for one in added]
+    removed = [str(line) for line in task.data.get("removed", ())]
+    withdrawn = withdraw_lessons(log, removed, Path(root), known) if root else ()
+    notices += [Notice("withdrawn", one.text, f"lesson {one.id}", DELETED_LINE) for one in withdrawn]
+
+    def apply(tx: Tx) -> None:
+        for id, origin in origins:
+            put_origin(tx, log, id, origin)
+
+    return Done(apply, notices=notices)

@@ -105,7 +105,7 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
         if not _is_meant(one, asked):
             continue
         origin = origins.get(int(one.id), Origin())
-        where = f"lesson {one.id} ({one.scope}, {'waiting' if one.is_waiting else one.status})"
+        where = f"lesson {one.id} ({one.scope}, {one.state})"
         if not one.is_firm and not origin.words:
             where += ", added by an agent: you did not type it"
         yield {

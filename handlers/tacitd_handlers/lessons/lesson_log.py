@@ -96,6 +96,11 @@ class Lesson(NamedTuple):
         return self.status == DELETED and self.is_ours and bool(self.reason)
 
     @property
+    def state(self) -> str:
+        """The status as people see it: `waiting` is no status of the log."""
+        return "waiting" if self.is_waiting else self.status
+
+    @property
     def is_wrong(self) -> bool:
         """Whether a person marked it wrong."""
         return self.status == DELETED and not self.is_waiting

@@ -1,24 +1,39 @@
-"""The text forms of lessons: the table of `list`, the YAML of `show`, the Markdown of `load` (SPEC E-13, E-14, E-18). Pure."""
+"""The texts of lessons: the table of `list`, the YAML of `show`, the Markdown of `load` (SPEC E-13, E-14, E-18), and what every session
+gets by itself: at its start, for a failed call (SPEC E-31), and the global ones in the rules file.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tacitd.clock import local_date
+from tacitd.clock import Clock, local_date
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.wording import format_table
-from tacitd_handlers.lessons.lesson_log import Lesson
-from tacitd_handlers.lessons.lesson_origins import Origin
+from tacitd.text.wording import count_noun, format_table
+from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, read_origins
 from tacitd_handlers.lessons.pattern import GLOBAL
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
+    from tacitd.session_context.context_request import ContextRequest, PersonRule
 
 LINES = 200
 """Default maximum of lines of `load`. Agents' own tools would cut a longer output."""
+START_LINES, START_LONGEST = 15, 2_000
+"""Maximum lines and characters at a session's start."""
+DELETED_LINE = "the line was deleted in rules/tacitd.md"
 
 _PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*")
 _DATE = compile_lazily(r"\d{4}-\d{2}-\d{2}")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_WORD = compile_lazily(r"[^\W_]+")
+_CAMEL = compile_lazily(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*")
+_ENDING = compile_lazily(r"(?<=\w\w)(\w)\1?(?:ings?|ie[ds]|e[ds]|[sey])\Z")
 _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
@@ -26,7 +41,7 @@ def format_list(lessons: Iterable[Lesson], *, with_status: bool = False) -> str:
     """The table of `lesson list` (SPEC E-13); "" without lessons. `with_status`: a column for deleted and promoted ones."""
     head = ("ID", "SCOPE", "FROM", *(("STATUS",) if with_status else ()), "PATTERN")
     rows = (
-        (one.id, one.scope, one.source, *((one.status,) if with_status else ()), one.text) for one in lessons
+        (one.id, one.scope, one.source, *((one.state,) if with_status else ()), one.text) for one in lessons
     )
     return "".join(f"{line}\n" for line in format_table(head, rows))
 
@@ -37,7 +52,7 @@ def format_lesson(lesson: Lesson, origin: Origin | None) -> str:
     `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
     """
     lines = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
-    lines += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
+    lines += [*_scalar("status", lesson.state), *_scalar("created", lesson.created)]
     lines += _scalar("updated", lesson.updated)
     lines += [f"reason: {quote_yaml(lesson.reason)}"] if lesson.reason else []
     lines += _scalar("promoted_to", lesson.promoted_to)
@@ -48,8 +63,12 @@ def format_lesson(lesson: Lesson, origin: Origin | None) -> str:
 
 
 def build_document(lesson: Lesson) -> dict[str, Any]:
-    """One lesson for `--json`: its record, its pattern, and the pattern's parts."""
-    return lesson.to_record() | {"pattern": lesson.text, "parsed": lesson.parts._asdict()}
+    """One lesson for `--json`: its record, its pattern, and the pattern's parts. The status is that which people see."""
+    return lesson.to_record() | {
+        "status": lesson.state,
+        "pattern": lesson.text,
+        "parsed": lesson.parts._asdict(),
+    }
 
 
 def quote_yaml(text: str) -> str:
@@ -103,3 +122,105 @@ def format_load(groups: Mapping[str, Sequence[Lesson]], lines: int) -> tuple[str
     if len(shown) < len(given):
         parts.append(f"({len(given) - len(shown)} more are left out: lesson load --lines 0)")
     return "\n".join(parts) + "\n", shown
+
+
+def make_text(request: ContextRequest) -> str:
+    """The lessons of the directory's project and the global ones, in at most 15 lines; "" if there are none. For a failed call a
+    line for each lesson that fits its error, the best first.
+
+    What the session loads in another file is left out. The hook `session_text`. Raises OSError.
+    """
+    log = LessonLog.from_environ(os.environ)
+    active = log.read_lessons().list_active()
+    if not active:
+        return ""
+    project = ProjectLessons(request.cwd, read_origins(request.rows, log))
+    in_force = project.list_in_force(active)
+    if request.failed is not None:
+        return "\n".join(one.line for one in list_matches(in_force, request.failed.error))
+    wanted = [one for one in in_force if not _is_given(one, request, project)]
+    groups = {
+        GLOBAL: [one for one in wanted if one.scope == GLOBAL],
+        project.name: [one for one in wanted if one.scope != GLOBAL],
+    }
+    # The budget is in characters and `format_load` counts lines, so fewer lines are tried until the text fits.
+    for lines in range(START_LINES, 3, -1):
+        text, shown = format_load(groups, lines)
+        if shown and len(text) <= min(request.budget, START_LONGEST):
+            return text
+    return ""
+
+
+def _is_given(lesson: Lesson, request: ContextRequest, project: ProjectLessons) -> bool:
+    """Whether the client loads the lesson word for word, or the line that was made of the same words as its draft (SPEC E-30)."""
+    lines = project.find_origin(lesson).lines if lesson.is_ours else ()
+    return any(request.is_loaded(each) for each in (lesson.text, *lines))
+
+
+def list_matches(lessons: Iterable[Lesson], error: str) -> list[Lesson]:
+    """The lessons that fit an error by the words of their WHEN, the best first (SPEC E-31)."""
+    scored = [(-score_match(one.parts.when, error), one.id, one) for one in lessons]
+    return [one for score, _, one in sorted(scored) if score]
+
+
+def score_match(when: str, error: str) -> float:
+    """The share of WHEN's words that an error's text has; 0 if it is below 0.6, or if only words of failure are common."""
+    wanted, present = list_terms(when), list_terms(error)
+    if not (wanted & present) - {"fail"}:
+        return 0.0
+    share = len(wanted & present) / len(wanted)
+    return share if share >= 0.6 else 0.0
+
+
+def list_terms(text: str) -> frozenset[str]:
+    """The words of a text with a meaning, without their endings; one word for all that mean failure."""
+    from tacitd_handlers.shared.polarity import STOP_WORDS  # `lesson load` needs none
+
+    plain = _FAILURE.sub("fail", _CAMEL.sub(" ", text).casefold())
+    return frozenset(_ENDING.sub(r"\1", word) for word in _WORD.findall(plain) if word not in STOP_WORDS)
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """The number of lessons of each status, and of the active ones by whom they are from. Raises OSError."""
+    log = LessonLog.from_environ(os.environ)
+    lessons = log.read_lessons()
+    every = [one.state for one in lessons.all.values()] + [one.source for one in lessons.list_active()]
+    counts = {kind: every.count(kind) for kind in ("active", "waiting", "deleted", "promoted", "ai", "user")}
+    active, user = counts["active"], counts["user"]
+    by_people = f", {user} of them stated by people" if active > 1 else ", stated by a person"
+    lines = [f"{active} active{by_people if user else ''}"] if active else []
+    if waiting := counts["waiting"]:
+        wait = "waits" if waiting == 1 else "wait"
+        lines.append(f"! {count_noun(waiting, 'lesson')} {wait} for your decision: `tacitd review`")
+    if lessons.odd:
+        lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
+    return counts | {"lines": lines}
+
+
+class LessonRules:
+    """The global lessons for the rules file: the part `person-rules`. A rule's id is that of its lesson."""
+
+    title = "Lessons"
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        self._log = LessonLog.from_environ(environ, clock)
+
+    def list_files(self) -> Sequence[Path]:
+        """The log of the lessons."""
+        return [self._log.path]
+
+    def list_rules(self) -> Sequence[PersonRule]:
+        """The active global lessons: those that a person stated first, then the newest. Raises OSError."""
+        from tacitd.session_context.context_request import PersonRule
+
+        found = [one for one in self._log.read_lessons().list_active() if one.scope == GLOBAL]
+        found.sort(key=lambda one: (not one.is_firm, -int(one.id)))
+        return [PersonRule(one.id, one.text, not one.is_ours) for one in found]
+
+    def withdraw_rule(self, id: str) -> None:
+        """Mark the lesson wrong, so that it is neither loaded nor drafted again. Raises OSError, FileRefusedError."""
+        from tacitd_handlers.lessons.lesson_actions import mark_wrong
+
+        found = self._log.read_lessons().get(id)
+        if found is not None and found.is_active:
+            mark_wrong(self._log, id, DELETED_LINE)

@@ -1,7 +1,7 @@
 """The tutor (seed 002): sessions on the nodes of a knowledge graph, led by a policy, worded by a model.
 
-This module only declares the plugin, which has no part in the daemon. The rules are pure: `session_model`, `session_policy`,
-`knowledge_graph`, `mastery`. `agent_prompts` and `agent_answers` are the border to the model and `agent_calls` the way to it,
+This module declares the plugin, which has no part in the daemon. The rules are pure: `session_model`, `session_policy`, `mastery`;
+`knowledge_graph` reads graphs. `agent_prompts` and `agent_answers` are the border to the model and `agent_calls` the way to it,
 `session_log` keeps what happened, and `conversation` leads a session in a terminal.
 """
 
@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
     from tacitd.handler import Footprint
     from tacitd.plugin import PluginSpec
+    from tacitd.session_context.context_request import ContextRequest
 
-__all__ = ["make_plugin", "tutor_footprint"]
+__all__ = ["make_plugin", "make_text", "tutor_footprint"]
+
+NEWEST = 20
+"""Sessions that are read for a session's start, which waits."""
 
 
 def make_plugin() -> PluginSpec:
@@ -25,9 +29,9 @@ def make_plugin() -> PluginSpec:
     return PluginSpec(
         "tutor",
         order=60,
-        settings={"tutor": f"{here}.settings:TutorSettings"},
+        settings={"tutor": f"{here}.agent_calls:TutorSettings"},
         commands={"tutor": (f"{here}.commands:tutor", "Learn a topic in a session with a tutor.", "More")},
-        session_text=f"{here}.open_sessions:make_text",
+        session_text=f"{here}:make_text",
         mcp=f"{here}.mcp_tools:TUTOR",
         footprint=f"{here}:tutor_footprint",
     )
@@ -43,3 +47,33 @@ def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
     place = data_dir(environ) / "tutor"
     sessions = Path(place, "sessions")
     return Footprint([], [sessions, place / "mastery.jsonl"], [place, sessions], own=[place, place.parent])
+
+
+def make_text(request: ContextRequest) -> str:
+    """The open sessions of the directory's project; "" if there are none. The hook `session_text`. Raises OSError."""
+    import os
+
+    from tacitd.state.paths import data_dir
+
+    folder = data_dir(os.environ) / "tutor"
+    if not folder.exists():
+        return ""
+    from tacitd_handlers.tutor.session_log import TutorStore
+    from tacitd_handlers.tutor.session_policy import is_expired
+
+    store = TutorStore(folder)
+    places = {str(one) for one in (request.cwd, *request.cwd.parents)}
+    head = text = "## Tutor: what the person learns in this project"
+    for found in reversed(store.list_sessions(NEWEST)):
+        plan = found.state.plan
+        is_waiting = found.outcome in ("open", "ungraded") and not is_expired(
+            found.state, store.clock.now() - found.last
+        )
+        if plan.project not in places or not is_waiting:
+            continue
+        line = f"\n- open session: {plan.title} (`tacitd tutor resume`)"
+        if found.outcome == "ungraded":
+            line = f"\n- waits for its grade: {plan.title} (`tacitd tutor grade`)"
+        if len(text) + len(line) <= request.budget:
+            text += line
+    return text if text != head else ""

@@ -18,7 +18,6 @@ from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.shared.model_answers import list_objects
-from tacitd_handlers.tutor.choices import LETTERS, find_choice, judge_choice
 from tacitd_handlers.tutor.session_model import (
     Judged,
     Question,
@@ -31,6 +30,7 @@ from tacitd_handlers.tutor.session_model import (
     Step,
     Verdict,
 )
+from tacitd_handlers.tutor.session_policy import LETTERS, find_choice, judge_choice
 
 CHECK_QUESTIONS, QUIZ_QUESTIONS, TEST_QUESTIONS = 4, 2, 12
 """The most questions of a check (SPEC T-09), a micro-quiz (T-11) and a test."""

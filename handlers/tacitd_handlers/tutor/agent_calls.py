@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.settings import load_config
 from tacitd.contract import Part
@@ -23,7 +24,6 @@ from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
-from tacitd_handlers.tutor.settings import TutorSettings
 
 AskAgent = Callable[[AgentRequest], Answer | NoAnswer]
 """Asks the model and blocks. Raises KeyboardInterrupt if Ctrl-C ended the call, and TacitdError if there is no store."""
@@ -31,6 +31,19 @@ PURPOSE = "tutor"
 """The plugin and the purpose of all calls of the tutor."""
 HALF = 0.5
 """The part of the day's cap that the tutor may use, unless `tutor.usd_per_day` is set."""
+
+
+class TutorSettings(BaseModel):
+    """`tutor`: what its sessions may cost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    usd_per_day: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Dollars a day for the tutor, within the budget. Default: half of budget.usd_per_day.",
+    )
 
 
 class ModelAccess:

@@ -23,18 +23,25 @@ from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
 from tacitd.text.wording import format_table
 from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
-from tacitd_handlers.tutor.conversation import HELP, lead_conversation
-from tacitd_handlers.tutor.graph_files import GraphFile, find_graph_root, find_node, list_graphs, read_graph
-from tacitd_handlers.tutor.knowledge_graph import GraphNode
+from tacitd_handlers.tutor.conversation import HELP, Screen, lead_conversation
+from tacitd_handlers.tutor.knowledge_graph import (
+    GraphFile,
+    GraphNode,
+    KnowledgeGraph,
+    find_graph_root,
+    find_node,
+    list_graphs,
+    read_graph,
+)
 from tacitd_handlers.tutor.mastery import (
+    THRESHOLD,
     MasteryBook,
     compute_mean,
     measure_node,
     select_objectives,
     suggest_nodes,
 )
-from tacitd_handlers.tutor.screen import Screen
-from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore, no_session
 from tacitd_handlers.tutor.session_model import (
     Closed,
     Ended,
@@ -43,12 +50,14 @@ from tacitd_handlers.tutor.session_model import (
     SessionPlan,
     Step,
 )
-from tacitd_handlers.tutor.texts import LEGEND, format_map
 
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
 )
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+LEGEND = (
+    f"[x] mastered (mean {THRESHOLD:.2f} or more)  [~] begun  [ ] can be begun  [-] prerequisites are missing"
+)
 NEXT = 3
 """Next nodes that the closing names."""
 HOUR = 3600.0
@@ -71,11 +80,11 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     store = _open_store()
     file, found = find_node(list_graphs(store.directory, _find_root(project)), node)
-    for one in store.tend_sessions():
-        plan = one.state.plan
-        if one.state.is_open and (plan.graph, plan.node_id) == (file.key, found.id):
+    others = [one.state.plan for one in store.tend_sessions() if one.state.is_open]
+    for other in others:
+        if (other.graph, other.node_id) == (file.key, found.id):
             raise UsageError(
-                f"the session {plan.session} on {plan.title} is open",
+                f"the session {other.session} on {other.title} is open",
                 "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it",
             )
     access, screen = ModelAccess(os.environ, file.project), Screen()
@@ -87,6 +96,10 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
         f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
         f"${access.usd_per_day:.2f} a day."
     )
+    for other in others:
+        screen.show_note(
+            f"Another session is open: {other.title} (`tacitd tutor resume {other.session}` continues it)"
+        )
     screen.show_note(HELP)
     with store.start_session(plan) as session:
         ctx.exit(_lead(store, session, access, screen))
@@ -203,8 +216,10 @@ def suggest(project: str | None) -> None:
 def grade(ctx: click.Context, session: str | None) -> None:
     """Try again to grade tests that have no scores: all of them, or one session's."""
     store = _open_store()
-    waiting = [one for one in store.tend_sessions() if one.state.needs_grading]
-    chosen = [one for one in waiting if session in (None, one.state.plan.session)]
+    known = [one for one in store.tend_sessions() if session in (None, one.state.plan.session)]
+    if session is not None and not known:
+        raise no_session(session)
+    chosen = [one for one in known if one.state.needs_grading]
     if not chosen:
         echo_message("no test waits for its grade")
     are_graded = [_grade(store, one) for one in chosen]
@@ -230,6 +245,21 @@ def graph(ctx: click.Context, file: str) -> None:
 
 
 # --- stores and graphs
+
+
+def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[str]:
+    """The map of a graph, prerequisites first: `[x] objects  1.00  The object store  after: basics`."""
+    measured = {node.id: measure_node(book, key, node) for node in graph.nodes}
+    width = max(map(len, measured))
+    for node in graph.nodes:
+        one = measured[node.id]
+        is_ready = all(measured[id].is_mastered for id in node.prerequisites)
+        box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
+        after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
+        yield f"{box} {node.id:<{width}}  {f'{one.mean:.2f}' if one.scores else '  - '}  {node.title}{after}"
+        low = min(one.scores.values(), default=1.0)
+        if one.weakest is not None and low < 1.0:
+            yield f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})"
 
 
 def _open_store() -> TutorStore:

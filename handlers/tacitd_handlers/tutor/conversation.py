@@ -6,12 +6,18 @@ the terminal can be closed at any moment.
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
+from enum import Enum
+
+import click
+
 from tacitd.model.port import NoAnswer
+from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_text
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
-from tacitd_handlers.tutor.choices import LETTERS, find_choice
-from tacitd_handlers.tutor.screen import LearnerCommand, Screen
-from tacitd_handlers.tutor.session_log import TutorSession
+from tacitd_handlers.tutor.session_log import TutorSession, format_progress, format_question, format_results
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -27,8 +33,7 @@ from tacitd_handlers.tutor.session_model import (
     Spoke,
     Step,
 )
-from tacitd_handlers.tutor.session_policy import BACK, find_known_verdict
-from tacitd_handlers.tutor.texts import format_progress, format_question, format_results
+from tacitd_handlers.tutor.session_policy import BACK, LETTERS, find_choice, find_known_verdict
 
 CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
 CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
@@ -40,6 +45,61 @@ WORKING = {
     Step.BUILD_TEST: "making the final test",
     Step.GRADE: "grading the test",
 }
+
+
+class LearnerCommand(Enum):
+    """What a learner can do instead of answering."""
+
+    END = "/end"
+    SKIP = "/skip"
+    REFS = "/refs"
+    HELP = "/help"
+    LEAVE = "leave"
+    """The terminal is closed, Ctrl-D, or the end of the input: save and leave."""
+
+
+class Screen:
+    """Shows Markdown and reads answers; it knows nothing about sessions."""
+
+    def __init__(self) -> None:
+        """Use standard input and output. On a terminal the arrow keys recall earlier answers, which are in memory only."""
+        self._is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        if self._is_terminal and os.environ.get("TERM") != "dumb":
+            with suppress(ImportError):  # some builds of Python have no line editor
+                import readline  # noqa: F401  `input` uses it from then on
+
+    def show_text(self, text: str) -> None:
+        """Show Markdown of the tutor."""
+        click.echo(f"{sanitize_text(text)}\n")
+
+    def show_note(self, text: str) -> None:
+        """Show a line that is not the tutor's: progress, a saved session, an error."""
+        click.echo(sanitize_text(text))
+
+    def read_answer(self, prompt: str) -> str | LearnerCommand:
+        """Ask the learner; return the answer or a command. Never raises for a closed terminal."""
+        if prompt:
+            click.echo(sanitize_text(prompt))
+        while True:
+            try:
+                said = input("> ").strip()
+            except KeyboardInterrupt:
+                self.show_note("\nCtrl-D saves and leaves; /end ends the session with its test.")
+                continue
+            except (EOFError, OSError, ValueError):
+                return LearnerCommand.LEAVE
+            if not self._is_terminal:
+                click.echo()
+            # A person does not type the word of LEAVE as a command.
+            return LearnerCommand(said.lower()) if said.lower() in _TYPED else said
+
+    def show_working(self, what: str) -> None:
+        """Say on a terminal what a call of the model is for."""
+        if self._is_terminal:
+            self.show_note(f"{what} (Ctrl-C cancels)")
+
+
+_TYPED = {one.value for one in LearnerCommand} - {LearnerCommand.LEAVE.value}
 
 
 def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> NoAnswer | None:

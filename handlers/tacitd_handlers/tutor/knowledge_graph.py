@@ -1,4 +1,4 @@
-"""The knowledge graph: nodes with objectives, joined by prerequisites (SPEC T-01, T-02). Pure.
+"""The knowledge graph: nodes with objectives, joined by prerequisites (SPEC T-01, T-02); and the files of graphs.
 
 A graph file is YAML or JSON:
 
@@ -14,22 +14,31 @@ A graph file is YAML or JSON:
         references_sections:
           - {rid: progit, loc: chapter 10.2}
 
-`check_graph` makes a graph of such a document, or lists its faults. A fault names the node that it is in.
+`check_graph` makes a graph of such a document, or lists its faults. A fault names the node that it is in. Files are found in a
+project's `tutor/`, the data directory, and among the two samples of the package. A graph of a cloned repository is a
+stranger's file: only regular files inside the project are read, and only so much.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from importlib.resources import files
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct, ValidationError
 
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.text.converter import Converter, describe_mismatch
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes
 from tacitd_handlers.tutor.session_model import Objective, Reference
 
 FEWEST, MOST = 5, 7
@@ -38,6 +47,13 @@ LONGEST, LONGEST_TITLE, LONGEST_ID = 500, 120, 64
 """Characters of a text, of a node's title, of an id. They are part of every prompt about the node, which costs money."""
 MOST_ITEMS, MOST_NODES = 20, 500
 """Objectives, prerequisites and references of one node, for the same reason; nodes and references of a file."""
+GRAPHS = "tutor"
+"""The directory of a project that contains its graphs."""
+SUFFIXES = (".yaml", ".yml", ".json")
+LARGEST = 256 * 1024
+"""Bytes of a graph file: PyYAML takes about two seconds for so much."""
+MANY = 50
+"""Graph files of one directory that are read."""
 Text = Annotated[str, Meta(max_length=LONGEST)]
 Id = Annotated[str, Meta(pattern=rf"\A[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}\Z")]
 
@@ -212,3 +228,117 @@ def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
 
 def _find_repeated(ids: Sequence[str]) -> list[str]:
     return [id for id, count in Counter(ids).items() if count > 1]
+
+
+# --- files
+
+
+class GraphFile(Struct, frozen=True):
+    """A graph file, read and checked."""
+
+    path: Path
+    project: str
+    """The root of the project that it belongs to; "" for other graphs."""
+    graph: KnowledgeGraph
+    """Without nodes if the file has faults."""
+    is_sample: bool = False
+
+    @property
+    def key(self) -> str:
+        """Identifies the graph in the records of mastery: the name of its file, with its project."""
+        return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
+
+
+def find_graph_root(directory: Path) -> Path:
+    """The nearest directory upwards that has a `.git` or a folder of graphs; the directory itself if none has.
+
+    Other than the root of a project, this may be a folder inside a repository, and a linked worktree has its own.
+    """
+    for one in (directory, *directory.parents):
+        if os.path.lexists(one / ".git") or _list_paths(one / GRAPHS):
+            return one
+    return directory
+
+
+def list_graphs(own: Path, project: Path | None) -> list[GraphFile]:
+    """The graphs of a project, of the data directory (`own`), and the samples, in this order. Raises nothing."""
+    found = []
+    # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
+    if project is not None and project / GRAPHS != own:
+        found = [read_graph(path, project) for path in _list_paths(project / GRAPHS)]
+    found += [read_graph(path) for path in _list_paths(own)]
+    samples = Path(str(files("tacitd_handlers.tutor"))) / "samples"
+    return [*found, *(read_graph(path, is_sample=True) for path in _list_paths(samples))]
+
+
+def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False) -> GraphFile:
+    """Read and check one file. `root`: it must be inside this project. Raises nothing: what is wrong is a fault."""
+    try:
+        if root is not None and leads_out(path, root):
+            raise ValueError("it is a link that leads out of the project")
+        graph = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
+    except FileRefusedError:
+        graph = KnowledgeGraph(faults=["it is not an ordinary file"])
+    except OSError as error:
+        graph = KnowledgeGraph(faults=[error.strerror or str(error)])  # whoever prints it names the file
+    except ValueError as error:
+        graph = KnowledgeGraph(faults=[str(error)])
+    return GraphFile(path, str(root) if root is not None else "", graph, is_sample)
+
+
+def parse_document(text: str, *, is_json: bool = False) -> object:
+    """The document that a YAML or JSON text contains: mappings, lists and texts. Raises ValueError with the reason.
+
+    Numbers, dates and words such as `yes` are texts, as they are written. No tag of YAML has a meaning.
+    """
+    import yaml
+
+    try:
+        if is_json:
+            return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        return yaml.load(text, yaml.BaseLoader)
+    except RecursionError:
+        raise ValueError("the file is nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
+        what = "JSON" if is_json else "YAML"
+        raise ValueError(f"this is not {what}: {sanitize_line(str(error))}") from None
+
+
+def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
+    """The node with this id, or `graph/id`, and its file. Raises TacitdError, which names where it may be, or a fault."""
+    wanted, _, id = name.rpartition("/")
+    named = [file for file in graphs if wanted in ("", file.path.stem)]
+    found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
+    # A graph of a project comes before the samples: its node is meant if both have one of this name.
+    own = [one for one in found if not one[0].is_sample] or found
+    if len(own) == 1:
+        return own[0]
+    if own:
+        names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
+        raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
+    for file in graphs:
+        if file.graph.faults:
+            what = f"there is no node {name}; {file.path}: {file.graph.faults[0]}"
+            raise TacitdError(what, "`tacitd tutor graph FILE` lists all faults")
+    raise TacitdError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
+
+
+def _list_paths(directory: Path) -> list[Path]:
+    try:
+        names = sorted(path.name for path in directory.iterdir() if path.suffix in SUFFIXES)
+    except OSError:
+        return []
+    return [directory / name for name in names[:MANY] if not name.startswith(".")]
+
+
+def _read_text(path: Path) -> str:
+    """The text of a regular file. Raises OSError, FileRefusedError, and ValueError if it is too large or not UTF-8."""
+    data = read_plain_bytes(path, LARGEST + 1)
+    if data is None:
+        raise ValueError(os.strerror(errno.ENOENT))
+    if len(data) > LARGEST:
+        raise ValueError(f"the file has more than {LARGEST // 1024} KB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("the file is not UTF-8") from None

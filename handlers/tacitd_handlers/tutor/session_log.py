@@ -1,4 +1,5 @@
-"""The tutor's files: the log of each session, its readable copy, and the log of scores.
+"""The tutor's files: the log of each session, its readable copy, and the log of scores. Answer keys are part of the copy only when
+the session is over (SPEC T-19).
 
     sessions/<id>.jsonl
     {"v": 1, "at": 1763792000.5, "event": "started", "plan": {…}}      the first record
@@ -12,42 +13,68 @@ transition is durable before anything that follows from it is shown (SPEC T-24).
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, assert_never, get_args
 
 from msgspec import ValidationError, to_builtins
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from tacitd.clock import Clock, SystemClock
-from tacitd.errors import UnavailableError, UsageError
+from tacitd.clock import Clock, SystemClock, local_minutes
+from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.append_file import append_text
 from tacitd.files.atomic import replace_file
 from tacitd.files.locks import acquire_lock
 from tacitd.text.converter import Converter
-from tacitd_handlers.tutor.mastery import MasteryBook
+from tacitd_handlers.shared.prompt_filling import fence_text
+from tacitd_handlers.shared.safe_read import read_plain_bytes
+from tacitd_handlers.tutor.mastery import MasteryBook, compute_mean, find_weakest
 from tacitd_handlers.tutor.session_model import (
+    TAIL,
+    Answered,
     Closed,
+    Ended,
+    GradingFailed,
+    Judged,
+    NotJudged,
+    Question,
+    QuestionsMade,
     ReplayedSession,
+    Scored,
     SessionEvent,
     SessionPlan,
     SessionState,
+    Skipped,
+    Spoke,
+    Step,
     TimedEvent,
 )
-from tacitd_handlers.tutor.session_policy import WrongEventError, advance, is_expired
-from tacitd_handlers.tutor.texts import format_session_log
+from tacitd_handlers.tutor.session_policy import LETTERS, WrongEventError, advance, format_choice, is_expired
 
 VERSION = 1
 STARTED = "started"
 _EVENTS = {one.__name__: Converter(one) for one in get_args(SessionEvent)}
 _PLAN = Converter(SessionPlan)
+HEADINGS = {
+    Step.INTRODUCE: "Introduction",
+    Step.SUMMARIZE: "Prerequisites",
+    Step.PROBE: "Probe",
+    Step.EXPLAIN: "Explanation",
+    Step.EXPLAIN_AGAIN: "Extra explanation",
+    Step.CLOSE: "Closing",
+    Step.BUILD_CHECK: "Questions on the prerequisites",
+    Step.BUILD_QUIZ: "Micro-quiz",
+    Step.BUILD_TEST: "Final test",
+}
+"""By step, the heading of what the model made there."""
+_ASKED = {Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER}
+_BEFORE = {Step.INTRODUCE, Step.CHOOSE, Step.SUMMARIZE, Step.BUILD_CHECK, Step.CHECK_ANSWER, Step.JUDGE_CHECK}
+"""The steps before the first objective."""
 _SESSION_ID = re.compile(r"\d{8}-\d{4}-[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{4}")
 
 
@@ -176,7 +203,7 @@ class TutorStore:
             if found.state.scores is not None and id not in recorded:
                 self.record_scores(found.state, found.last)
             if is_expired(found.state, now - found.last) or _lacks_copy(self._log_path(id)):
-                with suppress(UnavailableError, UsageError), self.open_session(id) as session:
+                with suppress(UnavailableError), self.open_session(id) as session:
                     if is_expired(session.state, now - session.found.last):
                         session.record_event(Closed("expired"))
                     one = session.found
@@ -197,14 +224,14 @@ class TutorStore:
 
     @contextmanager
     def open_session(self, id: str) -> Iterator[TutorSession]:
-        """Replay a session and hold its lock. Raises UsageError if there is none, UnavailableError if it is open elsewhere."""
+        """Replay a session and hold its lock. Raises TacitdError if there is none, UnavailableError if it is open elsewhere."""
         path = self._log_path(id)
         if not _SESSION_ID.fullmatch(id) or not path.exists():
-            raise UsageError(f"there is no session {id}", "`tacitd tutor history` lists the sessions")
+            raise no_session(id)
         with _locked(path):
             found = replay_session(self._read_records(path))
             if found is None:
-                raise UsageError(f"{path} is not the log of a session", "move it away")
+                raise TacitdError(f"{path} is not the log of a session", "move it away")
             yield from self._hold_session(path, found)
 
     def _hold_session(self, path: Path, found: ReplayedSession) -> Iterator[TutorSession]:
@@ -241,10 +268,8 @@ class TutorStore:
 
     def _read_records(self, path: Path) -> list[dict[str, Any]]:
         """The records of a log. Lines that are none are added to `bad`. Raises OSError."""
-        found, data = [], b""
-        with suppress(FileNotFoundError):
-            data = read_plain_file(path)
-        for line in data.splitlines():
+        found = []
+        for line in (read_plain_bytes(path, -1) or b"").splitlines():
             try:
                 record = decode(line)
             except (ValueError, RecursionError):  # also of msgspec, whose errors are ValueErrors
@@ -256,14 +281,9 @@ class TutorStore:
         return found
 
 
-def read_plain_file(path: Path, most: int = -1) -> bytes:
-    """The bytes of an ordinary file, or its first ones. Raises OSError, also if it is no ordinary file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)  # `open` would leave that of a directory open
-        raise OSError(0, "it is not an ordinary file", str(path))
-    with open(descriptor, "rb") as file:
-        return file.read(most)
+def no_session(id: str) -> TacitdError:
+    """The error that no session has this id."""
+    return TacitdError(f"there is no session {id[:80]}", "`tacitd tutor history` lists the sessions")
 
 
 def _append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -294,3 +314,95 @@ def _locked(path: Path) -> Iterator[None]:
         # Removed while it is held, so that no lock files pile up; `acquire_lock` notices a removed file.
         lock.path.unlink(missing_ok=True)
         lock.release()
+
+
+# --- the readable copy, and the texts that it shares with a terminal
+
+
+def format_question(question: Question, *, with_key: bool = False) -> str:
+    """A question as Markdown, with its choices; the key only if the session is over."""
+    lines = [question.text]
+    lines += [f"- {letter}) {one}" for letter, one in zip(LETTERS, question.choices, strict=False)]
+    if with_key and question.answer:
+        lines.append(f"\nExpected: {format_choice(question, question.answer)}")
+    return "\n".join(lines)
+
+
+def format_progress(state: SessionState) -> str:
+    """Where the session is, in one line: `[2/6] Name the four kinds of objects`."""
+    plan, total = state.plan, len(state.questions)
+    if state.step in TAIL:
+        return f"[final test {min(state.asked + 1, total)}/{total}]" if total else "[final test]"
+    if state.step in _BEFORE:
+        return f"[prerequisites] {plan.title}"
+    return f"[{state.at + 1}/{len(plan.objectives)}] {state.objective.text}"
+
+
+def format_results(state: SessionState) -> list[str]:
+    """Scores, mean and weakest objective as Markdown lines; why there are none otherwise."""
+    if state.needs_grading:
+        return [f"Not graded yet: {state.ungraded or 'the grader has not answered'}. Mastery is unchanged."]
+    if state.scores is None:
+        return ["Nothing was tested."]
+    lines = [
+        f"- {state.scores[one.id]:.2f} {one.text}" for one in state.plan.objectives if one.id in state.scores
+    ]
+    weakest = find_weakest(state.plan.objectives, state.scores)
+    mean = compute_mean(list(state.scores.values()))
+    lines.append(f"\nMean of the tested objectives: {mean:.2f}. Weakest: {weakest.text if weakest else '-'}.")
+    return lines
+
+
+def format_session_log(found: ReplayedSession) -> str:
+    """A whole session as Markdown: every question, answer, score and reason."""
+    plan, state = found.state.plan, found.state
+    lines = [
+        f"# {plan.title}",
+        "",
+        f"Session {plan.session}, started {local_minutes(found.started)} (local time).",
+    ]
+    lines += ["", "Objectives:", *(f"- {one.text}" for one in plan.objectives), ""]
+    for event in found.events:
+        lines += [*_format_event(event, is_over=not state.is_open), ""]
+    if state.is_open:
+        lines.append(f"The session is open: {format_progress(state)}")
+    else:
+        lines += ["## Result", "", f"{state.outcome or 'finished'}.", *format_results(state)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _format_event(timed: TimedEvent, *, is_over: bool) -> Iterator[str]:
+    event, before = timed.event, timed.before
+    match event:
+        case Spoke(text):
+            about = f": {before.objective.text}" if before.step in (Step.PROBE, Step.EXPLAIN) else ""
+            yield f"## {HEADINGS.get(before.step, 'Tutor')}{about}\n\n{text}"
+        case QuestionsMade(questions):
+            yield f"## {HEADINGS.get(before.step, 'Questions')}\n"
+            for number, one in enumerate(questions, 1):
+                yield f"{number}. ({one.kind}) {format_question(one, with_key=is_over)}\n"
+        case Answered(text):
+            shown = format_choice(before.question, text) if before.step in _ASKED else text
+            yield f"Learner ({local_minutes(timed.at)}){_name_question(before)}:\n\n{fence_text(shown)}"
+        case Judged(verdict, feedback, following):
+            yield f"Tutor: **{verdict}**. {feedback}{f' {following}' if following else ''}"
+        case NotJudged(text):
+            yield f"Tutor (not a judgement, the question is repeated): {text}"
+        case Skipped():
+            yield f"Learner: skipped{_name_question(before)}."
+        case Ended():
+            yield "Learner: ended the session."
+        case Scored():
+            yield f"Grader ({local_minutes(timed.at)}):"
+            tested = [one for one in before.plan.objectives if one.id in event.scores]
+            yield from (f"- {event.scores[one.id]:.2f} {one.text}" for one in tested)
+        case GradingFailed(reason):
+            yield f"Grading failed ({local_minutes(timed.at)}): {reason}"
+        case Closed(outcome):
+            yield f"The session was closed: {outcome}."
+        case _:
+            assert_never(event)
+
+
+def _name_question(state: SessionState) -> str:
+    return f", question {state.asked + 1}" if state.step in _ASKED else ""

@@ -15,7 +15,7 @@ from tacitd.session_context.context_request import FailedCall
 from tacitd.session_context.plugin_view import give_advice
 from tacitd_handlers.lessons import lesson_drafts
 from tacitd_handlers.lessons.lesson_origins import Origin
-from tacitd_handlers.lessons.session_text import LINES
+from tacitd_handlers.lessons.lesson_text import START_LINES
 
 READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 
@@ -153,7 +153,9 @@ def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> 
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
     told = lessons.start(root / "src" / "gone", 9000)
-    assert len(told.splitlines()) == LINES and "[firm]" in told and "my-app" in told and "left out" in told
+    assert (
+        len(told.splitlines()) == START_LINES and "[firm]" in told and "my-app" in told and "left out" in told
+    )
     assert len(lessons.start(root, 300)) <= 300 and lessons.start(root, 20) == ""
 
 

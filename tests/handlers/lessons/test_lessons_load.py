@@ -15,11 +15,8 @@ from test_lessons_project_lessons import project
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd.cli.common import LOST_HINT
-from tacitd_handlers.lessons.error_match import (
-    score_match,
-)
 from tacitd_handlers.lessons.lesson_log import Lesson
-from tacitd_handlers.lessons.lesson_text import format_load
+from tacitd_handlers.lessons.lesson_text import format_load, score_match
 from tacitd_handlers.lessons.pattern import Pattern
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)

@@ -70,6 +70,10 @@ class Model:
         """Deleted from the beginning: an agent's that waits for the person."""
         return one["status"] == "deleted" and "updated" not in one
 
+    def name_state(self, one: Fields) -> str:
+        """The status that people see."""
+        return "waiting" if self.is_waiting(one) else str(one["status"])
+
     def find_bar(self, parts: Parts, scope: str, source: str) -> tuple[int, Fields] | None:
         """The exit code of an addition that is none, and the lesson that bars it."""
         when, action, do, because = parts
@@ -92,6 +96,7 @@ class Model:
         """The table of `list`."""
         keys = ["id", "scope", "from", *(["status"] if every else [])]
         lines = [[*(key.upper() for key in keys), "PATTERN"]]
+        rows = [{**one, "status": self.name_state(one)} for one in rows]
         lines += [[*(one[key] for key in keys), show_text(one)] for one in rows]
         widths = [max(len(line[at]) for line in lines) + 2 for at in range(len(keys))]
         texts = ["".join(map(str.ljust, line[:-1], widths)) + line[-1] for line in lines]
@@ -214,10 +219,11 @@ class Player:
     def show(self) -> None:
         """E-14: the seed's YAML, for lessons of each status."""
         number = self.draw.randint(1, self.model.last + 1)
-        one = self.model.lessons.get(number)
-        if one is None:
+        one = dict(self.model.lessons.get(number, {}))
+        if not one:
             self.run("show", str(number), code=1)
             return
+        one |= {"status": self.model.name_state(one)}
         lines = [f"{key}: {one[key]}" for key in ("id", "scope", "from", "status", "created")]
         lines += [f"updated: {one['updated']}"] if "updated" in one else []
         lines += [f'reason: "{one["reason"]}"'] if one.get("reason") else []
@@ -232,7 +238,6 @@ class Player:
             (
                 ["add"],
                 ["add", "WHEN a -> DO b"],
-                ["wrong", "x"],
                 ["promote", "1", "--to=skill/../x"],
                 ["show"],
             )
@@ -272,5 +277,5 @@ def test_random_command_lines(lessons: Lessons, monkeypatch: pytest.MonkeyPatch,
         draw.choices(steps, weights=(40, 18, 24, 10, 4, 4))[0]()
     listed = lessons.json("list", "--all")["lessons"]
     assert {int(one["id"]): one["status"] for one in listed} == {
-        number: one["status"] for number, one in player.model.lessons.items()
+        number: player.model.name_state(one) for number, one in player.model.lessons.items()
     }

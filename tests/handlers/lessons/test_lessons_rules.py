@@ -7,8 +7,8 @@ from pathlib import Path
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons.lesson_actions import add_lesson, confirm_lesson
 from tacitd_handlers.lessons.lesson_log import LessonLog
+from tacitd_handlers.lessons.lesson_text import LessonRules
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.session_text import LessonRules
 
 
 def make(tmp_path: Path) -> tuple[LessonRules, LessonLog]:

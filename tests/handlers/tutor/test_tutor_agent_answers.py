@@ -19,7 +19,6 @@ from tacitd_handlers.tutor.agent_answers import (
     parse_agent_answer,
     shorten_spoken,
 )
-from tacitd_handlers.tutor.choices import find_choice, format_choice, is_yes, judge_choice, parse_route
 from tacitd_handlers.tutor.session_model import (
     Judged,
     Question,
@@ -29,6 +28,7 @@ from tacitd_handlers.tutor.session_model import (
     Spoke,
     Step,
 )
+from tacitd_handlers.tutor.session_policy import find_choice, format_choice, is_yes, judge_choice, parse_route
 
 STATE = SessionState(make_plan())
 

@@ -60,6 +60,23 @@ def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
 
 
+def test_a_second_session_names_the_one_that_is_open(cli: Cli, project: Path, claude: StandIn) -> None:
+    """A newcomer's second `start`: both are kept, and the first is not forgotten silently."""
+    assert "Another session" not in cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project).out
+    started = cli.run("tutor", "start", "one", typed=typed("skip"), cwd=project)
+    (first, second) = cli.run("tutor", "history", "--json").json
+    assert f"Another session is open: Node two (`tacitd tutor resume {first['id']}`" in started.out
+    assert "Continuing: Node two" in cli.run("tutor", "resume", first["id"]).out
+    assert (first["outcome"], second["outcome"]) == ("open", "open")
+
+
+@pytest.mark.parametrize("command", ["resume", "end", "end --discard", "grade"])
+def test_a_session_that_is_not_there_ends_with_1(cli: Cli, command: str) -> None:
+    """One exit code for an id that is not there, as of `why` and of a lesson."""
+    said = cli.run("tutor", *command.split(), "20260101-1200-two-abcd")
+    assert said.code == 1 and "there is no session 20260101-1200-two-abcd" in said.err
+
+
 def test_without_claude(cli: Cli, project: Path) -> None:
     """DESIGN "Model": the client is absent."""
     said = cli.run("tutor", "start", "two", cwd=project)
@@ -118,7 +135,7 @@ def test_before_anything_was_learned(cli: Cli) -> None:
     """The samples are offered, and nothing is created by looking."""
     assert "git-internals" in cli.run("tutor", "map").out
     assert cli.run("tutor", "history").err.startswith("no sessions yet")
-    assert cli.run("tutor", "grade").code == 0 and cli.run("tutor", "start", "nowhere").code == 2
+    assert cli.run("tutor", "grade").code == 0 and cli.run("tutor", "start", "nowhere").code == 1
     assert not (cli.home / ".local/share").exists()
 
 

@@ -12,8 +12,7 @@ from support_tutor import make_plan, make_store
 from support_tutor_script import ScriptedScreen, answer_by_script
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
-from tacitd_handlers.tutor.conversation import lead_conversation
-from tacitd_handlers.tutor.screen import LearnerCommand
+from tacitd_handlers.tutor.conversation import LearnerCommand, lead_conversation
 from tacitd_handlers.tutor.session_model import SessionState, Step
 
 

@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_tutor import GRAPH, make_store
-from tacitd.errors import UsageError
-from tacitd_handlers.tutor.graph_files import (
+from tacitd.errors import TacitdError
+from tacitd_handlers.tutor.knowledge_graph import (
     LARGEST,
+    KnowledgeGraph,
+    check_graph,
     find_graph_root,
     find_node,
     list_graphs,
+    make_objective_id,
     parse_document,
     read_graph,
 )
-from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph, check_graph, make_objective_id
 
 
 def check(text: str) -> KnowledgeGraph:
@@ -287,9 +289,9 @@ def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> Non
     """SPEC T-02: the file and the fault."""
     assert "No such file" in read_graph(tmp_path / "none.yaml").graph.faults[0]
     root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
-    with pytest.raises(UsageError, match=r"course.yaml: .*a -> a"):
+    with pytest.raises(TacitdError, match=r"course.yaml: .*a -> a"):
         find_node(list_graphs(make_store(tmp_path).directory, root), "a")
-    with pytest.raises(UsageError, match="no node nowhere"):
+    with pytest.raises(TacitdError, match="no node nowhere"):
         find_node(list_graphs(make_store(tmp_path).directory, None), "nowhere")
 
 

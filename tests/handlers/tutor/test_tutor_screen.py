@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tacitd_handlers.tutor.screen import LearnerCommand, Screen
+from tacitd_handlers.tutor.conversation import LearnerCommand, Screen
 
 
 def test_one_line_is_one_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

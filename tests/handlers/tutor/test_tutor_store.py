@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_tutor import KEY, make_model_event, make_plan, make_store
-from tacitd.errors import UnavailableError, UsageError
+from tacitd.errors import TacitdError, UnavailableError
 from tacitd_handlers.tutor.session_log import TutorSession, decode_event, replay_session
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, Scored, SessionState, Step
 
@@ -107,7 +107,7 @@ def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
 def test_an_unknown_session(id: str, tmp_path: Path) -> None:
     """DESIGN "Priorities": an id is no path."""
-    with pytest.raises(UsageError, match="no session"), make_store(tmp_path).open_session(id):
+    with pytest.raises(TacitdError, match="no session"), make_store(tmp_path).open_session(id):
         pass
 
 
