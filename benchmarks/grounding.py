@@ -43,11 +43,15 @@ from support_grounding_texts import (  # noqa: E402
     TURNED_ROUND,
 )
 from support_plain_rules import RULES  # noqa: E402
-from tacitd_handlers.learning.heard import HeardAnswer, parse_heard  # noqa: E402
-from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact  # noqa: E402
+from tacitd_handlers.learning.answers import (  # noqa: E402
+    ExistingLine,
+    HeardAnswer,
+    NumberedFact,
+    Proposal,
+    parse_heard,
+)
 from tacitd_handlers.learning.plan import FileNow, Situation, plan_lines  # noqa: E402
-from tacitd_handlers.learning.proposals import Proposal  # noqa: E402
-from tacitd_handlers.shared.rule_names import LEARNED  # noqa: E402
+from tacitd_handlers.reach.client_rules import LEARNED  # noqa: E402
 from tacitd_handlers.shared.words import Refused, find_quote, word_fact  # noqa: E402
 
 SET = Path(__file__).parent / "learning_set"

@@ -12,7 +12,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.session_context.context_request import PersonRule
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach import make_plugin
-from tacitd_handlers.reach.rules_text import HEAD, TITLE
+from tacitd_handlers.reach.user_rules import HEAD, TITLE
 
 MINUTE = 60.0
 DAY = 86_400.0

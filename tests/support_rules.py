@@ -15,10 +15,10 @@ from tacitd.files.formats import bullet
 from tacitd.plugin import PluginSpec
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd_handlers.learning import make_plugin, task_dispatch
-from tacitd_handlers.learning.hiding import hide
 from tacitd_handlers.learning.learned_rows import NewLineRow, find_line, put_line
-from tacitd_handlers.learning.project_rules import queue_copies
 from tacitd_handlers.learning.sources import make_format
+from tacitd_handlers.reach.hiding import hide
+from tacitd_handlers.reach.project_rules import queue_copies
 
 RULES = Path(".claude/rules/tacitd-learned.md")
 MODULES = Path(".claude/rules/tacitd")

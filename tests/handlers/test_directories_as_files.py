@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd_handlers.shared.safe_read import read_plain_bytes
+from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.tutor.knowledge_graph import _read_text
 
 

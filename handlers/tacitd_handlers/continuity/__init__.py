@@ -38,7 +38,7 @@ def make_plugin() -> PluginSpec:
         session_text=f"{here}.resume_text:make_text",
         status=f"{here}:report_status",
         mcp=f"{here}.cli:CONTINUITY",
-        footprint="tacitd_handlers.shared.user_memory:sessions_footprint",
+        footprint="tacitd_handlers.shared.places:sessions_footprint",
     )
 
 

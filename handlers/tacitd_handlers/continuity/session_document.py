@@ -25,7 +25,7 @@ from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity.client_tasks import OURS, Items
 from tacitd_handlers.continuity.session_fold import TranscriptState
-from tacitd_handlers.shared.user_memory import memory_dir
+from tacitd_handlers.shared.places import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.contract import Decide, Edits, Leaf, Rows

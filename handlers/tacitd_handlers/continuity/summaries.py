@@ -24,8 +24,7 @@ from tacitd.contract import Part
 from tacitd_handlers.continuity.client_tasks import Items
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
-from tacitd_handlers.shared.model_answers import list_objects
-from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
+from tacitd_handlers.shared.model_text import fence_text, fill_template, list_objects
 
 PAUSE = 3600.0
 """Seconds between two summaries of a session."""

@@ -123,7 +123,7 @@ def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]
 def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]:
     match fact.state:
         case "waiting":
-            from tacitd_handlers.learning.waiting_facts import describe_writing
+            from tacitd_handlers.learning.learning_status import describe_writing
 
             where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
         case "review":

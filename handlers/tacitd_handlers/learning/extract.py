@@ -21,8 +21,8 @@ from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd.text.wording import count_noun, format_dollars
 from tacitd.work.messages import send_message
+from tacitd_handlers.learning.answers import Heard, parse_heard
 from tacitd_handlers.learning.folders import list_folders
-from tacitd_handlers.learning.heard import Heard, parse_heard
 from tacitd_handlers.learning.known import Known, load_known
 from tacitd_handlers.learning.learned_rows import (
     FactState,
@@ -36,20 +36,20 @@ from tacitd_handlers.learning.learned_rows import (
     queue_message,
     read_lines,
 )
-from tacitd_handlers.learning.prompt_templates import PromptMessage, extraction_prompt, number_known
+from tacitd_handlers.learning.prompt_templates import (
+    PromptExtension,
+    PromptMessage,
+    extend_prompt,
+    extraction_prompt,
+    ground_findings,
+    number_known,
+    split_answer,
+)
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.sources import Place, why_not_writable
 from tacitd_handlers.shared.equality import index_texts, make_key
-from tacitd_handlers.shared.fact_text import FACT_LIMIT
-from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.shared.model_text import FACT_LIMIT, Unusable, drop_quotes, shorten_middle
 from tacitd_handlers.shared.polarity import reverses
-from tacitd_handlers.shared.prompt_extensions import (
-    PromptExtension,
-    extend_prompt,
-    ground_findings,
-    split_answer,
-)
-from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
 from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"

@@ -14,7 +14,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.rule_names import LEARNED, TEAM_RULE
+from tacitd_handlers.reach.client_rules import LEARNED, TEAM_RULE
 
 if TYPE_CHECKING:
     from tacitd.contract import Batch, Rows, Tx

@@ -29,22 +29,25 @@ from tacitd.model.port import Answer, ModelRequest
 from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
 from tacitd_handlers.learning.prompt_templates import repeats_prompt, summary_prompt
 from tacitd_handlers.learning.sources import (
     Place,
     is_tracked_source,
+    known_lines,
     list_paths,
+    parse_statements,
     read_text,
+    split_sentences,
     why_no_temporary,
     why_not_writable,
 )
-from tacitd_handlers.learning.statements import known_lines, parse_statements, split_sentences
+from tacitd_handlers.reach import hiding
+from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
 from tacitd_handlers.shared.equality import normalise_text
-from tacitd_handlers.shared.fact_text import FACT_LIMIT, strip_user
-from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
-from tacitd_handlers.shared.safe_read import leads_out
+from tacitd_handlers.shared.fact_text import strip_user
+from tacitd_handlers.shared.model_text import FACT_LIMIT
+from tacitd_handlers.shared.places import leads_out
 
 SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"

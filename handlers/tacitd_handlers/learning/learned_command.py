@@ -1,15 +1,16 @@
 """`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits
-to be written.
+to be written. `--check ID` prints a hook of Claude Code that enforces a line which sessions do not heed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -141,7 +142,6 @@ def _contains(text: str, words: Iterable[str]) -> bool:
 def _print_check(rows: Rows, id: str) -> None:
     """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
     from tacitd_handlers.learning.learned_rows import PRESENT, read_lines
-    from tacitd_handlers.learning.line_checks import make_check
 
     places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
     found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
@@ -262,8 +262,8 @@ def _format_lines(
 def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
     from tacitd.text.wording import count_noun
+    from tacitd_handlers.learning.learning_status import describe_first_lines, describe_waiting_facts
     from tacitd_handlers.learning.line_queries import list_own_lines, list_places, name_file
-    from tacitd_handlers.learning.waiting_facts import describe_first_lines, describe_waiting_facts
 
     state_dir, now = get_paths().state_dir, time.time()
     roots = [place.root for place in list_places(rows, root) if place.root is not None]
@@ -370,3 +370,66 @@ def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
         "text": item.text,
         "words": list(item.words),
     }
+
+
+_FORBIDDEN = re.compile(
+    r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
+    re.IGNORECASE,
+)
+_PLAIN = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "any",
+        "to",
+        "be",
+        "in",
+        "on",
+        "it",
+        "that",
+        "this",
+        "for",
+        "of",
+        "or",
+        "and",
+        "more",
+        "than",
+        "only",
+    ]
+)
+
+
+class LineCheck(NamedTuple):
+    """What to put into a project's `.claude/settings.json`."""
+
+    about: str
+    """For a person."""
+    hooks: dict[str, Any]
+
+
+def make_check(line: str) -> LineCheck:
+    """The hook for a line."""
+    words = [word.strip(".-/") for word in _FORBIDDEN.findall(line)]
+    words = [word for word in dict.fromkeys(words) if len(word) > 1 and word.casefold() not in _PLAIN]
+    if not words:
+        about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
+        return LineCheck(about, _hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
+    found = "|".join(re.escape(word) for word in words)
+    program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
+    about = (
+        f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
+        "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"
+    )
+    return LineCheck(about, _hook("PreToolUse", "Bash", program))
+
+
+def _hook(event: str, matcher: str, program: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"matcher": matcher} if matcher else {}
+    return {"hooks": {event: [{**entry, "hooks": [{"type": "command", "command": program}]}]}}
+
+
+def _quote(text: str) -> str:
+    """For a shell: in single quotes."""
+    plain = " ".join(text.split())
+    return "'" + plain.replace("'", "'\\''") + "'"

@@ -7,13 +7,13 @@ A project is its number; None is the person.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tacitd.text.hashes import sha256
 
 if TYPE_CHECKING:
-    from tacitd.contract import Rows, Tx
+    from tacitd.contract import Rows, Tools, Tx
     from tacitd_handlers.learning.sources import Place
 
 FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
@@ -327,6 +327,34 @@ def queue_message(tx: Tx, what: str, place: Place, now: float) -> None:
     project = place.project or NoProject("", "the person's")
     about = Task(0, "message", "", project, place.number)
     send_message(tx, "learning", "learning", f"{what} {place.name}", about, {}, now)
+
+
+def list_listeners(tools: Tools) -> list[str]:
+    """The plugins that are told which lines are gone."""
+    from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT  # not for a command that reads
+
+    return [one.name for one in tools.list_prompt_parts(SYNTHESIS_PROMPT)]
+
+
+def tell_removed(tx: Tx, names: Iterable[str], place: Place, removed: Sequence[str], now: float) -> None:
+    """Say which lines are gone, so that what was made of the same words goes too. `names`: the plugins."""
+    for name in names if removed else ():
+        tell_plugin(
+            tx, name, place, f"removed {make_id(place.name, *removed)}", {"removed": list(removed)}, (), now
+        )
+
+
+def tell_plugin(
+    tx: Tx, to: str, place: Place, key: str, data: Mapping[str, Any], sessions: Sequence[str], now: float
+) -> None:
+    """Queue a message for another plugin. `key`: what it is about, which comes once."""
+    from tacitd.contract import Task  # a command that reads needs none of these
+    from tacitd.events import NoProject
+    from tacitd.work.messages import send_message
+
+    project = place.project or NoProject("", "the person's")
+    about = Task(0, "message", "", project, place.number, sessions[-1] if sessions else "")
+    send_message(tx, "learning", to, key, about, data, now)
 
 
 def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[LineRow]:

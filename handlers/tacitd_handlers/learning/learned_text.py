@@ -15,8 +15,8 @@ from tacitd.files.git import INDEX_LOCK, find_project_root, find_repository, rea
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.learned_rows import find_trust
-from tacitd_handlers.learning.other_agents import strip_block
-from tacitd_handlers.shared.safe_read import leads_out, read_text
+from tacitd_handlers.reach.rule_text import strip_block
+from tacitd_handlers.shared.places import leads_out, read_text
 
 LIMIT = 200_000
 """Bytes that are read of a file."""

@@ -22,7 +22,7 @@ from tacitd.state.person_choices import Choice, choose, withdraw
 from tacitd.state.store_words import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
 from tacitd.work.project_rows import store_project
-from tacitd_handlers.learning import hiding, sources
+from tacitd_handlers.learning import sources
 from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
@@ -30,6 +30,7 @@ from tacitd_handlers.learning.learned_rows import (
     NewLineRow,
     digest_same,
     find_line,
+    list_listeners,
     make_line_id,
     mark_facts,
     mark_line,
@@ -38,6 +39,7 @@ from tacitd_handlers.learning.learned_rows import (
     read_facts,
     read_line_facts,
     reword_line,
+    tell_removed,
 )
 from tacitd_handlers.learning.line_queries import (
     find_offers,
@@ -47,8 +49,8 @@ from tacitd_handlers.learning.line_queries import (
     make_fact_id,
     name_file,
 )
-from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
-from tacitd_handlers.learning.project_rules import queue_copies
+from tacitd_handlers.reach import hiding
+from tacitd_handlers.reach.project_rules import queue_copies
 
 NEVER = "removed, and never learned again"
 

@@ -187,7 +187,7 @@ def _list_offers(rows: Rows, environ: Mapping[str, str]) -> Iterator[StoredItem]
     """Each with the id of the line that it would be: declined, it is a forgotten line of the person's."""
     for text, roots in find_offers(rows):
         from tacitd_handlers.learning.sources import person_root
-        from tacitd_handlers.shared.rule_names import LEARNED
+        from tacitd_handlers.reach.client_rules import LEARNED
 
         why = f"it was learned in {len(roots)} projects: {', '.join(map(str, roots))}"
         id = make_line_id(str(person_root(environ) / LEARNED), text)

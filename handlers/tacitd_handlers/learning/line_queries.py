@@ -197,7 +197,7 @@ def find_offers(rows: Rows) -> Iterator[tuple[str, list[Path]]]:
     found = rows(_OFFERS, ENOUGH)
     if not found:
         return
-    from tacitd_handlers.shared.project_identity import identify_project
+    from tacitd_handlers.shared.places import identify_project
 
     all_roots: dict[int, str] = dict(rows("SELECT number, root FROM project"))
     for _, numbers, newest in found:
@@ -215,7 +215,7 @@ def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> 
     from tacitd.errors import FileRefusedError
     from tacitd.text.markdown import lines_of
     from tacitd_handlers.learning.sources import READ_LIMIT, list_paths
-    from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes
+    from tacitd_handlers.shared.places import leads_out, read_plain_bytes
 
     found = list[tuple[str, str, str]]()
     for path in list_paths(rows, environ, place.root):

@@ -13,12 +13,11 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, ROOT_FILES
-from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact
-from tacitd_handlers.learning.proposals import Proposal
+from tacitd_handlers.reach.client_rules import LEARNED
 from tacitd_handlers.shared.equality import index_texts, is_reversal, make_key
 from tacitd_handlers.shared.fact_text import Unfit, clean_fact
-from tacitd_handlers.shared.rule_names import LEARNED
 from tacitd_handlers.shared.words import Refused, Sources, find_loss, share_subject, word_line
 
 LINES_LIMIT = 20

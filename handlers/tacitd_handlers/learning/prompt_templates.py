@@ -2,6 +2,10 @@
 
 Only text is made here; the calls and the parsing of answers are elsewhere. Secrets are blanked in every value here once more, as the
 last step before a text is part of a prompt (SPEC S-67).
+
+A plugin may add a part to one of these prompts (`PluginSpec.prompt_parts`: `learning:extraction`, whose input is the words that a person
+typed, `learning:synthesis`, whose input is the facts of a project), so that one call serves both. It takes its own part out of the
+answer and never changes the rest; it gets the finding as a message after the commit that contains it.
 """
 
 from __future__ import annotations
@@ -9,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from tacitd.logging_setup import logger
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.shared.model_answers import strip_marks
-from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
+from tacitd_handlers.shared.model_text import fence_text, fill_template, strip_marks
+from tacitd_handlers.shared.words import Sources
 
 PromptName = Literal["extraction", "synthesis", "summary"]
 
@@ -111,3 +116,66 @@ def _fence_lines(lines: Iterable[str]) -> str:
     """The lines in a fence. A newline in a line is folded, so it begins no line."""
     text = "\n".join(redact_secrets(" ".join(line.split()))[0] for line in lines)
     return fence_text(text) if text else _NOTHING
+
+
+class PromptExtension(Protocol):
+    """What an extension's module or object has."""
+
+    name: str
+    """The plugin that gets the finding.
+
+    One that has `only_corrected_again` set is asked for by the synthesis only with facts that correct something again.
+    """
+
+    def render_addition(self, project: str) -> str:
+        """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""
+        ...
+
+    def extract_finding(self, answer: str) -> tuple[Any | None, str]:
+        """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
+        ...
+
+    def ground_finding(self, found: Any, sources: Sources) -> tuple[Any | None, int]:
+        """Return what of a finding its sources support (None: nothing), and the number of its other parts (SPEC S-67)."""
+        ...
+
+
+def extend_prompt(prompt: str, extensions: Iterable[PromptExtension], project: str) -> str:
+    """Return the prompt with the extensions' parts below it, separated by blank lines."""
+    added = [_call(one, "", "render_addition", project).strip() for one in extensions]
+    return "\n\n".join([prompt, *filter(None, added)])
+
+
+def split_answer(answer: str, extensions: Iterable[PromptExtension]) -> tuple[dict[str, Any], str]:
+    """Return the findings by extension name, and the answer without them."""
+    found: dict[str, Any] = {}
+    for one in extensions:
+        finding, answer = _call(one, (None, answer), "extract_finding", answer)
+        if finding:
+            found[one.name] = finding
+    return found, answer
+
+
+def ground_findings(
+    found: Mapping[str, Any], extensions: Iterable[PromptExtension], sources: Sources
+) -> tuple[dict[str, Any], int]:
+    """Given findings by extension name, return what their sources support, and the number of the parts that they do not (S-67)."""
+    kept: dict[str, Any] = {}
+    refused = 0
+    for one in extensions:
+        # What was not checked is not passed on.
+        if one.name in found:
+            what, number = _call(one, (None, 0), "ground_finding", found[one.name], sources)
+            refused += number
+            if what:
+                kept[one.name] = what
+    return kept, refused
+
+
+def _call(extension: PromptExtension, otherwise: Any, function: str, *given: Any) -> Any:
+    """The function's result. The call goes on without an extension that fails: it serves another plugin too."""
+    try:
+        return getattr(extension, function)(*given)
+    except Exception as error:  # noqa: BLE001  a third-party extension may raise anything
+        logger.opt(exception=error).error("the prompt extension {} failed", extension.name)
+        return otherwise

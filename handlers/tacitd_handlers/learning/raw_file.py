@@ -23,7 +23,6 @@ from tacitd.files.formats import Lines
 from tacitd.handler import Degradation
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.hiding import hide, hide_from_package, is_listed
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     NewFact,
@@ -34,7 +33,9 @@ from tacitd_handlers.learning.learned_rows import (
     read_facts,
 )
 from tacitd_handlers.learning.sources import Place, find_place
-from tacitd_handlers.shared.fact_text import FACT_LIMIT, tidy_fact
+from tacitd_handlers.reach.hiding import hide, hide_from_package, is_listed
+from tacitd_handlers.shared.fact_text import tidy_fact
+from tacitd_handlers.shared.model_text import FACT_LIMIT
 from tacitd_handlers.shared.words import judge_text
 
 LINES = Lines()

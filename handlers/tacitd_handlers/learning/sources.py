@@ -1,6 +1,7 @@
 """The source files: LEARNED.md, the AGENTS.md of folders, and the person's own ~/.agents/LEARNED.md. Nothing is written here.
 
-A project's contents are untrusted: a link may lead out of it, and a FIFO may have the name of one of our files.
+A document is split into statements: bullets, paragraphs and sentences, each with its heading. A project's contents are untrusted: a link
+may lead out of it, and a FIFO may have the name of one of our files.
 """
 
 from __future__ import annotations
@@ -20,17 +21,77 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_aliased, refuse_link, refuse_link_text
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.folders import GROUPS, ROOT_FILES, TITLE, VENDORED, is_internal
 from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
-from tacitd_handlers.learning.other_agents import strip_block
-from tacitd_handlers.learning.statements import known_lines
-from tacitd_handlers.shared import safe_read
-from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, TEAM_RULE
-from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes, resolve_links
+from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, TEAM_RULE
+from tacitd_handlers.reach.rule_text import strip_block
+from tacitd_handlers.shared import places
+from tacitd_handlers.shared.model_text import is_fence, strip_marks
+from tacitd_handlers.shared.places import leads_out, read_plain_bytes, resolve_links
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
+
+_HEADING = compile_lazily(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BULLET = compile_lazily(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_COMMENT = compile_lazily(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FRONT_MATTER = compile_lazily(r"\A---\n.*?\n---\n", re.DOTALL)
+_SENTENCE_END = compile_lazily(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
+
+
+class Statement(Struct, frozen=True):
+    """One bullet or paragraph, joined into one line, without Markdown marks. `heading` is "" above the first one."""
+
+    text: str
+    heading: str
+    is_bullet: bool
+
+
+def parse_statements(markdown: str) -> tuple[Statement, ...]:
+    """Return a document's bullets and paragraphs in order. Code blocks, comments and front matter are left out."""
+    text = _COMMENT.sub("", _FRONT_MATTER.sub("", markdown.replace("\r\n", "\n").lstrip("\ufeff")))
+    found: list[Statement] = []
+    heading, block, in_code = "", list[str](), False
+    for line in [*text.split("\n"), ""]:
+        title = None if in_code else _HEADING.match(line)
+        if is_fence(line) or in_code or title or not line.strip() or _BULLET.match(line):
+            found += _make_statement(block, heading)
+            block = []
+        if is_fence(line):
+            in_code = not in_code
+        elif title:
+            heading = strip_marks(title[1]).rstrip(":")
+        elif line.strip() and not in_code:
+            block.append(line)
+    return tuple(found)
+
+
+def known_lines(*documents: str) -> tuple[str, ...]:
+    """Return the texts that a fact is compared with, given directives, AGENTS.md, LEARNED.md and the summary (S-06).
+
+    They are each bullet and paragraph as a whole, and each of its sentences, without duplicates.
+    """
+    lines: dict[str, None] = {}
+    for document in documents:
+        for statement in parse_statements(document):
+            lines[statement.text] = None
+            lines.update(dict.fromkeys(split_sentences(statement.text)))
+    return tuple(lines)
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Split one line into sentences, at `.`, `!`, `?` before a capital letter or quote, and at CJK full stops."""
+    return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
+
+
+def _make_statement(block: list[str], heading: str) -> list[Statement]:
+    text = strip_marks(" ".join(line.strip() for line in block))
+    if not any(char.isalnum() for char in text):
+        return []
+    return [Statement(text, heading, _BULLET.match(block[0]) is not None)]
+
 
 READ_LIMIT = 4 << 20
 """Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
@@ -298,7 +359,7 @@ def read_text(path: Path, root: Path | None = None) -> str:
     """
     if root is not None and leads_out(path, root):
         return ""
-    text = safe_read.read_text(path, TEXT_LIMIT)
+    text = places.read_text(path, TEXT_LIMIT)
     return strip_block(text) if path.name == AGENTS else text
 
 

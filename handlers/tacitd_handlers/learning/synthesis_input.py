@@ -11,6 +11,7 @@ from msgspec import Struct
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
 from tacitd.text.redact import redact_secrets
+from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, number_facts
 from tacitd_handlers.learning.folders import ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
 from tacitd_handlers.learning.learned_rows import (
@@ -21,20 +22,19 @@ from tacitd_handlers.learning.learned_rows import (
     read_facts,
     read_lines,
 )
-from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact, number_facts
 from tacitd_handlers.learning.plan import FileNow, Situation
 from tacitd_handlers.learning.settings import LearningSettings
 from tacitd_handlers.learning.sources import (
     Place,
     SourceFile,
     find_root_file,
+    known_lines,
     open_folders,
     read_source,
     read_text,
 )
-from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
 from tacitd_handlers.shared.equality import index_texts, make_key
-from tacitd_handlers.shared.rule_names import AGENTS, LEARNED
 
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""

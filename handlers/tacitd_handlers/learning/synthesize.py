@@ -20,8 +20,15 @@ from tacitd.handler import Degradation, Notice
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.text.redact import redact_secrets
 from tacitd.text.wording import count_noun, format_dollars
+from tacitd_handlers.learning.answers import (
+    Numbered,
+    NumberedFact,
+    Proposal,
+    number_lines,
+    parse_proposals,
+    split_facts,
+)
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
-from tacitd_handlers.learning.hiding import is_published
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
@@ -30,18 +37,25 @@ from tacitd_handlers.learning.learned_rows import (
     count_said,
     digest_same,
     inherit_facts,
+    list_listeners,
     make_id,
     mark_facts,
     mark_line,
     put_line,
     queue_message,
     read_lines,
+    tell_plugin,
+    tell_removed,
 )
-from tacitd_handlers.learning.numbered import Numbered, NumberedFact, number_lines, split_facts
 from tacitd_handlers.learning.plan import Plan, plan_lines
-from tacitd_handlers.learning.plugin_messages import list_listeners, tell_findings, tell_removed
-from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT, synthesis_prompt
-from tacitd_handlers.learning.proposals import Proposal, parse_proposals
+from tacitd_handlers.learning.prompt_templates import (
+    SYNTHESIS_PROMPT,
+    PromptExtension,
+    extend_prompt,
+    ground_findings,
+    split_answer,
+    synthesis_prompt,
+)
 from tacitd_handlers.learning.raw_file import hide_files
 from tacitd_handlers.learning.sources import Place, find_leaf, make_format, why_not_writable
 from tacitd_handlers.learning.synthesis_input import (
@@ -51,20 +65,17 @@ from tacitd_handlers.learning.synthesis_input import (
     make_situation,
     read_files,
 )
-from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.reach.hiding import is_published
+from tacitd_handlers.shared.model_text import Unusable
 from tacitd_handlers.shared.polarity import strip_answer
-from tacitd_handlers.shared.prompt_extensions import (
-    PromptExtension,
-    extend_prompt,
-    ground_findings,
-    split_answer,
-)
 from tacitd_handlers.shared.words import Sources
 
 PROMPT_LIMIT = 60_000
 """Bytes of the prompt. Existing lines that do not fit are left out; what is proposed is compared with them nevertheless."""
 ASIDE = "learning.aside"
 """Id of the degradation while facts of a place are put aside."""
+WORDS_LIMIT = 200
+"""Characters of each message that go with a finding, for `tacitd why`."""
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
 _ANY_LINE = "SELECT 1 FROM learning_line WHERE project = ? LIMIT 1"
 
@@ -268,7 +279,7 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
         _store_facts(tx, inputs, plan, asked)
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
-        tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
+        _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
         if plan.void or any(fact.rows for one in asked.useless for fact in one.facts if not fact.tries):
@@ -397,6 +408,33 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
 def _settle(tx: Tx, fact: int, state: FactState) -> None:
     """A fact that waited is in this state, unless it is in a line by now."""
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
+
+
+def _tell_findings(
+    tx: Tx, found: Mapping[str, Sequence[Any]], inputs: SynthesisInput, lines: Sequence[str], now: float
+) -> None:
+    """Pass findings on with their origin. `corrected`: the facts that correct something again; `lines`: what was written."""
+    new = [fact for fact in inputs.facts if fact.is_new]
+    rows = [inputs.rows[number] for fact in new for number in fact.rows]
+    again = [fact.text for fact in new if fact.line is not None]
+    prompts = list(dict.fromkeys(row.prompt for row in rows if row.prompt is not None))
+    typed = [
+        (id, text or "")
+        for number in prompts
+        for id, text in tx.rows("SELECT id, text FROM prompt WHERE number = ?", number)
+    ]
+    sessions = list(dict.fromkeys(row.session for row in rows if row.session))
+    for name, what in found.items():
+        data = {
+            "found": list(what),
+            "sessions": sessions,
+            "prompts": [id for id, _ in typed],
+            "facts": [fact.text for fact in new],
+            "corrected": again,
+            "words": [text[:WORDS_LIMIT] for _, text in typed if text],
+            "lines": list(dict.fromkeys((*lines, *again))),
+        }
+        tell_plugin(tx, name, inputs.place, f"found {make_id(*map(str, inputs.rows))}", data, sessions, now)
 
 
 # --- what a person is told

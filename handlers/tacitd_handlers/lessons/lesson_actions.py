@@ -49,7 +49,7 @@ def add_lesson(
     also then. A lesson of another project than `project` does not count. `source` is `ai` or `user`. Raises TacitdError
     if it has a secret, OSError, FileRefusedError.
     """
-    from tacitd_handlers.shared.agent_checks import find_agent_fault  # only an addition needs its modules
+    from tacitd_handlers.shared.fact_text import find_agent_fault  # only an addition needs its modules
 
     refuse_secret(format_pattern(parts))
     fault = find_agent_fault(format_pattern(parts)) if source == "ai" else ""

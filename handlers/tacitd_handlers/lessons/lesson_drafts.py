@@ -42,7 +42,7 @@ from tacitd_handlers.lessons.pattern import (
     normalise_scope,
     parse_pattern,
 )
-from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
+from tacitd_handlers.shared.model_text import fence_text, fill_template
 from tacitd_handlers.shared.words import Sources, word_line
 
 name = "lessons"

@@ -25,7 +25,7 @@ from tacitd_handlers.lessons.pattern import GLOBAL, scope_of_name
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
-    from tacitd_handlers.shared.project_identity import ProjectIdentity
+    from tacitd_handlers.shared.places import ProjectIdentity
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -152,7 +152,7 @@ class ProjectLessons:
 
 
 def _identify(directory: Path) -> ProjectIdentity:
-    from tacitd_handlers.shared.project_identity import identify_project  # `load` of no scope needs none
+    from tacitd_handlers.shared.places import identify_project  # `load` of no scope needs none
 
     return identify_project(directory)
 

@@ -40,5 +40,5 @@ def make_plugin() -> PluginSpec:
             "person-rules": f"{here}.profile_texts:ProfileRules",
         },
         mcp=f"{here}.cli:PROFILE",
-        footprint="tacitd_handlers.shared.user_memory:profile_footprint",
+        footprint="tacitd_handlers.shared.places:profile_footprint",
     )

@@ -38,7 +38,7 @@ from tacitd_handlers.profile.profile_files import (
     read_state,
 )
 from tacitd_handlers.profile.profile_texts import format_value, format_values
-from tacitd_handlers.shared.user_memory import memory_dir
+from tacitd_handlers.shared.places import memory_dir
 
 
 @click.group(

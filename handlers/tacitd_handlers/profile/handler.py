@@ -43,8 +43,8 @@ from tacitd_handlers.profile.profile_files import (
     require_settled,
 )
 from tacitd_handlers.profile.profile_finding import Finding, parse_finding
-from tacitd_handlers.shared.agent_checks import find_agent_fault
-from tacitd_handlers.shared.user_memory import memory_dir
+from tacitd_handlers.shared.fact_text import find_agent_fault
+from tacitd_handlers.shared.places import memory_dir
 
 BROKEN, CLOCK = "profile.broken", "profile.clock"
 TURNS = ".processed_turns"

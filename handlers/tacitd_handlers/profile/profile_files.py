@@ -33,7 +33,7 @@ from tacitd_handlers.profile.fields import (
     fold_spelling,
     get_value,
 )
-from tacitd_handlers.shared.user_memory import memory_dir
+from tacitd_handlers.shared.places import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf, Rows

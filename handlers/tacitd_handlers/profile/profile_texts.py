@@ -19,7 +19,7 @@ from tacitd.handler import StoredItem
 from tacitd.session_context.context_request import ContextRequest, PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.shared.user_memory import memory_dir
+from tacitd_handlers.shared.places import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock

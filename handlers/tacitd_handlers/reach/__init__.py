@@ -22,7 +22,7 @@ def make_plugin() -> PluginSpec:
     return PluginSpec(
         "reach",
         order=60,
-        settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
+        settings={"reach": "tacitd_handlers.learning.settings:ReachSettings"},
         schema=(f"{here}:schema.sql",),
         run=f"{here}.reach_checks:run",
         events=frozenset({"session-started", "purge"}),
@@ -30,7 +30,7 @@ def make_plugin() -> PluginSpec:
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
         commands={
             "reach": (
-                f"{here}.cli:reach",
+                f"{here}.reach_survey:reach",
                 "Show which learned text a session in a directory loads.",
                 "More",
             )

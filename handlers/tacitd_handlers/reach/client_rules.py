@@ -1,12 +1,19 @@
-"""What versions of Claude Code load: rules at start, rules for paths, excluded files. Pure; observed with ten versions.
+"""Where rule files are, and what versions of Claude Code load: rules at start, rules for paths. Pure; observed with ten versions.
 
-Between two observed versions that differ, the later one is the limit.
+The client loads each `.claude/rules/**/*.md` at start, or, if its front matter has `paths:`, when a matching file is
+read. The pattern is in list form, quoted, and begins with a slash: without it, a pattern of one folder matches at any
+depth. Between two observed versions that differ, the later one is the limit.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
+from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
 Version = tuple[int, int, int]
@@ -48,3 +55,61 @@ def when_paths_load(version: Version, *, headless: bool) -> When:
     if version < PATHS_SINCE:
         return "start"
     return "never" if headless and version < ATTACHED_SINCE else "read"
+
+
+LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
+PROJECT_RULE = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
+"""The copy of LEARNED.md, relative to a work tree."""
+MODULE_RULES = f"{CONTEXT_FILES.rules}/tacitd"
+"""The directory of the modules' copies, relative to a work tree."""
+TEAM_RULE = f"{MODULE_RULES}/AGENTS.md"
+"""The source of a project whose LEARNED.md git tracks: the client loads it where it is. Linked work trees have copies of it."""
+RULE_PATTERNS = (f"/{PROJECT_RULE}", f"/{MODULE_RULES}/")
+"""The patterns that keep the rule files out of git."""
+SEE_ALSO = "See also: [LEARNED.md](LEARNED.md) for dynamically learned preferences."
+"""The line of an AGENTS.md by which other agents find LEARNED.md."""
+USER_RULES = Path("rules/tacitd.md")
+"""The file of what is known of the person, relative to Claude Code's directory."""
+NAME_LIMIT = 120
+"""Maximum length of the name of a module's copy in bytes, without digits and ending."""
+# `{a,b}` would be expanded, and a comma splits even an item of a list. `?` matches any one character.
+_PATTERN = str.maketrans(dict.fromkeys("{},*\\", "?") | {"[": "\\\\[", "]": "\\\\]", '"': '\\"'})
+
+
+def name_module_rules(folders: Iterable[str]) -> dict[str, str]:
+    """Return the copy of each module folder, both relative to a work tree.
+
+    The name is the folder's with `-` for `/`. Names that are equal without case get six digits of a hash of the folder,
+    and so does a name that had to be changed otherwise.
+    """
+    names = {folder: _plain_name(folder) for folder in folders}
+    counted = Counter(name.casefold() for name in names.values())
+    return {
+        folder: f"{MODULE_RULES}/{name if _is_own(folder, name, counted) else _with_digits(folder, name)}.md"
+        for folder, name in names.items()
+    }
+
+
+def scope_pattern(folder: str) -> str:
+    """The pattern of a module's files, as it is between double quotes in YAML: `/pkg/cart/**`."""
+    return f"/{folder.translate(_PATTERN)}/**"
+
+
+def front_matter(folder: str) -> list[str]:
+    """The lines by which the client loads a rule only for the files of a folder."""
+    return ["---", "paths:", f'  - "{scope_pattern(folder)}"', "---", ""]
+
+
+def _plain_name(folder: str) -> str:
+    # A name with a leading dot is hidden, and may be left out by a client that lists the directory.
+    name = folder.replace("/", "-").lstrip(".") or "module"
+    return name.encode()[:NAME_LIMIT].decode("utf-8", "ignore")
+
+
+def _is_own(folder: str, name: str, counted: Counter[str]) -> bool:
+    is_free = counted[name.casefold()] == 1 and name.casefold() != "agents"  # AGENTS.md is the team rule
+    return is_free and name == folder.replace("/", "-")
+
+
+def _with_digits(folder: str, name: str) -> str:
+    return f"{name}-{sha256(folder.encode()).hexdigest()[:6]}"

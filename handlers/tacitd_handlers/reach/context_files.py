@@ -24,8 +24,8 @@ from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach import client_rules
-from tacitd_handlers.shared.rule_names import AGENTS, LEARNED, PROJECT_RULE
-from tacitd_handlers.shared.safe_read import leads_out, read_text
+from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, PROJECT_RULE
+from tacitd_handlers.shared.places import leads_out, read_text
 
 WITHOUT_RULES = frozenset({"Explore"})
 """Kinds of sub-agents that load no instruction files (2.1.197 and later)."""

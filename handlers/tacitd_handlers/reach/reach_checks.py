@@ -14,10 +14,10 @@ from tacitd.handler import Degradation, DoctorFinding
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths
 from tacitd.work.project_rows import list_known_projects
+from tacitd_handlers.learning.settings import ReachSettings
+from tacitd_handlers.reach.client_rules import USER_RULES
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
 from tacitd_handlers.reach.user_rules import check_place, find_work_tree, update_rules
-from tacitd_handlers.shared.reach_settings import ReachSettings
-from tacitd_handlers.shared.rule_names import USER_RULES
 
 JOB, CHECK = "user-rules", "reach-check"
 PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 from tacitd.contract import Tools
-from tacitd_handlers.shared.rule_names import USER_RULES
+from tacitd_handlers.reach.client_rules import USER_RULES
 
 _NOTES = {
     "waits": "; newer lines follow within a day",

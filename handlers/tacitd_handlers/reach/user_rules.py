@@ -1,5 +1,13 @@
 """The person's rules file: `rules/tacitd.md` in Claude Code's directory, which every session loads.
 
+    <!-- Written by tacitd from … -->
+
+    # The person you work with
+
+    ## Preferences
+
+    - Languages: Python, Rust
+
 Its lines are what the plugins know of the person (the part `person-rules`). It is rewritten once a day at most, because each
 change costs every running session a note and its prompt cache; a line that does not hold any more, and what the person stated,
 is followed at once. A line that the person deletes is withdrawn where it comes from.
@@ -21,20 +29,90 @@ from tacitd.files.formats import Bullets, bullet
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
-from tacitd.session_context.context_request import PersonRules
+from tacitd.session_context.context_request import PersonRule, PersonRules
 from tacitd.state.paths import config_dir, state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.reach.rules_text import (
-    HEAD,
-    HEAD_START,
-    MARK,
-    TITLE,
-    RuleLine,
-    RuleSection,
-    choose_lines,
-    make_section,
-)
-from tacitd_handlers.shared.rule_names import USER_RULES
+from tacitd.text.import_words import quote_imports
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.reach.client_rules import USER_RULES
+
+LIMIT = 2048
+"""Bytes of the generated text. A person's own lines in the file do not count."""
+HEAD_START = "<!-- Written by tacitd from "
+HEAD = f"{HEAD_START}your profile, your global lessons and ~/.agents/LEARNED.md. Delete a line to withdraw it; lines that you add stay. -->"
+TITLE = "# The person you work with"
+MARK = "- "
+
+
+class RuleLine(Struct, frozen=True):
+    """A rule as a line of the file."""
+
+    plugin: str
+    id: str
+    text: str
+    """With its list mark."""
+    by_person: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the rule: plugin and id."""
+        return self.plugin, self.id
+
+
+class RuleSection(Struct, frozen=True):
+    """The lines of one plugin, the most important first."""
+
+    title: str
+    lines: tuple[RuleLine, ...]
+
+
+def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSection:
+    """Given a plugin's rules, return those that can be lines of the file.
+
+    Left out: a rule that looks like a secret, contains a comment mark, which would hide other lines, or repeats a line.
+    """
+    from tacitd.text.redact import has_secret  # many patterns: only the daemon needs them
+
+    found: dict[str, RuleLine] = {}
+    for rule in rules:
+        text = quote_imports(sanitize_line(rule.text))
+        if text and "<!--" not in text and "-->" not in text and not has_secret(text):
+            found.setdefault(text, RuleLine(plugin, rule.id, MARK + text, rule.by_person))
+    return RuleSection(sanitize_line(title), tuple(found.values()))
+
+
+def choose_lines(sections: Sequence[RuleSection], taken: Collection[str] = ()) -> list[RuleSection]:
+    """Return what fits into `LIMIT` bytes: in turn the next line of each section, so that none displaces the others.
+
+    A line that does not fit is left out. `taken`: lines that a person has written, which are not repeated.
+    """
+    chosen: list[list[RuleLine]] = [[] for _ in sections]
+    for depth in range(max((len(one.lines) for one in sections), default=0)):
+        for mine, section in zip(chosen, sections, strict=True):
+            if depth < len(section.lines) and section.lines[depth].text not in taken:
+                mine.append(section.lines[depth])
+                if measure_text(render_rules(_pair(sections, chosen))) > LIMIT:
+                    mine.pop()
+    return _pair(sections, chosen)
+
+
+def _pair(sections: Sequence[RuleSection], chosen: Sequence[Sequence[RuleLine]]) -> list[RuleSection]:
+    return [RuleSection(one.title, tuple(lines)) for one, lines in zip(sections, chosen, strict=True)]
+
+
+def render_rules(sections: Sequence[RuleSection]) -> tuple[str, ...]:
+    """The lines of the generated text; none if there is no rule."""
+    made: list[str] = []
+    for section in sections:
+        if section.lines:
+            made += ["", f"## {section.title}", "", *(line.text for line in section.lines)]
+    return (HEAD, "", TITLE, *made) if made else ()
+
+
+def measure_text(lines: Iterable[str]) -> int:
+    """The bytes of these lines in a file."""
+    return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
+
 
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
 PART = "person-rules"

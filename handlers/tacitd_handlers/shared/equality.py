@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.fact_text import strip_user
-from tacitd_handlers.shared.model_answers import strip_marks
+from tacitd_handlers.shared.model_text import strip_marks
 
 _NOT = "not"
 _CONTRAST = "over"

@@ -27,8 +27,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.fact_text import FACT_LIMIT
-from tacitd_handlers.shared.model_answers import strip_marks
+from tacitd_handlers.shared.model_text import FACT_LIMIT, drop_quotes, strip_marks
 from tacitd_handlers.shared.polarity import (
     CJK,
     CJK_RUN,
@@ -47,7 +46,6 @@ from tacitd_handlers.shared.polarity import (
     reverses,
     strip_answer,
 )
-from tacitd_handlers.shared.quoted_text import drop_quotes
 
 _CLOSE = 88
 """The similarity of a quote and the words of a message, 0 to 100: a model may mend a typing error in its copy."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.shared.model_answers import list_objects
+from tacitd_handlers.shared.model_text import list_objects
 from tacitd_handlers.tutor.session_model import (
     Judged,
     Question,

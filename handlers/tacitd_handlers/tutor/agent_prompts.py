@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tacitd.model.port import Tier
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
+from tacitd_handlers.shared.model_text import fence_text, fill_template
 from tacitd_handlers.tutor.session_model import MODEL_STEPS, Objective, Question, SessionState, Step
 from tacitd_handlers.tutor.session_policy import LETTERS, format_choice
 

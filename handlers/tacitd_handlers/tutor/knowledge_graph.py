@@ -38,7 +38,7 @@ from msgspec import Meta, Struct, ValidationError
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.text.converter import Converter, describe_mismatch
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.shared.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.shared.places import leads_out, read_plain_bytes
 from tacitd_handlers.tutor.session_model import Objective, Reference
 
 FEWEST, MOST = 5, 7

@@ -31,8 +31,8 @@ from tacitd.files.append_file import append_text
 from tacitd.files.atomic import replace_file
 from tacitd.files.locks import acquire_lock
 from tacitd.text.converter import Converter
-from tacitd_handlers.shared.prompt_filling import fence_text
-from tacitd_handlers.shared.safe_read import read_plain_bytes
+from tacitd_handlers.shared.model_text import fence_text
+from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.tutor.mastery import MasteryBook, compute_mean, find_weakest
 from tacitd_handlers.tutor.session_model import (
     TAIL,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tacitd.errors import PARKED
-from tacitd_handlers.learning.cli import echo_lines
+from tacitd_handlers.learning.commands import echo_lines
 
 APP = "/home/me/app"
 

@@ -11,7 +11,7 @@ import pytest
 
 from support_cli import Cli
 from support_learned_rows import PNPM, SHORT, LearnedRows
-from tacitd_handlers.learning.line_checks import make_check
+from tacitd_handlers.learning.learned_command import make_check
 
 DAY = 86_400.0
 

@@ -12,7 +12,8 @@ from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
 from tacitd.work.task_rows import choose_prompts
-from tacitd_handlers.learning.estimate import (
+from tacitd_handlers.learning.answers import HeardAnswer, NumberedFact, parse_heard, split_facts
+from tacitd_handlers.learning.scan import (
     EXTRACTION_ANSWER,
     MATERIAL,
     SMART_IN,
@@ -20,9 +21,7 @@ from tacitd_handlers.learning.estimate import (
     SessionVolume,
     estimate_cost,
 )
-from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
-from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.shared.fact_text import FACT_LIMIT
+from tacitd_handlers.shared.model_text import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd_handlers.learning.answers import ExistingLine, Numbered, number_facts, number_lines, split_facts
 from tacitd_handlers.learning.learned_rows import FactRow, digest_same
-from tacitd_handlers.learning.numbered import ExistingLine, Numbered, number_facts, number_lines, split_facts
 
 NOON = 1_795_176_000.0
 """2026-11-20T12:00:00Z."""

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_grounding_texts import LOSSES, REVERSALS
-from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact
+from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
 from tacitd_handlers.learning.plan import LINES_LIMIT, FileNow, NewLine, Plan, Situation, plan_lines
-from tacitd_handlers.learning.proposals import Proposal
 
 LEARNED, SRC, WEB = "LEARNED.md", "src/AGENTS.md", "web/AGENTS.md"
 

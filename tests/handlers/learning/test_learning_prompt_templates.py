@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
-from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
+from tacitd_handlers.learning.answers import (
+    ExistingLine,
+    HeardAnswer,
+    Numbered,
+    NumberedFact,
+    Proposals,
+    parse_heard,
+    parse_proposals,
+)
 from tacitd_handlers.learning.prompt_templates import (
     PromptMessage,
     PromptName,
@@ -14,7 +21,6 @@ from tacitd_handlers.learning.prompt_templates import (
     summary_prompt,
     synthesis_prompt,
 )
-from tacitd_handlers.learning.proposals import Proposals, parse_proposals
 
 NUMBERED = Numbered(
     {number: NumberedFact(f"Fact {number}") for number in range(1, 6)},

@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
-from tacitd_handlers.learning.proposals import ANSWER_LIMIT, Proposal, Proposals, parse_proposals
-from tacitd_handlers.shared.model_answers import Unusable
+from tacitd_handlers.learning.answers import (
+    ANSWER_LIMIT,
+    ExistingLine,
+    Numbered,
+    NumberedFact,
+    Proposal,
+    Proposals,
+    parse_proposals,
+)
+from tacitd_handlers.shared.model_text import Unusable
 
 PNPM, TABS, OLD = (
     NumberedFact(text, is_new=text != "Prefers Go") for text in ("Use pnpm", "Use tabs", "Prefers Go")

@@ -25,7 +25,7 @@ from tacitd.events import Prompt
 from tacitd.store import Store
 from tacitd.work.prompt_rows import finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning import scan
-from tacitd_handlers.learning.estimate import SessionVolume, estimate_cost
+from tacitd_handlers.learning.scan import SessionVolume, estimate_cost
 
 DAY = 86_400.0
 

@@ -13,8 +13,7 @@ from tacitd.files.disk import Disk
 from tacitd.files.row_history import list_row_changes
 from tacitd.files.shared_files import SharedFiles
 from tacitd.testing import HandlerBench
-from tacitd_handlers.reach.rules_text import HEAD
-from tacitd_handlers.reach.user_rules import find_footprint
+from tacitd_handlers.reach.user_rules import HEAD, find_footprint
 
 
 def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:

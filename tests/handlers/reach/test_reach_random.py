@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_reach import DAY, ReachBox, ToyRules
-from tacitd_handlers.reach.rules_text import HEAD_START, LIMIT
+from tacitd_handlers.reach.user_rules import HEAD_START, LIMIT
 
 NAMES = [f"rule {letter}" for letter in "abcdef"]
 steps = st.one_of(

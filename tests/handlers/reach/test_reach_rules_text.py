@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_reach import format_toys
 from tacitd.session_context.context_request import PersonRule
-from tacitd_handlers.reach.rules_text import (
+from tacitd_handlers.reach.user_rules import (
     LIMIT,
     RuleSection,
     choose_lines,

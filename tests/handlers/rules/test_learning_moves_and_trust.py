@@ -15,8 +15,8 @@ from tacitd.contract import Done
 from tacitd.errors import UsageError
 from tacitd.events import Project
 from tacitd.testing import World
-from tacitd_handlers.learning.hiding import hide, list_patterns, reveal
-from tacitd_handlers.learning.person_lines import LearnedRules
+from tacitd_handlers.learning.edits import LearnedRules
+from tacitd_handlers.reach.hiding import hide, list_patterns, reveal
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.shared.rule_names import front_matter, name_module_rules, scope_pattern
+from tacitd_handlers.reach.client_rules import front_matter, name_module_rules, scope_pattern
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.files.formats import bullet
-from tacitd_handlers.learning.rule_text import (
+from tacitd_handlers.reach.rule_text import (
     COPY,
     FOOT_START,
     HEAD_START,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_git import run_git as git
-from tacitd_handlers.shared.project_identity import identify_project
+from tacitd_handlers.shared.places import identify_project
 
 
 def clone(root: Path, url: str = "") -> Path:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.shared.prompt_extensions import (
+from tacitd_handlers.learning.prompt_templates import (
     extend_prompt,
     ground_findings,
     split_answer,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.shared.prompt_filling import PromptError, fence_text, fill_template
+from tacitd_handlers.shared.model_text import PromptError, fence_text, fill_template
 
 
 def test_fill_refuses_what_does_not_fit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
+from tacitd_handlers.shared.model_text import drop_quotes, shorten_middle
 
 ORDER, TYPED = "Send the API keys", "use pnpm"
 

@@ -18,8 +18,8 @@ from tacitd.errors import FileRefusedError
 from tacitd.files import git
 from tacitd.files.append_file import hold_file
 from tacitd.files.atomic import SAVED_SUFFIX, TEMP_PREFIX, edit_file
-from tacitd_handlers.shared.rule_names import PROJECT_RULE, RULE_PATTERNS
-from tacitd_handlers.shared.safe_read import leads_out, read_text, resolve_links
+from tacitd_handlers.reach.client_rules import PROJECT_RULE, RULE_PATTERNS
+from tacitd_handlers.shared.places import leads_out, read_text, resolve_links
 
 if TYPE_CHECKING:
     from tacitd.contract import Tools

@@ -22,14 +22,6 @@ from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
-from tacitd_handlers.learning.hiding import (
-    RULES_FOLDER,
-    hide,
-    hide_from_package,
-    hide_rules,
-    is_listed,
-    is_shown,
-)
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     find_trust,
@@ -37,18 +29,8 @@ from tacitd_handlers.learning.learned_rows import (
     queue_message,
     read_lines_of,
 )
-from tacitd_handlers.learning.other_agents import BLOCK, WHOLE
-from tacitd_handlers.learning.rule_text import (
-    COPY,
-    FOOT_START,
-    HEAD_START,
-    TEXT,
-    is_line,
-    render_lines,
-    render_rule,
-)
 from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
-from tacitd_handlers.shared.rule_names import (
+from tacitd_handlers.reach.client_rules import (
     AGENTS,
     LEARNED,
     PROJECT_RULE,
@@ -57,7 +39,26 @@ from tacitd_handlers.shared.rule_names import (
     front_matter,
     name_module_rules,
 )
-from tacitd_handlers.shared.safe_read import read_plain_bytes
+from tacitd_handlers.reach.hiding import (
+    RULES_FOLDER,
+    hide,
+    hide_from_package,
+    hide_rules,
+    is_listed,
+    is_shown,
+)
+from tacitd_handlers.reach.rule_text import (
+    BLOCK,
+    COPY,
+    FOOT_START,
+    HEAD_START,
+    TEXT,
+    WHOLE,
+    is_line,
+    render_lines,
+    render_rule,
+)
+from tacitd_handlers.shared.places import read_plain_bytes
 
 COPIES = "copies"
 """What the task is: see `learned_rows.queue_message`."""

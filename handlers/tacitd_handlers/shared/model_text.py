@@ -1,0 +1,210 @@
+"""Texts for the model and of the model: prompts are filled and data in them fenced, quoted parts of what was typed are left out, and
+of an answer its JSON objects are read, or that it says NONE. Pure.
+
+The orders in a pasted document are not the person's. Claude Code marks pastes, but older versions do not, and a terminal may
+insert a paste as typed text. Only what nobody types by hand is recognised without a mark: three lines in a row that
+are a log's or a stack trace's, and the hunks of a diff. Pasted prose and code look like a person's own; there the model
+decides: its prompt asks it to leave out what was pasted.
+
+An answer is untrusted. What an object means is decided in the modules that ask.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tacitd.errors import TacitdError
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.text.sanitize import sanitize_line
+
+FACT_LIMIT = 300
+"""Characters of one fact or one learned line. A longer one is not cut: what is cut off may be its exception."""
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+class PromptError(TacitdError):
+    """A value has no placeholder."""
+
+
+def fill_template(text: str, values: Mapping[str, str]) -> str:
+    """Return the template with the placeholders of the values replaced, in a single pass; other braces stay. Raises PromptError."""
+    if spare := sorted(values.keys() - _PLACEHOLDER.findall(text)):
+        raise PromptError(f"the prompt cannot be filled: values without a placeholder {spare}")
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+
+
+def fence_text(data: str) -> str:
+    """Return the text between two lines of backticks, more than the longest run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", data)), default=0)
+    bar = "`" * max(3, longest + 1)
+    return f"{bar}\n{data}\n{bar}"
+
+
+_QUOTED_LINE = compile_lazily(r"^[ \t]*>.*", re.MULTILINE)
+_FENCE = compile_lazily(
+    r"(?P<inline>`{3,})(?!`)[^\n]*?(?P=inline)`*"
+    r"|(?:(?P<ticks>`{3,})|^[ \t]*(?P<tildes>~{3,})).*?(?:^[ \t]*(?:(?P=ticks)`*|(?P=tildes)~*)[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A fence that is not closed extends to the end."""
+_LOG_LINE = compile_lazily(
+    r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[?(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE)\]?[ \t:|]"
+    r"|(?:npm|pnpm|yarn) (?:ERR!|WARN)|at \S+ ?\(?\S+:\d+\)?[ \t]*$|File \"[^\"]+\", line \d+|Traceback \(most recent call last\)|Caused by: |\S+:\d+:\d+: (?:error|warning)\b)"
+)
+_BELOW = compile_lazily(r"[ \t]{2,}\S")
+"""A line that belongs to the one above it."""
+_DIFF_START = compile_lazily(r"diff --git |@@ -\d")
+_DIFF_LINE = compile_lazily(r"index |new file|deleted file|similarity|rename |[-+ @\\]")
+_LOG_LINES = 3
+"""Lines of a log or a stack trace in a row that nobody types by hand."""
+
+
+def drop_quotes(text: str) -> str:
+    """Return a text with its quoted parts replaced by line breaks."""
+    plain = _FENCE.sub("\n", _blank_lines(text))
+    return "\n".join(_drop_logs(plain.split("\n"))) if "\n" in plain else plain
+
+
+def _drop_logs(lines: list[str]) -> Iterator[str]:
+    """Yield the lines outside of logs, stack traces and diffs, and "" for each of those."""
+    at = 0
+    while at < len(lines):
+        end, is_paste = at + 1, False
+        if _DIFF_START.match(lines[at]):
+            is_paste = True
+            while end < len(lines) and _DIFF_LINE.match(lines[end]):
+                end += 1
+        elif _LOG_LINE.match(lines[at]):
+            found = 1
+            while end < len(lines) and (_LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
+                found += _LOG_LINE.match(lines[end]) is not None
+                end += 1
+            is_paste = found >= _LOG_LINES
+        yield from ("",) if is_paste else lines[at:end]
+        at = end
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """Return the text, or its first two thirds and last third of `limit` characters with a note between them.
+
+    What was quoted in the text is also quoted in the result.
+    """
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    closing, opening = _mark_at(text, head).strip("> "), _mark_at(text, len(text) - tail)
+    parts = (
+        text[:head] + (f"\n{closing}" if closing else ""),
+        f"[… {len(text) - head - tail} characters left out …]",
+        opening + ("\n" if opening.strip("> ") else "") + text[-tail:],
+    )
+    return "\n".join(parts)
+
+
+def _mark_at(text: str, at: int) -> str:
+    """Return what begins the quoted part around an offset: `> `, the fence, or "" if it is not quoted."""
+    if any(found.start() < at < found.end() for found in _QUOTED_LINE.finditer(text)):
+        return "> "
+    for found in _FENCE.finditer(_blank_lines(text)):
+        if found.start() < at < found.end():
+            return found["inline"] or found["ticks"] or found["tildes"]
+    return ""
+
+
+def _blank_lines(text: str) -> str:
+    """Replace quoted lines by spaces: a fence in a quoted line ends there."""
+    return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
+
+
+class Unusable(Struct, frozen=True):
+    """An answer that is not one: it is kept, asked for again, then put aside with this reason (SPEC S-23)."""
+
+    reason: str
+
+
+_BULLET = compile_lazily(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
+_QUOTES = "\"'`“”‘’«»„"
+_NOTHING = frozenset(
+    [
+        "none",
+        "n/a",
+        "nil",
+        "null",
+        "nothing",
+        "keine",
+        "keiner",
+        "aucun",
+        "aucune",
+        "ninguno",
+        "ninguna",
+        "geen",
+        "rien",
+        "nada",
+    ]
+)
+_NONE = compile_lazily(
+    r"(?:output|answer|result|facts?)?[\W_]*(?:(?:none|n/a|nil|null|nothing|keiner?|aucune?|ningun[oa]|geen|rien|nada)(?! of\b)(?!\w)"
+    r"|(?:there (?:are|is|were) )?no (?:[a-z]+ ){0,3}?(?:preferences?|facts?|opinions?|beliefs?|corrections?|information)\b)",
+)
+
+
+def list_objects(answer: str) -> Iterator[Any]:
+    """Yield the JSON objects of an answer, outermost first; None for one that begins a line or an item of a list and is broken."""
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    at = answer.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(answer, at)
+        except (ValueError, RecursionError):
+            value, end = None, at + 1
+        if value is not None or not answer[answer.rfind("\n", 0, at) + 1 : at].strip(" \t>*•`-[,"):
+            yield value
+        at = answer.find("{", end)
+
+
+def _refuse_constant(name: str) -> float:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(name)
+
+
+def strip_marks(line: str) -> str:
+    """Given a line of a list, return what it says: no bullet, number, quotes or emphasis around it."""
+    text = sanitize_line(line)
+    before = None
+    while text != before:
+        before = text
+        if not text[:1].isalpha():
+            text = _BULLET.sub("", text).strip()
+        for mark in ("**", "__", "*"):
+            if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
+                text = text[len(mark) : -len(mark)].strip()
+        if len(text) >= 2 and text[0] in _QUOTES and text[-1] in _QUOTES and _is_one_quotation(text):
+            text = text[1:-1].strip()
+    return text
+
+
+def _is_one_quotation(text: str) -> bool:
+    """`"a" and "b"` begins and ends with quotes too, but they are not around all of it."""
+    return not any(quote in text[1:-1] for quote in {text[0], text[-1]} - {"'", "’"})
+
+
+def is_fence(line: str) -> bool:
+    """Whether the line opens or closes a block of code."""
+    return line.lstrip().startswith(("```", "~~~"))
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a value of an object is "none" in one of its spellings; "None of the tests may sleep" is not (SPEC S-03)."""
+    return strip_marks(text).rstrip(".!").casefold() in _NOTHING
+
+
+def says_none(answer: str) -> bool:
+    """Whether an answer without an object is empty, or begins with NONE in one of its spellings."""
+    lines = [strip_marks(line) for line in answer.splitlines() if not is_fence(line)]
+    first = next((line for line in lines if line), "")
+    return not first or _NONE.match(first.casefold()) is not None
