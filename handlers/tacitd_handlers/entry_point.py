@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+
+
+def use_utf8() -> None:
+    """Start again in Python's UTF-8 mode if the locale has another encoding, in which a project's path might have no form. Returns if
+    there is nothing to do, or if that cannot be done."""
+    if sys.getfilesystemencoding() != "utf-8":
+        from contextlib import suppress
+
+        with suppress(OSError):
+            os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def main() -> None:
     """Print the status line, or import and run the program."""
+    use_utf8()
     if sys.argv[1:] == ["statusline"]:  # the client runs it again and again
         from tacitd.statusline import print_status_line
 

@@ -338,3 +338,27 @@ def test_sessions_load_nothing_of_an_undone_change(begin: Begin, running: bool) 
         world.start() if not running else world.wait()
         world.type("s2", "use pnpm, not npm").leave("s2")
         assert world.bullets(rule) == world.bullets("LEARNED.md") == []
+
+
+def test_the_report_lists_what_is_in_the_files_now(begin: Begin) -> None:
+    """Issue 39, point 14: also after an undo that was undone, a line that was accepted, and one that was removed by hand."""
+
+    def list_lines() -> list[str]:
+        sections = world.run("report", "--json").json["sections"]
+        tables = [part for one in sections for part in one["parts"] if part["title"] == "Lines"]
+        return sorted(row[0] for table in tables for row in table["rows"])
+
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert list_lines() == [SHORT, PNPM]
+        for expected in ([], [SHORT, PNPM]):
+            assert world.run("undo", world.run("history", "--json").json[0]["id"]).code == 0
+            assert list_lines() == expected == sorted(world.bullets("LEARNED.md"))
+        world.edit("LEARNED.md", remove=PNPM).wait(60).wait(60)
+        world.type("s2", "use pnpm, not npm").leave("s2")
+        assert list_lines() == [SHORT]
+        (item,) = world.run("review", "--json").json
+        assert world.run("accept", item["id"]).code == 0
+        assert list_lines() == [SHORT, PNPM]
+        assert world.run("forget", "answers short").code == 0
+        assert list_lines() == [PNPM] == world.bullets("LEARNED.md")

@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 
+UTF8 = ("utf-8", "utf8")
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -162,8 +163,9 @@ def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def echo_json(document: object) -> None:
-    """Print a document on stdout as indented JSON."""
-    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
+    """Print a document on stdout as indented JSON; in ASCII if stdout is not UTF-8, so that nothing of it is lost."""
+    is_utf8 = (sys.stdout.encoding or "utf-8").lower() in UTF8
+    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=not is_utf8, indent=2)))
 
 
 def to_json_line(document: Mapping[str, Any]) -> str:
@@ -284,10 +286,15 @@ def open_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - for life
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+    encoding = None
+    if sys.orig_argv[1:3] == ["-X", "utf8"] and "PYTHONIOENCODING" not in os.environ:
+        from locale import getencoding  # of a terminal for which the program started itself again
+
+        encoding = getencoding()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and (encoding or stream.encoding.lower() not in UTF8):
             # A terminal without UTF-8 shows `?` for what it does not have. Otherwise the command would fail.
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(encoding=encoding, errors="replace")
 
 
 def echo_error(error: TacitdError, name: str = "tacitd") -> None:

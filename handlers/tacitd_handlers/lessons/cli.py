@@ -17,6 +17,7 @@ from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup, run_and_exit
 from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_tools import is_agent
+from tacitd_handlers.entry_point import use_utf8
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
@@ -324,4 +325,5 @@ def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> Non
 
 def main() -> None:
     """Run the program `lesson`, and end the process with its exit code."""
+    use_utf8()
     run_and_exit(lesson, "lesson")
