@@ -139,6 +139,8 @@ def test_the_engine_names_no_handler() -> None:
 
 SOURCE = ("tacitd.sources.claude_code", "tacitd.sources.codex")
 """The packages of clients: their transcripts, and nothing outside of them knows their formats."""
+SAMPLES = "tacitd.sources.samples"
+"""Writes transcripts as a client writes them, for the demo and for the tests of plugins."""
 NAMING_IT = {"tacitd.sources.registry"}
 """The modules that may import it: app.py and the command line get the source from there."""
 FORMAT = re.compile(
@@ -188,7 +190,7 @@ def test_nothing_else_names_a_clients_format() -> None:
         found = {text for text in module.strings if FORMAT.search(text)}
         return (found - FORMAT_ELSEWHERE.get(module.name, set())) | set(FORMAT_PATHS.findall(module.text))
 
-    others = [m for m in (*engine(), *plugins()) if not m.name.startswith(SOURCE)]
+    others = [m for m in (*engine(), *plugins()) if not m.name.startswith((*SOURCE, SAMPLES))]
     assert find_wrong(others, named) == {}
     used = {m.name: {text for text in m.strings if FORMAT.search(text)} for m in others}
     assert {name: texts - used[name] for name, texts in FORMAT_ELSEWHERE.items() if texts - used[name]} == {}

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.scenario
 
 ROUNDS = 12
 """Rounds of all commands at most. One ends the test if each command was fast enough once."""
+HEADROOM = 1.3
+"""How much more than the benchmark asks is no failure: other tests run meanwhile, and share the processor's caches."""
 
 
 @pytest.fixture
@@ -33,6 +35,6 @@ def test_no_command_takes_more_than_is_asked(daemon: Daemon) -> None:
     for _ in range(ROUNDS):
         for name, times in measure_cases(cases, daemon, runs=2).items():
             found[name].cpu += times.cpu
-        if not list_slow(cases, found):
+        if not list_slow(cases, found, HEADROOM):
             break
-    assert list_slow(cases, found) == [] and len(found[PLAIN].cpu) >= 2
+    assert list_slow(cases, found, HEADROOM) == [] and len(found[PLAIN].cpu) >= 2
