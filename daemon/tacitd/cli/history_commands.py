@@ -136,8 +136,8 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
             yield f"    {escape_output(here)}"
             place = here
         for sign, text in (("-", line["removed"]), ("+", line["added"])):
-            if text:
-                yield f"      {sign} {escape_output(text)}"
+            for part in text.splitlines():
+                yield f"      {sign} {escape_output(part)}"
     if not change["lines"]:
         names = list(dict.fromkeys(escape_output(each["file"]) for each in change["files"]))
         yield f"    {count_noun(len(names), 'file')}: {', '.join(names) or 'none'}"

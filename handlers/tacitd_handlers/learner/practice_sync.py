@@ -85,7 +85,7 @@ def sync_profile(
     `leaves` is None if there is no profile; `makes`: it is made also without rows. `base`: the entries as of the last comparison,
     empty if nothing is known. `removed`: those of it that a person removed. `rows` are in the order of the file. If not
     `is_settled`, others may still be writing: only rows of reports are taken. Entries of rows that were not reported are marked as
-    recovered from the ledger.
+    recovered from the ledger. A list of weaknesses that was lost is made again from the ledger, and so is a history.
     """
     result = SyncResult(state)
     if leaves is None and not rows and not makes:
@@ -96,9 +96,13 @@ def sync_profile(
     leaves = leaves or {}
     entries, sessions, known = list_entries(leaves), list_sessions(leaves), list_entries(base)
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
-    again = _notice_edits(entries, known, removed, state, tags, is_lost=WEAKNESSES in lost)
+    if WEAKNESSES not in lost:
+        _notice_edits(entries, known, removed, state, tags)
     newest = max([one.stamp for one in sessions] + [max(one.dates) for one in entries], default="")
     new, later = _find_new(state, rows, "" if base else newest, is_settled=is_settled)
+    wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or not base else new
+    if WEAKNESSES in lost and base:
+        new, later = in_order(rows), set()
     dates = {one.label: one.dates for one in known}
     theirs = [one for one in entries if one.dates != dates.get(one.label)]
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
@@ -106,19 +110,17 @@ def sync_profile(
     book = EntryBook(entries, state, tags)
     if RESOLVED in lost:
         book.resolve_again()
-    made = _apply_rows(book, state, rows, new, judged, again)
+    made = _apply_rows(book, state, rows, new, judged)
     if act is not None:
         result.named = list(act(book))
         book.put({}, made)
     book.finish()
-    wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or not base else new
-    ours = {report.row.key for report in state.reports}
+    result.notices = book.notices
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
-    result.changes |= {name: name for name in headings}
-    result.changes |= book.list_changes()
-    result.changes |= change_sessions(sessions, rows, added, None if is_settled else ours)
-    result.notices = book.notices
+    ours = None if is_settled else {report.row.key for report in state.reports}
+    result.changes = {name: name for name in headings}
+    result.changes |= book.list_changes() | change_sessions(sessions, rows, added, ours)
     after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
     for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
         record = state.find_tag(tag)
@@ -126,9 +128,8 @@ def sync_profile(
         record.description = entry.description or record.description
     # What others wrote may belong to a session that is compared later: it stays theirs until then.
     waiting = {one.leaf for one in theirs} if later else set()
-    unknown = [one for one in entries if one.leaf in after and base.get(one.leaf) != one.text]
-    for one in unknown:
-        if one.leaf not in waiting:
+    for one in entries:
+        if one.leaf in after and base.get(one.leaf) != one.text and one.leaf not in waiting:
             result.changes.setdefault(one.leaf, one.text)
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
@@ -151,10 +152,8 @@ def _notice_edits(
     removed: Collection[Leaf],
     state: LearnerState,
     tags: Iterable[str],
-    *,
-    is_lost: bool,
-) -> list[str]:
-    """Note the entries that a person renamed, removed or wrote again. Returns the tags whose entries were lost by damage.
+) -> None:
+    """Note the entries that a person renamed, removed or wrote again.
 
     An entry that is gone and a new one with the same three dates are one that was renamed (SPEC L-11). Where several have these
     dates, an equal description decides.
@@ -166,8 +165,6 @@ def _notice_edits(
     by_label = {record.label or tag: tag for tag, record in state.tags.items() if tag not in matched}
     there = {one.label for one in entries}
     gone = {by_label[one.label]: one for one in known if one.label in by_label and one.label not in there}
-    if is_lost:
-        return [*gone]
     before = {one.label for one in known}
     added = [one for one in entries if one not in matched.values() and one.label not in before]
     for tag, old in gone.items():
@@ -180,7 +177,6 @@ def _notice_edits(
             added.remove(same[0])
         elif old.leaf in removed:
             record.removed = not record.waits
-    return []
 
 
 def _find_new(
@@ -208,17 +204,13 @@ def _apply_rows(
     rows: Sequence[LedgerRow],
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
-    again: Sequence[str],
 ) -> Replay:
-    """Apply the new rows one by one, each with the caps of its time, after what was lost by damage."""
+    """Apply the new rows one by one, each with the caps of its time."""
     reports = {report.row.key: report for report in state.reports}
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]
     made = replay(known, state.tested)
     book.correct(made)
-    for tag in again:
-        if tag in made.tags and tag not in book.entries:
-            book.restore(made.tags[tag])
     for row in new:
         before = dict(made.tags)
         if row.stamp < made.last:

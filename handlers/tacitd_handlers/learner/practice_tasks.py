@@ -39,6 +39,7 @@ from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.handler import Degradation, Notice
 from tacitd.work.messages import send_message
+from tacitd_handlers.learner.entry_texts import RESOLVED
 from tacitd_handlers.learner.learner_paths import LEDGER, PROFILE, read_file, resolve_paths, shorten_path
 from tacitd_handlers.learner.learner_state import (
     ReportRecord,
@@ -68,11 +69,22 @@ from tacitd_handlers.learner.practice_report import (
     uses_skill,
 )
 from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_rows, sync_profile
-from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_sessions
+from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, SECTIONS, list_sessions
 from tacitd_handlers.learner.session_start import format_repairs, format_synced
 from tacitd_handlers.learner.settings import LearnerSettings
 
 FILES, ROWS = "learner.files", "learner.rows"
+_CAUSES = {
+    "follow": "practice was recorded",
+    "prepare": "the first session",
+    "check": "you had both files completed",
+    "restore": "you restored it",
+    "archive": "you archived it",
+    "join": "you said which gap a label is",
+    "separate": "you said that a label is no gap",
+}
+"""What a person reads in the history for a command. `forget` has its text there."""
+_HEADINGS = frozenset({*SECTIONS, RESOLVED})
 
 
 # --- transcripts
@@ -257,15 +269,24 @@ class Desk:
             editors.check_marks(target)
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
         lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
-        files = [make_ledger(self._places.ledger, self._cause())] if lines and not self._ledger else []
-        return Done(apply, files, lines)
+        if rows and not self._ledger:
+            make_ledger(self._places.ledger)
+        return Done(apply, lines=lines)
 
     def _queue_sync(self, tx: Tx) -> None:
         send_message(tx, "learner", "learner", "sync", self._task, {"do": "sync"}, self._now)
 
     def _cause(self) -> Cause:
-        by, what = ("person", str(self._task.data["do"])) if self._task.kind == "command" else ("tacitd", "")
-        return Cause(f"learner {self._task.key} {self._now}", by, what, self._task.session)  # type: ignore[arg-type]
+        key, session, do = (
+            f"learner {self._task.key} {self._now}",
+            self._task.session,
+            self._task.data.get("do"),
+        )
+        if self._task.kind == "command":
+            return Cause(key, "person", _CAUSES.get(str(do), str(do)), session)
+        return Cause(
+            key, "tacitd", "practice of a session" if do == "sync" else "what only one file had", session
+        )
 
     # --- the profile
 
@@ -351,10 +372,10 @@ class Desk:
         result = made[0]
         for notice in result.notices:
             logger.info("weakness {}: {}", notice.text, notice.did)
-        change = FileChange(path, PROFILE_FORMAT, decide, self._cause(), adopts=True)
+        change = FileChange(path, PROFILE_FORMAT, decide, self._cause(), adopts=True, unlisted=_HEADINGS)
         files = [change] if result.changes or view.doubt else []
-        if makes and not os.path.lexists(self._places.ledger):
-            files.append(make_ledger(self._places.ledger, self._cause()))
+        if makes:
+            make_ledger(self._places.ledger)
         notices = result.notices if self._task.kind == "command" else []
         if act is not None:
             waiting = result.state.waiting if self._task.data["do"] == "archive" else []

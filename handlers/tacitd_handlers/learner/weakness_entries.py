@@ -112,11 +112,6 @@ class EntryBook:
             if course is not None and entry.failed < course.failed <= entry.tested:
                 self.entries[tag] = replace(course, first=min(entry.first or course.first, course.first))
 
-    def restore(self, weakness: Weakness) -> None:
-        """Put an entry back that was lost with its section."""
-        self.entries[weakness.tag] = weakness
-        (self.resolved if weakness.status == LONG else self.active).append(weakness.tag)
-
     def resolve_again(self) -> None:
         """Move the long-term resolved entries below the heading Resolved, which was lost."""
         moved = [key for key in self.active if self.entries[key].status == LONG]

@@ -53,6 +53,16 @@ def test_L_52_what_record_prints(cli: Cli) -> None:
     assert (said["in_profile"], said["again"], said["trouble"]) == (True, False, "")
 
 
+def test_the_history_is_for_a_person(cli: Cli) -> None:
+    """DESIGN "Priorities", 3: what was done, in words, and the entries line by line, without the headings that were made."""
+    record(cli, "two-sum", "--gaps", "edge:a", "--describe", "edge:a=misses a in loops")
+    cli.run("learner", "forget", "edge:a")
+    lines = [line.strip() for line in cli.run("history", "--all").out.splitlines()]
+    assert "practice was recorded" in "".join(lines) and "you forgot it" in "".join(lines)
+    assert "+ - **edge:a** — misses a in loops." in lines and "-   Status: new" in lines
+    assert not any("About Me" in line or "\\n" in line for line in lines)
+
+
 def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
     """SPEC L-48, L-49: every write of a session has the stamp that was printed at its start."""
     cli.set(CLAUDE_CODE_SESSION_ID=SESSION)
