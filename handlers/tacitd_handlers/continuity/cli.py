@@ -184,7 +184,6 @@ def _record(id: str | None, do: str, text: str, **more: Any) -> None:
 
 
 def _change(one: SessionFile, do: str, **data: Any) -> None:
-    """Have a session's file changed."""
     with connect_or_run() as call:
         call("task", plugin="continuity", key=str(uuid4()), data={"do": do, "session": one.id, **data})
 
@@ -258,7 +257,6 @@ def _decision(decision: Json) -> Iterator[str]:
 
 
 def _indented(text: object) -> str:
-    """A text of several lines; the further ones are indented."""
     return clean_lines(text).replace("\n", "\n    ")
 
 

@@ -59,8 +59,6 @@ Items = tuple[TaskItem, ...]
 
 
 class ToolCall(Struct, frozen=True):
-    """A call of a tool."""
-
     id: str
     name: str
     input: Mapping[str, Any]

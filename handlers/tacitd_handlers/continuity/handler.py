@@ -141,7 +141,6 @@ def _write(
 
 
 def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
-    """Ask for a summary of what is new in a session, if it is due, and write it."""
     settings, now = tools.settings["continuity"], tools.clock.now()
     is_over = bool(task.data.get("is_over"))
     if not is_worth_a_summary(state, settings):

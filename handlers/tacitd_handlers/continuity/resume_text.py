@@ -96,7 +96,6 @@ def _list_summary(document: Json, end: SessionEnd | None) -> list[str]:
 
 
 def _quote_end(end: SessionEnd) -> list[str]:
-    """The last words of the session, as a quotation."""
     state, turns = end.state, [f"You: {_tell_prompt(one)}" for one in end.prompts]
     last = end.prompts[-1] if end.prompts else None
     if last is not None and last.question and (state.answered or last.question not in state.said):

@@ -221,7 +221,6 @@ def _fold_decision(decision: Mapping[str, Any]) -> str:
 
 
 def open_tasks(document: Json) -> list[Json]:
-    """Return the unfinished tasks."""
     return [task for task in document.get("tasks", ()) if task.get("status") != "completed"]
 
 
@@ -293,8 +292,6 @@ _SAFE = compile_lazily(r"[A-Za-z0-9_-]{1,100}")
 
 
 class SessionFile(Struct, frozen=True):
-    """A session's file, as it was read."""
-
     path: Path
     document: Json
     last_active: float = 0.0
@@ -302,12 +299,10 @@ class SessionFile(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The session's id; "" if the file has none."""
         return str(self.document.get("sessionId", ""))
 
     @property
     def project(self) -> str:
-        """Its working directory; "" if the file has none."""
         found = self.document.get("projectPath")
         return found if isinstance(found, str) else ""
 
@@ -344,7 +339,6 @@ def read_checked(path: Path) -> Json | None:
 
 
 def list_sessions(rows: Rows, now: float) -> Listing:
-    """Read all sessions."""
     known = {find_path(id): last for id, last in rows("SELECT id, last FROM continuity_session")}
     found, faults = list[SessionFile](), list[str]()
     for path in sorted(find_folder().glob(PATTERN)):

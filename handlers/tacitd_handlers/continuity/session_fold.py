@@ -86,7 +86,6 @@ _TURN = "SELECT at, prompt, words, question, number FROM continuity_turn WHERE s
 
 
 def load_state(rows: Rows, session: str) -> TranscriptState | None:
-    """The state of a session; None if there is none."""
     for row in rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session):
         values = dict(zip(_COLUMNS, row, strict=True))
         values |= {name: json.loads(values[name]) for name in _JSON}
@@ -97,19 +96,16 @@ def load_state(rows: Rows, session: str) -> TranscriptState | None:
 
 
 def store_state(tx: Tx, state: TranscriptState) -> None:
-    """Store a state after records were folded."""
     values = [dump_json(getattr(state, name)) if name in _JSON else getattr(state, name) for name in _COLUMNS]
     marks = ", ".join("?" * len(_COLUMNS))
     tx.execute(f"INSERT OR REPLACE INTO continuity_session({_LIST}) VALUES({marks})", *values)
 
 
 def dump_json(value: object) -> str:
-    """The JSON of a column."""
     return json.dumps(to_builtins(value), separators=(",", ":"))
 
 
 def add_turns(tx: Tx, session: str, turns: list[Turn]) -> None:
-    """Store what was said."""
     tx.executemany(
         "INSERT INTO continuity_turn(session, at, prompt, words, question) VALUES(?, ?, ?, ?, ?)",
         [(session, one.at, one.prompt, one.words, one.question) for one in turns],
@@ -122,7 +118,6 @@ def list_turns(rows: Rows, session: str, after: int) -> list[Turn]:
 
 
 def list_last_prompts(rows: Rows, session: str, count: int) -> list[Turn]:
-    """The last prompts of a session, the newest last."""
     found = rows(f"{_TURN} AND prompt <> '' ORDER BY number DESC LIMIT ?", session, count)
     return [Turn(*row) for row in reversed(found)]
 
@@ -214,7 +209,6 @@ class Fold:
         self._text, self._branch, self._edited = "", "", list[str]()
 
     def add_record(self, record: Record) -> None:
-        """Fold the next record."""
         now = self._now
         at = record.time if record.time is not None else now.last
         now.started = min(at, now.started or at)
@@ -272,7 +266,6 @@ class Fold:
         self._text = ""
 
     def finish(self) -> TranscriptState:
-        """Return the state after all records."""
         self._clean_said()
         now = self._now
         if self._branch:

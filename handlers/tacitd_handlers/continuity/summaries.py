@@ -64,8 +64,6 @@ def find_due(state: TranscriptState, settings: ContinuitySettings, now: float, *
 
 
 class SessionExcerpt(Struct, frozen=True):
-    """A session in short."""
-
     lines: tuple[str, ...] = ()
     """Its messages, each with its number: `[3] Person: …`."""
     times: Mapping[int, float] = field(default_factory=dict)
@@ -133,8 +131,6 @@ def list_instructions() -> tuple[str, ...]:
 
 
 class SummaryAnswer(Struct, frozen=True):
-    """The usable part of an answer."""
-
     summary: str
     decisions: tuple[Mapping[str, Any], ...]
 

@@ -67,7 +67,6 @@ class WeaknessEntry(Struct, frozen=True):
 
     @property
     def missing_fields(self) -> list[str]:
-        """The names of the missing or malformed fields."""
         return [name for name, field in _FIELDS.items() if getattr(self, field) is None]
 
     def as_weakness(self, tag: str) -> Weakness:
@@ -211,7 +210,6 @@ class HistoryEntry(Struct, frozen=True):
 
     @property
     def key(self) -> HistoryKey:
-        """The identity of its header."""
         return self.stamp, self.problem, self.mode
 
 

@@ -98,7 +98,6 @@ def _call_task(call: CallMethod, data: Mapping[str, Any]) -> list[dict[str, Any]
 
 
 def _change(do: str, name: str = "", tag: str = "") -> list[str]:
-    """Have both files changed; return the names that the learner says."""
     with connect_or_run() as call:
         return [one["text"] for one in _call_task(call, {"do": do, "name": name, "tag": tag})]
 
@@ -293,7 +292,6 @@ def context(session_id: str, budget: int) -> None:
 def _echo_table(
     head: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, right: tuple[int, ...] = ()
 ) -> None:
-    """Print a table, or the message `none` if it has no rows."""
     from tacitd.text.wording import format_table
 
     for line in format_table(head, rows, right=right):
@@ -309,7 +307,6 @@ def _now() -> str:
 
 
 def _read_entries() -> list[WeaknessEntry]:
-    """The weaknesses of the profile."""
     from tacitd_handlers.learner.learner_paths import load_paths, read_file
     from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 

@@ -26,8 +26,6 @@ PREFIX = "TACITD_LEARNER__"
 
 
 class LearnerPaths(Struct, frozen=True):
-    """The paths of the learner's files, all absolute."""
-
     profile: Path
     ledger: Path
     session_state: Path

@@ -59,8 +59,6 @@ class TagRecord(Struct):
 
 
 class LearnerState(Struct):
-    """What is known between two comparisons of the files."""
-
     rows: int = 0
     """The ledger's rows that are in the profile, from the first on; later ones are if their report is done."""
     last_row: LedgerRow | None = None
@@ -72,17 +70,14 @@ class LearnerState(Struct):
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The labels that persons gave, by tag."""
         return {tag: record.label for tag, record in self.tags.items() if record.label}
 
     @property
     def waiting(self) -> list[str]:
-        """The tags that wait for room, in order."""
         return [tag for tag, record in self.tags.items() if record.waits]
 
     @property
     def removed(self) -> list[str]:
-        """The tags that a person removed."""
         return [tag for tag, record in self.tags.items() if record.removed]
 
     @property
@@ -91,7 +86,6 @@ class LearnerState(Struct):
         return {report.row.key: report.tested for report in self.reports if report.tested is not None}
 
     def find_tag(self, tag: str) -> TagRecord:
-        """The record of a tag, which is made if there is none."""
         return self.tags.setdefault(tag, TagRecord())
 
     def set_waiting(self, tag: str, *, waits: bool) -> None:
@@ -112,7 +106,6 @@ class LearnerState(Struct):
 
 
 def read_state(rows: Rows) -> LearnerState:
-    """Read the state."""
     state = LearnerState()
     for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
         state.last_row = _read_row(last)
@@ -169,12 +162,10 @@ def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:
 
 
 def read_aliases(rows: Rows) -> dict[str, str]:
-    """The labels that persons gave, by tag."""
     return dict(rows("SELECT tag, label FROM learner_tag WHERE label <> ''"))
 
 
 def read_waiting(rows: Rows) -> list[str]:
-    """The tags that wait for room, in order."""
     return [tag for (tag,) in rows("SELECT tag FROM learner_tag WHERE waits ORDER BY rowid")]
 
 

@@ -93,7 +93,6 @@ def strip_placeholder(text: str) -> str:
 
 
 def names_a_session(session: str) -> bool:
-    """Whether this id identifies one session."""
     return session not in ("", MANUAL, HEALED, UNKNOWN)
 
 
@@ -121,8 +120,6 @@ _FRAME = re.compile(r"\ufeff?(?:# Session Ledger|\|\s*Timestamp\s*\|.*|[\s|:-]*)
 
 
 class RowKey(NamedTuple):
-    """The identity of a row (SPEC L-23)."""
-
     session: str
     stamp: str
     problem: str
@@ -143,18 +140,14 @@ class LedgerRow(NamedTuple):
 
     @property
     def key(self) -> RowKey:
-        """The row's identity (SPEC L-23)."""
         return RowKey(self.session, self.stamp, self.problem, self.mode)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The gaps as normalised tags."""
         return tags_of(self.gaps)
 
 
 class LedgerTable(NamedTuple):
-    """The content of a ledger."""
-
     rows: list[LedgerRow]
     """In the order of the file."""
     bad: list[tuple[int, str]]
@@ -162,7 +155,6 @@ class LedgerTable(NamedTuple):
 
 
 def format_row(row: LedgerRow) -> str:
-    """The row as one line, without its newline."""
     return "| " + " | ".join(row) + " |"
 
 

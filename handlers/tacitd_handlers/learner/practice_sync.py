@@ -205,7 +205,6 @@ def _apply_rows(
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
 ) -> Replay:
-    """Apply the new rows one by one, each with the caps of its time."""
     reports = {report.row.key: report for report in state.reports}
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]

@@ -150,8 +150,6 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 
 class Desk:
-    """The two files, for one task."""
-
     def __init__(self, task: Task, tools: Tools) -> None:
         self._task = task
         self._tools = tools
@@ -209,7 +207,6 @@ class Desk:
     # --- rows of the ledger
 
     def _take_reports(self) -> Done:
-        """Record the reports that were found in transcripts."""
         taken = list[tuple[str, int]]()
         for number, session, given in self._tools.rows(
             "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"

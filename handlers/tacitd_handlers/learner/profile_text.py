@@ -66,8 +66,6 @@ _SESSION = re.compile(rf"###[ \t]+\d.*\|.*(?:{_GAP}*\n(?!#{{1,6}}[ \t]|[ \t]*<!-
 
 
 class Block(NamedTuple):
-    """A part of the profile."""
-
     text: str
     """With its newlines."""
     section: str = ""
@@ -87,7 +85,6 @@ def name_session(key: HistoryKey, number: int = 1) -> Leaf:
 
 
 def list_entries(leaves: Mapping[Leaf, str]) -> list[WeaknessEntry]:
-    """The weaknesses among the leaves."""
     given = (
         parse_entry(text, leaf)
         for leaf, text in leaves.items()
@@ -97,7 +94,6 @@ def list_entries(leaves: Mapping[Leaf, str]) -> list[WeaknessEntry]:
 
 
 def list_sessions(leaves: Mapping[Leaf, str]) -> list[HistoryEntry]:
-    """The sessions among the leaves."""
     given = (parse_session(text, leaf) for leaf, text in leaves.items() if leaf.startswith(f"{HISTORY}\n"))
     return [session for session in given if session is not None]
 
@@ -178,7 +174,6 @@ def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
 
 
 def _find_newline(blocks: Sequence[Block]) -> str:
-    """The newline of most lines."""
     text = "".join(block.text for block in blocks)
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
@@ -198,7 +193,6 @@ class ProfileFormat:
         return found
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        """See `Format`."""
         blocks, _ = restore_sections(parse_profile(TEMPLATE if data is None else data))
         there = {block.leaf for block in blocks}
         added = dict[int, list[str]]()
@@ -215,7 +209,6 @@ class ProfileFormat:
         return {}
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: a section is missing."""
         return bool(base) and not {*SECTIONS} <= {block.leaf for block in parse_profile(data)}
 
 

@@ -95,7 +95,6 @@ def _count_verdicts(rows: Sequence[LedgerRow]) -> Json:
 
 
 def _list_patterns(rows: Sequence[LedgerRow], on: date) -> list[Json]:
-    """The practised patterns, longest untouched first."""
     by_pattern: dict[str, list[str]] = {}
     for row in rows:
         if row.pattern != UNKNOWN:
@@ -146,7 +145,6 @@ def _list_steps(document: Json) -> Iterator[str]:
 
 
 def format_review(document: Json) -> Iterator[str]:
-    """The lines of the whole review."""
     totals, due = document["totals"], document["due"]
     if not totals["rows"]:
         yield "Nothing is recorded yet."

@@ -33,8 +33,6 @@ class ReviewPlan(Struct, frozen=True):
 
 
 class DueReview(Struct, frozen=True):
-    """A problem whose review date has come."""
-
     problem: str
     review: str
     days: int

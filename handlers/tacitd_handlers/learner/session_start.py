@@ -299,7 +299,6 @@ def find_retests(entries: Sequence[WeaknessEntry], now: str) -> list[Retest]:
 
 
 def format_retests(found: Sequence[Retest]) -> str:
-    """The block of the session start; "" if there are no retests."""
     if not found:
         return ""
     lines = [f"- {one.label} (last tested {one.tested}, {one.days // 7} weeks ago)\n" for one in found]

@@ -46,5 +46,4 @@ class LearnerSettings(BaseModel):
 
     @property
     def plan(self) -> ReviewPlan:
-        """How intervals grow."""
         return ReviewPlan(self.grow_only_when_due, self.longest_interval)

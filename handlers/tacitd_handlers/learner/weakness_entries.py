@@ -74,7 +74,6 @@ class EntryBook:
 
     @property
     def is_full(self) -> bool:
-        """Whether twenty entries or more are active."""
         return len(self.active) >= MAX_ACTIVE
 
     def is_being_edited(self, key: str) -> bool:
@@ -218,7 +217,6 @@ class EntryBook:
         return [label, tag]
 
     def _rename(self, key: str, new: str) -> None:
-        """The entry belongs to another gap, or to none."""
         self.placed[new] = self.placed.pop(key)
         self.entries[new] = replace(self.entries.pop(key), tag=new)
         for keys in (self.active, self.resolved):

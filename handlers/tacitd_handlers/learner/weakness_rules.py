@@ -45,8 +45,6 @@ _ARCHIVE_ORDER = {LONG: 0, SHORT: 1, IMPROVING: 2, NEW: 3, RECURRING: 4}
 
 
 class Weakness(Struct, frozen=True):
-    """A gap and its state."""
-
     tag: str
     status: str
     first: str
@@ -176,7 +174,6 @@ class Replay(Struct):
     """By pattern and gap, the problems that showed it."""
 
     def has_row(self, stamp: str) -> bool:
-        """Whether a row has this stamp."""
         return stamp in self.stamps
 
     def add_row(self, row: LedgerRow) -> None:
@@ -212,7 +209,6 @@ class Replay(Struct):
 
 
 def replay(rows: Iterable[LedgerRow], tested: Tested) -> Replay:
-    """Replay a ledger."""
     made = Replay(tested)
     for row in in_order(rows):
         made.add_row(row)

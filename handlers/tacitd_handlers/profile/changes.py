@@ -37,8 +37,6 @@ Put = Mapping[Leaf, str | None]
 
 
 class ProfilePlan(Struct, frozen=True):
-    """What a change writes."""
-
     meta: Json
     put: Put = {}
     """Values as JSON by leaf; None removes one."""

@@ -55,7 +55,6 @@ def profile() -> None:
 
 
 def _change(do: str, path: str = "", value: Any = None, **texts: str) -> None:
-    """Have the profile changed, and say what was done. `texts`: by what was done."""
     if value is not None and has_secret(f"{path}: {json.dumps(value, ensure_ascii=False)}"):
         raise TacitdError("the value has what looks like a secret", "leave it out")
     data, agent = {"do": do, "path": path, "value": value}, is_agent(os.environ)
@@ -88,7 +87,6 @@ def show(as_json: bool) -> None:
 
 
 def _read_profile() -> dict[str, Any]:
-    """The profile alone, which needs no store."""
     return read_profile(memory_dir(os.environ)) or {}
 
 

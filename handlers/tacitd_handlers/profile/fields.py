@@ -57,7 +57,6 @@ def get_value(document: Any, path: str) -> Any:
 
 
 def nest_values(values: Mapping[str, Any]) -> Json:
-    """Values by path as a document."""
     made: Json = {}
     for path, value in values.items():
         *above, key = path.split(".")
@@ -101,7 +100,6 @@ def check_metadata(document: Json, what: object) -> Json:
 
 
 def _find_faults(document: Json) -> Iterator[str]:
-    """What is wrong with the values of a profile."""
     for part in PARTS:
         if part in document and not isinstance(document[part], dict):
             yield f"{part} is null" if document[part] is None else f"{part}: not an object"

@@ -99,7 +99,6 @@ def write_plan(
     notices: Sequence[Notice] = (),
     apply: Callable[[Tx], None] = nothing,
 ) -> Done:
-    """The outcome that carries a plan out."""
     files, lines = make_changes(state, plan, cause, tools.clock.now())
     return Done(apply, files, lines, notices=notices)
 

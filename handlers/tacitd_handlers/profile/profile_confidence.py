@@ -28,8 +28,6 @@ def fade_confidence(confidence: float, since: float, now: float) -> float:
 
 
 class PathConfidence(Struct, frozen=True):
-    """The confidence of a learned path."""
-
     path: str
     confidence: float
     """As of `since`."""
@@ -38,7 +36,6 @@ class PathConfidence(Struct, frozen=True):
     seen_count: int
 
     def confidence_at(self, now: float) -> float:
-        """Return the confidence as of `now`."""
         return fade_confidence(self.confidence, self.since, now)
 
     def days_left(self, now: float) -> float:

@@ -43,8 +43,6 @@ LEAVES = JsonLeaves()
 
 
 class ProfileState(Struct, frozen=True):
-    """The files as they are now."""
-
     directory: Path
     values: Mapping[Leaf, str]
     """The profile's leaves, with their values as JSON; those of the head if there is no file."""
@@ -118,7 +116,6 @@ def require_settled(rows: Rows, directory: Path) -> None:
 
 
 def list_edited(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]:
-    """The file that people edit too."""
     return () if root is not None else (memory_dir(environ) / PROFILE,)
 
 
@@ -157,7 +154,6 @@ def find_path(leaf: Leaf) -> str:
 
 
 def is_element(leaf: Leaf) -> bool:
-    """Whether it is an element of a list."""
     return isinstance(json.loads(leaf)[-1], list)
 
 

@@ -103,7 +103,6 @@ class ProfileRules:
         self._clock = clock
 
     def list_files(self) -> Sequence[Path]:
-        """The profile and its metas."""
         return [memory_dir(self._environ) / name for name in ("profile.json", "profile-meta.json")]
 
     def list_rules(self) -> list[PersonRule]:
