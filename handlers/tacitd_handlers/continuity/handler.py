@@ -46,7 +46,6 @@ from tacitd_handlers.continuity.session_fold import (
     load_state,
 )
 from tacitd_handlers.continuity.summaries import (
-    TRIES,
     SummaryAnswer,
     build_prompt,
     excerpt_session,
@@ -116,14 +115,13 @@ def _write(
     path = find_path(state.id)
     before = read_checked(path)
     after = update_document(before, state, decisions)
-    in_file = str(after.get("summary") or "")
-    ours, kept = (state.summary, "") if in_file == state.summary else (state.file_summary, in_file)
+    ours = state.summary if str(after.get("summary") or "") == state.summary else state.file_summary
     now, settings = tools.clock.now(), tools.settings["continuity"]
 
     def apply(tx: Tx) -> None:
         tx.execute(
-            "UPDATE continuity_session SET written = ?, file_summary = ?, kept_summary = ? WHERE id = ?",
-            *(dump_json(state.tasks), ours, kept, state.id),
+            "UPDATE continuity_session SET written = ?, file_summary = ? WHERE id = ?",
+            *(dump_json(state.tasks), ours, state.id),
         )
         store(tx)
         if asks and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
@@ -150,41 +148,30 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
     read_checked(find_path(state.id))  # before the call: what cannot be written is not paid for
     turns = list_turns(tools.rows, state.id, state.asked_turn)
     excerpt = excerpt_session(state, turns)
-    said: Answer | NoAnswer | None = None
-    answer: SummaryAnswer | str = "nothing is new"
+    found = SummaryAnswer(state.summary, ())
     if excerpt.parts:
         prompt = build_prompt(excerpt.lines, state.tasks)
         said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), excerpt.parts)
-    if isinstance(said, Answer):
-        answer = parse_answer(said.text, state.last, excerpt.times)
-    elif said is not None:
-        if said.why is not Why.REPEATED and not said.blames_the_prompt:
+        if isinstance(said, NoAnswer) and said.why is not Why.REPEATED and not said.blames_the_prompt:
             return Later(said.reason, said.hint, said.retry_at)
-        answer = said.reason
-    if isinstance(answer, str) and excerpt.parts:
-        logger.info("no summary of the session {}: {}", state.id, answer)
-        is_lost = isinstance(said, NoAnswer) and said.why is Why.REPEATED
-        if state.tries + 1 < TRIES and not is_lost:
-
-            def count_try(tx: Tx) -> None:
-                sql = "UPDATE continuity_session SET tries = tries + 1, asked_at = ? WHERE id = ?"
-                tx.execute(sql, now, state.id)
-
-            return _write(task, tools, state, count_try, is_over=is_over)
-    newer, decisions = state, tuple[Mapping[str, Any], ...]()
-    if isinstance(answer, SummaryAnswer):
-        newer, decisions = replace(state, summary=answer.summary), answer.decisions
+        answer = (
+            parse_answer(said.text, state.last, excerpt.times) if isinstance(said, Answer) else said.reason
+        )
+        if isinstance(answer, str):
+            logger.info("no summary of the session {}: {}", state.id, answer)
+        else:
+            found = answer
     upto = max((one.number for one in turns), default=state.asked_turn)
 
     def end(tx: Tx) -> None:
         tx.execute(
-            "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, tries = 0, asked_at = ?, "
+            "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, asked_at = ?, "
             "asked_turn = ?, summary = ? WHERE id = ?",
-            *(state.turns, state.size, now, upto, newer.summary, state.id),
+            *(state.turns, state.size, now, upto, found.summary, state.id),
         )
         forget_turns(tx, state.id, upto, LAST_PROMPTS)
 
-    return _write(task, tools, newer, end, decisions, asks=False)
+    return _write(task, tools, replace(state, summary=found.summary), end, found.decisions, asks=False)
 
 
 # --- commands

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from tacitd.clock import SystemClock, parse_utc
 from tacitd.files import git
 from tacitd.session_context.context_request import ContextRequest, cut_text
@@ -36,23 +34,22 @@ _TASKS, _EARLIER, _DECISIONS, _NOTES, _DONE, _FILES = 8, 5, 5, 5, 8, 8
 """How many are shown: tasks, those of an earlier session, the last decisions, notes and done tasks, the most edited files."""
 
 
-class SessionEnd(Struct, frozen=True):
-    """What is known of a session from its transcript."""
-
-    state: TranscriptState
-    prompts: Sequence[Turn] = ()
-    """The last ones, the newest last."""
-
-
-def build_resume_text(documents: Sequence[Json], now: float, end: SessionEnd | None = None) -> str:
+def build_resume_text(
+    documents: Sequence[Json], now: float, state: TranscriptState | None = None, prompts: Sequence[Turn] = ()
+) -> str:
     """Given the sessions of a project, the newest first, return the text; "" if there are none.
 
-    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `end`: of the first one. Without it the text has
-    what the file has.
+    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `state` and the last `prompts`, the newest last,
+    are of the first one. Without them the text has what the file has.
     """
     if not documents:
         return ""
-    return "\n".join([*_list_last(documents[0], now, end), *_list_earlier(documents, now)])
+    return "\n".join(
+        [
+            *_list_last(documents[0], now, state or TranscriptState(""), prompts),
+            *_list_earlier(documents, now),
+        ]
+    )
 
 
 def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
@@ -67,17 +64,17 @@ def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
     return []
 
 
-def _list_last(document: Json, now: float, end: SessionEnd | None) -> list[str]:
+def _list_last(document: Json, now: float, state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
     left, blocked, done = _sort_tasks(document["tasks"])
     notes = [clean_text(note, 3 * _LINE) for note in document["context"][-_NOTES:]]
     decisions = [_tell_decision(one) for one in document["decisions"][-_DECISIONS:]]
-    files = _list_files(end.state) if end is not None else ""
+    files = _list_files(state)
     finished = clean_text("; ".join(done[-_DONE:]), 2 * _LINE)
-    where = f", on branch {end.state.branch}" if end is not None and end.state.branch else ""
+    where = f", on branch {state.branch}" if state.branch else ""
     return [
         f"## The last session here ({_tell_age(document, now)}{where})",
-        *_list_summary(document, end),
-        *(_quote_end(end) if end is not None else []),
+        *_list_summary(document, state),
+        *_quote_end(state, prompts),
         *_list_under("Open:", left, _TASKS),
         *_list_under("Blocked:", blocked, _TASKS),
         *([f"Files edited: {files}"] if files else []),
@@ -87,17 +84,17 @@ def _list_last(document: Json, now: float, end: SessionEnd | None) -> list[str]:
     ]
 
 
-def _list_summary(document: Json, end: SessionEnd | None) -> list[str]:
+def _list_summary(document: Json, state: TranscriptState) -> list[str]:
     """The lines of the summary. A person's own is first, with a newer one of tacitd's below it."""
-    lines = take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
-    if end is None or not end.state.kept_summary or document.get("summary") != end.state.kept_summary:
-        return lines
-    return [*lines, *clean_lines(f"Since then: {end.state.summary}").splitlines()]
+    summary, ours = document.get("summary"), (state.file_summary, state.summary)
+    lines = take_end(clean_lines(summary), _SUMMARY).splitlines()
+    is_newer = bool(summary) and summary not in ours and state.summary not in ("", state.file_summary)
+    return [*lines, *clean_lines(f"Since then: {state.summary}").splitlines()] if is_newer else lines
 
 
-def _quote_end(end: SessionEnd) -> list[str]:
-    state, turns = end.state, [f"You: {_tell_prompt(one)}" for one in end.prompts]
-    last = end.prompts[-1] if end.prompts else None
+def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
+    turns = [f"You: {_tell_prompt(one)}" for one in prompts]
+    last = prompts[-1] if prompts else None
     if last is not None and last.question and (state.answered or last.question not in state.said):
         turns[-1] += f' (asked: "{last.question}")'
     if state.said:
@@ -185,8 +182,8 @@ def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
         if not without or one.id != without
     ]
     state = load_state(rows, here[0].id) if here else None
-    end = SessionEnd(state, list_last_prompts(rows, state.id, PROMPTS)) if state is not None else None
-    return build_resume_text([one.document for one in here], now, end)
+    prompts = list_last_prompts(rows, state.id, PROMPTS) if state is not None else []
+    return build_resume_text([one.document for one in here], now, state, prompts)
 
 
 def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:

@@ -16,12 +16,10 @@ CREATE TABLE continuity_session(
   answered INTEGER NOT NULL,            -- whether that text came after the last prompt
   summary TEXT NOT NULL,                -- text: of a compaction, or of the model
   file_summary TEXT NOT NULL,           -- text: tacitd's summary that the file got last
-  kept_summary TEXT NOT NULL,           -- text: the person's that stayed in the file instead of `summary`
   turns INTEGER NOT NULL,               -- texts of the assistant since the model was asked for a summary
   size INTEGER NOT NULL,                -- bytes of records since then
   compacted INTEGER NOT NULL,           -- whether the session was compacted since then
   asked_at REAL,                        -- when that was
-  tries INTEGER NOT NULL,               -- unusable answers about what is new since then
   asked_turn INTEGER NOT NULL           -- number of the last turn that the model was asked about
 ) WITHOUT ROWID;
 

@@ -56,12 +56,10 @@ class TranscriptState(Struct):
     answered: bool = False
     summary: str = ""
     file_summary: str = ""
-    kept_summary: str = ""
     turns: int = 0
     size: int = 0
     compacted: bool = False
     asked_at: float | None = None
-    tries: int = 0
     asked_turn: int = 0
 
 

@@ -30,8 +30,6 @@ PAUSE = 3600.0
 """Seconds between two summaries of a session."""
 TURNS, LONG = 5, 20_000
 """Texts of the assistant, and bytes of records, from which on what is new is worth a summary."""
-TRIES = 3
-"""Unusable answers after which a part of a session gets no summary."""
 TOTAL = 20_000
 """Characters of a session that are sent to the model at most."""
 SUMMARY, SENTENCES = 600, 3

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
+
+import msgspec
 
 from tacitd.clock import parse_utc
 from tacitd.files.json_document import NotUnderstoodError
+from tacitd.text.converter import Converter, describe_mismatch
 
 Kind = Literal["text", "list", "choice"]
 Json = dict[str, Any]
@@ -74,9 +77,34 @@ def fold_spelling(text: str) -> str:
 
 # --- the check of the files (SPEC P-05, P-06, P-09): strict, with unknown keys allowed
 
-PARTS = (*dict.fromkeys(path.split(".")[0] for path in FIELDS if "." in path), CUSTOM)
-"""The keys that have objects."""
-HINT = "correct it by hand; nothing was written"
+
+def _make_checker() -> Converter:
+    """The form of profile.json. Every key may be absent, and none may be null."""
+    kinds: dict[str, Any] = {"text": str, "list": list[str]}
+    parts: dict[str, list[tuple[str, Any, None]]] = {}
+    for path, kind in FIELDS.items():
+        part, _, key = path.rpartition(".")
+        parts.setdefault(part, []).append((key, kinds.get(kind) or Literal[CHOICES[path]], None))
+    head = [("userId", str, None), ("lastUpdated", str, None), (CUSTOM, dict[str, Any], None), *parts.pop("")]
+    nested = [(part, msgspec.defstruct(part, fields), None) for part, fields in parts.items()]
+    return Converter(msgspec.defstruct("profile", [*head, *nested]))
+
+
+class _Entry(TypedDict):
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    firstSeen: str
+    lastSeen: str
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    seenCount: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    user_id: str = ""
+    last_decay: str = ""
+    preferences: list[_Entry] = []
+
+
+_PROFILE, _METADATA = _make_checker(), Converter(_Metadata)
 
 
 def check_profile(document: Json, what: object) -> Json:
@@ -84,73 +112,37 @@ def check_profile(document: Json, what: object) -> Json:
 
     `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).
     """
-    return _check(document, what, [*_check_head(document, "userId", "lastUpdated"), *_find_faults(document)])
+    _convert(document, what, _PROFILE)
+    return _check_times(document, what, {"lastUpdated": document.get("lastUpdated", "")})
 
 
 def check_metadata(document: Json, what: object) -> Json:
     """The same for profile-meta.json."""
-    faults = list(_check_head(document, "userId", "lastDecay"))
-    entries = document.get("preferences", [])
-    if not isinstance(entries, list):
-        faults.append("preferences: not a list")
-        entries = []
-    for number, one in enumerate(entries):
-        faults += [f"preferences.{number}.{fault}" for fault in _check_entry(one)]
-    return _check(document, what, faults)
+    found: _Metadata = _convert(document, what, _METADATA)
+    times = {"lastDecay": found.last_decay}
+    for number, one in enumerate(found.preferences):
+        times |= {f"preferences[{number}].{key}": one[key] for key in ("firstSeen", "lastSeen")}
+        if one["path"] != one["path"].encode(errors="replace").decode():
+            raise NotUnderstoodError(f"{what}: preferences[{number}].path: cannot be written", HINT)
+    return _check_times(document, what, times)
 
 
-def _find_faults(document: Json) -> Iterator[str]:
-    for part in PARTS:
-        if part in document and not isinstance(document[part], dict):
-            yield f"{part} is null" if document[part] is None else f"{part}: not an object"
-    for path, kind in FIELDS.items():
-        above, _, key = path.rpartition(".")
-        holder = get_value(document, above) if above else document
-        if not isinstance(holder, dict) or key not in holder:
-            continue
-        value = holder[key]
-        texts = value if kind == "list" and isinstance(value, list) else [value]
-        if value is None:
-            yield f"{path} is null"
-        elif not all(isinstance(one, str) for one in texts) or (kind == "list" and texts is not value):
-            yield f"{path}: not a {'list of texts' if kind == 'list' else 'text'}"
-        elif kind == "choice" and value not in CHOICES[path]:
-            yield f"{path}: not one of {', '.join(CHOICES[path])}"
-
-
-def _check(document: Json, what: object, faults: list[str]) -> Json:
+def _convert(document: Json, what: object, form: Converter) -> Any:
     version = document.get("schemaVersion", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version != 1:
         why = f"{what}: schemaVersion is {version!r}; this version supports 1 and does not change the file"
         raise NotUnderstoodError(why, "update tacitd, or move the file away")
-    if faults:
-        raise NotUnderstoodError(f"{what}: {faults[0]}", HINT)
+    try:
+        return form.convert(document)
+    except msgspec.ValidationError as error:
+        raise NotUnderstoodError(f"{what}: {describe_mismatch(error)}", HINT) from None
+
+
+def _check_times(document: Json, what: object, times: Mapping[str, str]) -> Json:
+    wrong = next((place for place, time in times.items() if time and parse_utc(time) is None), "")
+    if wrong:
+        raise NotUnderstoodError(f"{what}: {wrong}: not an ISO 8601 time", HINT)
     return document
 
 
-def _check_head(document: Json, user: str, stamp: str) -> Iterator[str]:
-    if not isinstance(document.get(user, ""), str):
-        yield f"{user}: not a text"
-    if stamp in document and parse_utc(document[stamp]) is None:
-        yield f"{stamp}: not an ISO 8601 time"
-
-
-def _check_entry(one: Any) -> Iterator[str]:
-    if not isinstance(one, dict):
-        yield "path: missing"
-        return
-    if (
-        not isinstance(path := one.get("path"), str)
-        or not path
-        or path != path.encode(errors="replace").decode()
-    ):
-        yield "path: not a text that can be written"
-    yield from (
-        f"{key}: not an ISO 8601 time" for key in ("firstSeen", "lastSeen") if parse_utc(one.get(key)) is None
-    )
-    numbers: dict[str, Any] = {key: one.get(key) for key in ("confidence", "seenCount")}
-    for key, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int if key == "seenCount" else int | float):
-            yield f"{key}: not a number"
-        elif not 0 <= value <= (1 if key == "confidence" else value):
-            yield f"{key}: out of range"
+HINT = "correct it by hand; nothing was written"

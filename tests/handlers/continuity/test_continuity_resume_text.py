@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support_continuity import FIXTURES, World
-from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
+from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
 
 WEEK = 7 * 86_400.0
@@ -178,9 +178,9 @@ def test_the_text_is_short() -> None:
     assert lines[2:5] == ["Open:", "- t0", "- t2"] and lines.count("- … and 32 more") == 2
     assert lines[-6:] == ["Noted:", *["- n"] * 5]
     assert build_resume_text([], 0.0) == ""
-    end = SessionEnd(TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
+    state = TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)})
     empty: dict[str, list[str]] = {"tasks": [], "decisions": [], "context": []}
-    assert build_resume_text([empty], 0.0, end).splitlines()[1:] == [
+    assert build_resume_text([empty], 0.0, state).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]
 
@@ -196,8 +196,7 @@ def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
         "context": [],
     }
     state = TranscriptState("s1", said="Done.\nShall I go on?", answered=True)
-    end = SessionEnd(state, [Turn(0.0, "u1", "do it\nand this")])
-    lines = build_resume_text([document], 0.0, end).splitlines()
+    lines = build_resume_text([document], 0.0, state, [Turn(0.0, "u1", "do it\nand this")]).splitlines()
     assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
     assert lines[2:] == ["It ended with:", "> You: do it", "> Assistant: Done.", "> Shall I go on?"]
     assert len("\n".join(lines)) < 2500
