@@ -92,8 +92,8 @@ def _make_checker() -> Converter:
 
 class _Entry(TypedDict):
     path: Annotated[str, msgspec.Meta(min_length=1)]
-    firstSeen: str
-    lastSeen: str
+    firstSeen: Annotated[str, msgspec.Meta(min_length=1)]
+    lastSeen: Annotated[str, msgspec.Meta(min_length=1)]
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
     seenCount: Annotated[int, msgspec.Meta(ge=0)]
 
