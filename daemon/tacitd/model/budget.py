@@ -48,8 +48,9 @@ SESSIONS_KEPT = 10_000
 Ended = Literal["answered", "failed", "stopped"]
 _END = (
     "UPDATE call SET ended=?, outcome=?, assumed=?, usd=coalesce(?, usd), tokens_in=?, tokens_out=?, model=?, reason=?, answer=?,"
-    " session=? WHERE number=?"
+    " session=? WHERE number=? AND ended IS NULL"
 )
+"""Once for each call: an end may be stored by two threads, or again after a commit that failed and is durable."""
 
 
 class Spending(Struct, frozen=True):
@@ -195,9 +196,9 @@ class Budget:
 
     def _save_ends(self, tx: Tx) -> list[int]:
         saved = list(self._unsaved)
-        tx.executemany(_END, [self._unsaved[number] for number in saved])
         for number in saved:
-            _note_end(tx, number, self._clock.now())
+            if tx.execute(_END, *self._unsaved[number]).changed:
+                _note_end(tx, number, self._clock.now())
         return saved
 
     def _forget_ends(self, saved: Iterable[int]) -> None:

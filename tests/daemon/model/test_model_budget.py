@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,8 @@ from msgspec.structs import replace
 from support_examples import examples
 from support_store import CrashSteps
 from tacitd.config.settings import BudgetSettings
-from tacitd.contract import Part
+from tacitd.contract import Part, Tx
+from tacitd.errors import UnwritableError
 from tacitd.model.budget import Budget, allow_again, mark_used
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import ModelRequest, NoAnswer, Why
@@ -449,6 +451,30 @@ def test_a_call_that_ended_is_told_once(world: World) -> None:
         ("asked", "extraction", "app", "~$0.50, m, no answer: timed out"),
         ("asked", "extraction", "app", "$0.00, m, no answer: stopped"),
     ]
+
+
+def test_an_end_whose_commit_failed_and_is_durable_is_told_once(world: World) -> None:
+    """design/core.md, section 0: a commit that raised may be durable, so every redo is by key. Two threads may store an end, too."""
+    number, world.calls._store = world.begin(), StoreThatDoubts(world.store)  # type: ignore[assignment]
+    world.calls.end_call(number, "answered", usd=0.5, model="m")
+    world.calls.save_ends()
+    assert world.store.rows("SELECT text, about FROM activity") == [("extraction", "$0.50, m")]
+    assert world.store.rows("SELECT outcome, usd FROM call") == [("answered", 0.5)]
+
+
+class StoreThatDoubts:
+    """The store, whose first commit is reported as failed although it is durable, as after an error of fsync."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._doubts = store, True
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        with self._store.write() as tx:
+            yield tx
+        if self._doubts:
+            self._doubts = False
+            raise UnwritableError("disk I/O error")
 
 
 def test_the_sessions_of_calls_are_known(world: World) -> None:
