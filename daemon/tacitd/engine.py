@@ -266,7 +266,6 @@ class Engine:
             self._next_housekeeping - mono,
             self._next_due - now,
             self.schedule.next_in(),
-            self.runner.next_in(),
             due - now if due is not None else MAX_SLEEP,
         )
         return max(0.005, min(nearest, MAX_SLEEP)) if not self.reader.has_unread else 0.0
@@ -283,6 +282,7 @@ class Engine:
         if self._clock.monotonic() < self._refused[0]:
             return
         try:
+            self._prove_writable()
             self._watch_clock()
             self._keep_first_start()
             self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
@@ -313,6 +313,13 @@ class Engine:
         if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
             self._noted = self._clock.monotonic()
             self._note_state()
+
+    def _prove_writable(self) -> None:
+        """Where the disk refused an outcome, no task begins until something was written. Raises UnwritableError, StoreLostError."""
+        if self.runner.refused is not None:
+            with self._store.write() as tx:
+                tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self._clock.now()))
+            self.runner.refused = None
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried again if it waits for a time of
@@ -455,7 +462,7 @@ class Engine:
     def _resolve_waiters(self) -> None:
         if not self._waiters or self.inbox or self.reader.has_unread or self._ending:
             return
-        if self.runner.running or self.runner.list_ready():
+        if self.runner.running or self.runner.list_ready(1):
             return
         self._answer_waiters()
 

@@ -21,7 +21,6 @@ from tacitd.errors import UnwritableError
 from tacitd.plugin import GatherRule
 from tacitd.state.person_choices import Scope
 from tacitd.work import reader as reader_module
-from tacitd.work import task_runner
 from tacitd.work.work_status import list_pauses
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
@@ -219,7 +218,6 @@ def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
     memory."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         world = World(Path(folder), seed)
-        patch.setattr(task_runner, "AGAIN", (0.0,))
         patch.setattr(reader_module, "TAILS", world.random.choice([0, 1, reader_module.TAILS]))
         patch.setattr(reader_module, "SLICE", world.random.choice([200, 1000, reader_module.SLICE]))
         for step in steps:

@@ -141,9 +141,11 @@ class Budget:
             self._forget_ends(saved)
 
     def find_answer(self, plugin: str, purpose: str, parts: Sequence[Part]) -> Answer | None:
-        """Return the answer that was paid for about exactly these parts, and whose task was not committed."""
+        """Return the answer that was paid for about exactly these parts, and whose task was not committed. Raises UnwritableError,
+        StoreLostError."""
         if not parts:
             return None
+        self.save_ends()
         found = self._store.rows(
             "SELECT c.number, c.answer, c.model, c.usd, c.tokens_in, c.tokens_out FROM call_part p JOIN call c ON c.number=p.call"
             " WHERE p.kind=? AND p.row=? AND c.plugin=? AND c.purpose=? AND c.outcome='answered' AND c.used IS NULL"

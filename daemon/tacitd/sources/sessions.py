@@ -143,13 +143,12 @@ class Sessions:
     def list_leaving(self) -> dict[str, float]:
         """The live sessions whose client has ended, with the time at which each will have ended: seconds since 1970, UTC."""
         wall, monotonic = self._clock.now(), self._clock.monotonic()
-        ends = {
-            name: (one, self._ends_at(one)) for name, one in list(self._sessions.items()) if not one.ended
-        }
+        # Called after each pass, with thousands of open sessions: only those with a client, or that one left, end sooner.
+        known = [one for one in list(self._sessions.items()) if one[1].clients or one[1].left is not None]
         return {
             name: wall + max(0.0, at - monotonic)
-            for name, (one, at) in ends.items()
-            if one.path is not None and at < one.grown + self.idle
+            for name, one in known
+            if not one.ended and one.path is not None and (at := self._ends_at(one)) < one.grown + self.idle
         }
 
     def take_ended(self) -> list[EndedSession]:

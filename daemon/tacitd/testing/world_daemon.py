@@ -111,10 +111,12 @@ class InProcessDaemon:
         def serve() -> None:
             patience = PATIENCE
             while not done.is_set():
-                # An outcome that is kept is tried again by the clock, which nobody moves while a command waits.
-                if (pause := app.engine.runner.next_in()) <= patience:
-                    self._clock.advance(pause)
-                    patience -= pause
+                # What waits for a file is tried again by the clock, which nobody moves while a command waits.
+                now = self._clock.now()
+                ((due,),) = app.store.rows("SELECT min(due) FROM task WHERE reason <> '' AND due > ?", now)
+                if due is not None and due - now <= patience:
+                    self._clock.advance(due - now)
+                    patience -= due - now
                 if not self.serve_pass(app):
                     server.close()
                     return

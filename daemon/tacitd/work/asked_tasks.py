@@ -64,12 +64,12 @@ class AskedTasks:
         begun = time.monotonic()
         while time.monotonic() - begun < LONGEST:
             waits = self._store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
-            if not waits and self._runner.find_place(new.plugin, new.lane) not in self._runner.running:
+            if not waits and not self._runner.is_running(new.plugin, new.lane):
                 return
             if waits and time.monotonic() - begun > PATIENCE:
-                (reason, hint), block = waits[0], self._runner.find_block(new.plugin, new.lane)
-                if not reason and block is not None:
-                    reason, hint = block.what, block.hint
+                (reason, hint), refused = waits[0], self._runner.refused
+                if not reason and refused is not None:
+                    reason, hint = refused.what, refused.hint
                 if reason:
                     raise ParkedError(f"{reason}; it is done as soon as that is over", hint)
             time.sleep(POLL)

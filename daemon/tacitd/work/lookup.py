@@ -46,6 +46,8 @@ class ProjectLookup:
         self._clock = clock
         self._threads = threads
         self._asked: dict[str, _Asked] = {}
+        self._open = set[str]()
+        """Directories of which a question waits for its answer."""
 
     def find_project(self, cwd: str) -> Place | None:
         """Return the project of a directory, or why it is none; None if there is no answer yet. Waits 0.2 s at most."""
@@ -59,6 +61,7 @@ class ProjectLookup:
             if len(self.list_stuck()) >= STUCK:
                 return None
             asked.since, asked.answered = now, threading.Event()
+            self._open.add(cwd)
             threading.Thread(target=self._ask, args=(cwd, asked), name="project lookup", daemon=True).start()
             asked.answered.wait(PATIENCE)
         return asked.answer if asked.since is None else None
@@ -69,16 +72,16 @@ class ProjectLookup:
         except OSError as error:
             found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
         asked.answer, asked.at, asked.since = found, self._clock.monotonic(), None
+        self._open.discard(cwd)
         asked.answered.set()
 
     def list_stuck(self) -> list[str]:
         """The directories whose file system did not answer in time."""
+        if not self._open:
+            return []
         now = self._clock.monotonic()
-        return [
-            cwd
-            for cwd, asked in list(self._asked.items())
-            if asked.since is not None and now - asked.since >= PATIENCE
-        ]
+        open = [(cwd, self._asked[cwd].since) for cwd in list(self._open)]
+        return [cwd for cwd, since in open if since is not None and now - since >= PATIENCE]
 
 
 def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices, now: float) -> None:

@@ -7,51 +7,36 @@ session's prompts waits for the plugin. Live work goes before that of `scan`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
-from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
 from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
 
-_HEADS = """
-WITH RECURSIVE head(number) AS (
-  SELECT (SELECT number FROM task ORDER BY plugin, lane, kind, priority, due, number LIMIT 1)
-  UNION ALL
-  SELECT (SELECT t.number FROM task t WHERE (t.plugin, t.lane, t.kind, t.priority) > (b.plugin, b.lane, b.kind, b.priority)
-          ORDER BY t.plugin, t.lane, t.kind, t.priority, t.due, t.number LIMIT 1)
-  FROM head h JOIN task b ON b.number = h.number)
-SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.priority, k.due FROM head h JOIN task k ON k.number = h.number
-WHERE k.due <= ?
-"""
-"""The first task of each kind in each lane. It takes as long as there are lanes, however many tasks wait."""
-_REST = """
-SELECT number, plugin, lane, session, project, kind, priority, due FROM task k
-WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind IN ('session-ended', 'compaction') AND EXISTS(
+_READY = """
+SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind FROM task k
+WHERE k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
-ORDER BY due, number
 """
+_OLDEST = f"{_READY} ORDER BY k.priority, k.due, k.number"
+# In a lane, what a person decided goes first, and what a person typed goes before what is made of it, such as a synthesis.
+_IN_LANE = f"""{_READY} AND k.plugin = ? AND (? OR k.lane = ?) ORDER BY CASE
+  WHEN k.kind IN ('decision', 'command', 'undo', 'purge') THEN 0 WHEN k.kind = 'session-started' THEN 1
+  WHEN k.kind = 'prompts' THEN 2 ELSE 3 END, k.priority, k.due, k.number"""
+_PAGE = 50
+"""Rows that are read at first: they are usually enough."""
 ENGINE = "engine"
 """The name under which the engine's own tasks are queued."""
 ASKED = ("decision", "command", "undo", "purge")
 """Kinds of tasks that a person waits for: a pause does not hold them."""
-_RANKS = {
-    "decision": -1,
-    "command": -1,
-    "undo": -1,
-    "purge": -1,
-    "session-started": 0,
-    "prompts": 1,
-}
-"""In a lane, what a person typed goes before what is made of it, such as a synthesis."""
-_LAST = 2
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -129,34 +114,33 @@ def list_ready(
     busy: Collection[tuple[str, str]],
     single: Collection[str] = (),
     is_held: Callable[[ReadyTask], bool] = lambda task: False,
+    most: int = 1_000_000,
 ) -> list[ReadyTask]:
-    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy. `single`: plugins with
-    one lane for all projects. `is_held`: whether a task must not begin now."""
-    best = dict[tuple[str, str], tuple[tuple[int, bool, float, int], ReadyTask]]()
-    oldest = dict[tuple[str, str], tuple[bool, float, int]]()
-    for head in rows(_HEADS, now):
-        plugin, lane, kind, priority = head[1], head[2], head[5], head[6]
-        place = plugin, "" if plugin in single else lane
-        if place in busy:
+    """The tasks that may begin now, at most so many: one for each lane, none for a lane that is busy, and the lane first whose oldest task
+    is due for longest. `single`: plugins with one lane for all projects. `is_held`: whether a task must not begin now."""
+    found, known = list[ReadyTask](), set(busy)
+    for oldest in _list_tasks(rows, _OLDEST, single, now):
+        if len(found) >= most:
+            break
+        place = oldest.plugin, oldest.lane
+        if place in known or is_held(oldest):
             continue
-        found = None if kind == "session-ended" else _take(head, place, is_held)
-        if found is None:
-            rest = rows(_REST, plugin, lane, kind, priority, now)
-            found = next((one for row in rest if (one := _take(row, place, is_held)) is not None), None)
-        if found is None:
-            continue
-        age = priority == "scan", head[7], head[0]
-        rank = _RANKS.get(kind, _LAST), *age
-        oldest[place] = min(age, oldest.get(place, age))
-        known = best.get(place)
-        if known is None or rank < known[0]:
-            best[place] = rank, found
-    return [best[place][1] for place in sorted(best, key=lambda place: oldest[place])]
+        known.add(place)
+        values = oldest.plugin, oldest.plugin in single, oldest.lane
+        values = oldest.plugin, oldest.plugin in single, oldest.lane
+        in_lane = _list_tasks(rows, _IN_LANE, single, now, *values)
+        found.append(next((one for one in in_lane if not is_held(one)), oldest))
+    return found
 
 
-def _take(row: Row, place: tuple[str, str], is_held: Callable[[ReadyTask], bool]) -> ReadyTask | None:
-    ready = ReadyTask(row[0], *place, row[3], row[4], row[5])
-    return None if is_held(ready) else ready
+def _list_tasks(rows: Rows, sql: str, single: Collection[str], *values: str | float) -> Iterator[ReadyTask]:
+    offset, size = 0, _PAGE
+    while page := rows(f"{sql} LIMIT ? OFFSET ?", *values, size, offset):
+        for number, plugin, lane, *about in page:
+            yield ReadyTask(number, plugin, "" if plugin in single else lane, *about)
+        if len(page) < size:
+            return
+        offset, size = offset + size, size * 4
 
 
 def next_due(rows: Rows, now: float) -> float | None:
@@ -199,9 +183,16 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
 
 
 def store_outcome(
-    tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float, pauses: Pauses = PAUSES
+    tx: Tx,
+    plugin: str,
+    task: Task,
+    outcome: Outcome,
+    now: float,
+    pauses: Pauses = PAUSES,
+    again: float | None = None,
 ) -> None:
-    """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction."""
+    """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction. `again`:
+    seconds until a task that waits is tried again; None: it is a failure, after which the pauses grow."""
     numbers = [prompt.number for prompt in task.prompts]
     match outcome:
         case Done():
@@ -220,7 +211,7 @@ def store_outcome(
                 )
             insert_activities(tx, now, plugin, outcome.notices, root)
         case Later():
-            tries = task.tries + 1
+            tries = task.tries + (again is None)
             after = postpone(outcome, tries, task.prompts, now, pauses)
             if outcome.blame == "work":
                 tx.executemany(
@@ -232,7 +223,7 @@ def store_outcome(
             tx.execute(
                 "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,
-                after.due,
+                after.due if again is None else now + again,
                 outcome.reason,
                 outcome.hint,
                 outcome.not_before,

@@ -1,19 +1,15 @@
 """The workers: each runs one task at a time, and commits its outcome in one transaction of its own.
 
-The loop only decides which tasks begin. A worker may block on the model, on git and on files. If the disk refuses an outcome,
-or one of its files is being edited, the outcome is kept and committed again later, so that nothing is done or paid for twice.
-Its lane waits, and no worker does. While the disk refuses, no task begins: what it does could not be committed either.
+The loop only decides which tasks begin. A worker may block on the model, on git and on files. If the disk refuses an outcome, it is
+dropped as if the process had ended: the task is still a row, and is done again without another call of the model. No task begins until
+the store can be written: what it does could not be committed either.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from functools import partial
-from typing import NamedTuple
 
 from loguru import logger
 from msgspec import Struct
@@ -32,8 +28,8 @@ STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 THREADS = 12
 """Threads, with those that are stuck."""
-AGAIN = (1.0, 5.0, 20.0, 60.0)
-"""Seconds between tries to commit an outcome; the last one is repeated."""
+PUT_OFF = 60.0
+"""Seconds until a task is begun again of which not even the failure could be stored."""
 
 
 class Runnable(Struct, frozen=True):
@@ -43,22 +39,6 @@ class Runnable(Struct, frozen=True):
     rule: GatherRule | None = None
     has_one_lane: bool = False
     """Whether it runs for one project at a time."""
-
-
-class _Kept(Struct):
-    """The outcome of a task that is not committed yet."""
-
-    name: str
-    lane: str
-    task: Task
-    outcome: Outcome
-    store: int
-    """`Store.generation` when the task was read: its numbers mean nothing in another store."""
-    tries: int = 0
-    due: float = 0.0
-    """When it is committed again: monotonic seconds."""
-    waits: TacitdError | None = None
-    """Why it could not be committed: the disk refused it, or one of its files is being edited."""
 
 
 class TaskRunner:
@@ -90,11 +70,12 @@ class TaskRunner:
         self._single = {name for name, one in plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
         self._futures = set[Future[None]]()
-        self._kept: dict[tuple[str, str], _Kept] = {}
         self._put_off: dict[int, float] = {}
         """Tasks that ended without an outcome, by their numbers, and until when they wait: monotonic seconds."""
         self.asked = False
         """Whether a person waits for what is queued now (`Task.asked`)."""
+        self.refused: UnwritableError | None = None
+        """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
 
     @property
     def running(self) -> dict[tuple[str, str], float]:
@@ -102,45 +83,22 @@ class TaskRunner:
         with self._lock:
             return dict(self._running)
 
-    @property
-    def refused(self) -> UnwritableError | None:
-        """Why the disk refused an outcome that is kept; None if there is none."""
-        with self._lock:
-            found = (one.waits for one in self._kept.values() if isinstance(one.waits, UnwritableError))
-            return next(found, None)
-
-    def find_place(self, plugin: str, lane: str) -> tuple[str, str]:
-        """Where tasks of this lane run: a plugin with one lane has one place."""
-        return plugin, "" if plugin in self._single else lane
-
-    def find_block(self, plugin: str, lane: str) -> TacitdError | None:
-        """Why no task of a lane begins: what the outcome waits for that is kept before it. None: nothing blocks it."""
-        with self._lock:
-            kept = self._kept.get(self.find_place(plugin, lane))
-        return kept.waits if kept is not None else self.refused
-
-    def next_in(self) -> float:
-        """Seconds until an outcome that is kept is committed again; infinity if there is none, or none may begin: the end of a task
-        wakes the loop."""
-        if self._count_room() <= 0:
-            return math.inf
-        with self._lock:
-            due = [one.due for place, one in self._kept.items() if place not in self._running]
-        return max(0.0, min(due, default=math.inf) - self._clock.monotonic())
+    def is_running(self, plugin: str, lane: str) -> bool:
+        """Whether a task of this lane runs: a plugin with one lane has one for all projects."""
+        return (plugin, "" if plugin in self._single else lane) in self.running
 
     def start_ready(self) -> int:
         """Begin the tasks that are ready, at most one for each worker that is free; return how many."""
-        begun, room, now = 0, self._count_room(), self._clock.monotonic()
-        if room <= 0:
-            return 0
-        with self._lock:
-            kept = [one for place, one in self._kept.items() if one.due <= now and place not in self._running]
-        for one in kept[:room]:
-            self._begin(one.name, one.lane, partial(self._end, one))
-        for ready in self.list_ready()[: max(0, room - len(kept))]:
-            self._begin(ready.plugin, ready.lane, partial(self._run, ready))
-            begun += 1
-        return begun
+        room = self._count_room()
+        ready = self.list_ready(room) if room > 0 else []
+        for one in ready:
+            with self._lock:
+                self._running[one.plugin, one.lane] = self._clock.monotonic()
+            future = self._pool.submit(self._work, one)
+            if future is not None:
+                self._futures.add(future)
+                future.add_done_callback(self._futures.discard)
+        return len(ready)
 
     def _count_room(self) -> int:
         """How many tasks may begin now."""
@@ -149,22 +107,11 @@ class TaskRunner:
         running, now = self.running, self._clock.monotonic()
         return min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
 
-    def _begin(self, plugin: str, lane: str, work: Callable[[], None]) -> None:
-        with self._lock:
-            self._running[plugin, lane] = self._clock.monotonic()
-        future = self._pool.submit(self._work, _Place(plugin, lane), work)
-        if future is not None:
-            self._futures.add(future)
-            future.add_done_callback(self._futures.discard)
-
-    def list_ready(self) -> list[ReadyTask]:
-        """The tasks that may begin now."""
+    def list_ready(self, most: int = THREADS) -> list[ReadyTask]:
+        """The tasks that may begin now, at most so many."""
         if self.refused is not None:
             return []
-        rows, now = self._store.rows, self._clock.now()
-        with self._lock:
-            busy = {*self._running, *self._kept}
-        return list_ready(rows, now, busy, self._single, self.is_held)
+        return list_ready(self._store.rows, self._clock.now(), self.running, self._single, self.is_held, most)
 
     def is_held(self, ready: ReadyTask) -> bool:
         """Whether a task must not begin now."""
@@ -185,36 +132,56 @@ class TaskRunner:
         _, late = wait(self._futures, grace)
         if late:
             logger.warning("stopped while tasks still ran")
-        for place, one in list(self._kept.items()):
-            if place not in self.running:
-                with suppress(TacitdError):
-                    self._end(one)
         return not late
 
-    def _work(self, place: _Place, work: Callable[[], None]) -> None:
-        try:
-            work()
-        finally:
-            with self._lock:
-                self._running.pop((place.plugin, place.lane), None)
-            self._on_done()
-
-    def _run(self, ready: ReadyTask) -> None:
+    def _work(self, ready: ReadyTask) -> None:
         try:
             self._run_task(ready, self._store.generation)
+        except UnwritableError as error:
+            logger.info("the outcome of {} waits: {}", ready.plugin, error.what)
+            self.refused = error
+        except StoreLostError as error:
+            logger.warning("the outcome of {} is void: {}", ready.plugin, error.what)
         except BaseException as error:
             # Nothing was counted, because its outcome is not known. It is begun again, but not at once.
             with self._lock:
-                self._put_off[ready.number] = self._clock.monotonic() + AGAIN[-1]
+                self._put_off[ready.number] = self._clock.monotonic() + PUT_OFF
             if not isinstance(error, Exception):
                 raise
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
+        finally:
+            with self._lock:
+                self._running.pop((ready.plugin, ready.lane), None)
+            self._on_done()
 
     def _run_task(self, ready: ReadyTask, store: int) -> None:
-        plugin = self._plugins[ready.plugin]
+        """Do a task and commit what came of it. `store`: `Store.generation` when it begins. In another store its numbers mean nothing.
+        Raises UnwritableError, StoreLostError."""
+        name, plugin = ready.plugin, self._plugins[ready.plugin]
         task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
-        if task is not None:
-            self._end(_Kept(ready.plugin, ready.lane, task, self._call(plugin, ready.plugin, task), store))
+        if task is None:
+            return
+        outcome = self._call(plugin, name, task)
+        try:
+            self._commit(name, task, outcome, store)
+        except (UnwritableError, StoreLostError):
+            raise
+        except FileBusyError as busy:
+            self._commit(name, task, self._wait_for(busy), store, max(0.05, busy.seconds))
+        except Exception as error:  # noqa: BLE001  what `apply` does is the plugin's
+            logger.opt(exception=error).error("the outcome of {} cannot be stored", name)
+            hint = getattr(error, "hint", "") or "see the log"
+            failed = Later(f"{name} failed: {describe_plugin_error(error)}", hint, blame="work")
+            self._commit(name, task, failed, store)
+        else:
+            if self._files is not None and isinstance(outcome, Done) and _has_files(outcome):
+                try:
+                    self._files.swap(name, task)
+                except (UnwritableError, StoreLostError) as error:
+                    logger.warning("files of {} are written later: {}", name, error)
+
+    def _wait_for(self, busy: FileBusyError) -> Later:
+        return Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
 
     def _call(self, plugin: Runnable, name: str, task: Task) -> Outcome:
         if task.kind == "prompts" and not task.prompts:
@@ -222,88 +189,27 @@ class TaskRunner:
         try:
             return plugin.run(task)
         except FileBusyError as busy:
-            return Later(str(busy), busy.hint, self._clock.now() + busy.seconds)
+            return self._wait_for(busy)
+        except (UnwritableError, StoreLostError):
+            raise
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
         except (Exception, SystemExit) as error:  # noqa: BLE001  one broken plugin stops no other
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             return Later(f"{name} failed: {type(error).__name__}: {error}", "see the log", blame="work")
 
-    def _end(self, kept: _Kept) -> None:
-        """Commit an outcome, in a worker; keep it if that is not possible now. In a new store it is void: the task is in none."""
-        try:
-            self._commit(kept)
-        except FileBusyError as busy:
-            self._keep(kept, busy, busy.seconds)
-            return
-        except UnwritableError as error:
-            self._keep(kept, error, AGAIN[min(kept.tries, len(AGAIN) - 1)])
-            return
-        except StoreLostError as error:
-            self._forget(kept)
-            logger.warning("the outcome of {} is void: {}", kept.name, error.what)
-            return
-        except Exception as error:
-            self._forget(kept)
-            if kept.tries < 0:
-                raise
-            logger.opt(exception=error).error("the outcome of {} cannot be stored", kept.name)
-            hint = getattr(error, "hint", "") or "see the log"
-            kept.outcome = Later(f"{kept.name} failed: {describe_plugin_error(error)}", hint, blame="work")
-            kept.tries = -1
-            self._end(kept)
-            return
-        self._forget(kept)
-        self._follow(kept)
-
-    def _commit(self, kept: _Kept) -> None:
-        name, task, outcome = kept.name, kept.task, kept.outcome
+    def _commit(
+        self, name: str, task: Task, outcome: Outcome, store: int, again: float | None = None
+    ) -> None:
         files = self._files if isinstance(outcome, Done) and _has_files(outcome) else None
         if files is not None and isinstance(outcome, Done):
             files.read(name, task, outcome)
         with self._store.write() as tx:
-            if self._store.generation != kept.store:
+            if self._store.generation != store:
                 raise StoreLostError("the store is another one than when the task began", "")
             if files is not None and isinstance(outcome, Done):
                 files.plan(tx, name, task, outcome)
-            store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses)
-
-    def _follow(self, kept: _Kept) -> None:
-        """Write the files, after the commit."""
-        if isinstance(kept.outcome, Done) and self._files is not None and _has_files(kept.outcome):
-            try:
-                self._files.swap(kept.name, kept.task)
-            except (UnwritableError, StoreLostError) as error:
-                logger.warning("files of {} are written later: {}", kept.name, error)
-
-    def _keep(self, kept: _Kept, error: TacitdError, seconds: float) -> None:
-        is_new = not kept.tries
-        with self._lock:
-            kept.tries = max(kept.tries, 0) + 1
-            kept.due = self._clock.monotonic() + max(0.05, seconds)
-            kept.waits = error
-            self._kept[kept.name, kept.lane] = kept
-        if is_new:
-            logger.info("the outcome of {} waits: {}", kept.name, error.what)
-        if is_new and not isinstance(error, UnwritableError):
-            with suppress(UnwritableError), self._store.write() as tx:
-                tx.execute(
-                    "UPDATE task SET reason = ?, hint = ? WHERE number = ?",
-                    error.what,
-                    error.hint,
-                    kept.task.number,
-                )
-
-    def _forget(self, kept: _Kept) -> None:
-        with self._lock:
-            self._kept.pop((kept.name, kept.lane), None)
-
-
-class _Place(NamedTuple):
-    """Where work runs, for executors that look at what they get."""
-
-    plugin: str
-    lane: str
+            store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses, again)
 
 
 def _has_files(done: Done) -> bool:

@@ -1,0 +1,267 @@
+"""Outcomes whose commit the disk or an editor refuses: nothing is lost or paid for twice, and no worker waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from support_work import Toy, WorkBench
+from tacitd.config.settings import BudgetSettings
+from tacitd.contract import Done, FileChange, Later, Outcome, Part, Task, Tx
+from tacitd.errors import FileBusyError, UnwritableError
+from tacitd.handler import Notice
+from tacitd.model.budget import Budget, mark_used
+from tacitd.model.port import ModelRequest
+from tacitd.plugin import GatherRule
+from tacitd.work.stored_problems import find_refusal
+from tacitd.work.task_runner import THREADS, WORKERS
+
+PATIENCE = 60.0
+"""Seconds until a test gives up."""
+
+
+class Disk:
+    """A disk that refuses commits from the moment on at which it is filled."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.refused = Counter[str]()
+        """Commits by the kind of the thread."""
+        self._lock = threading.Lock()
+
+    def fill(self) -> None:
+        """It refuses from now on."""
+        self.is_full = True
+
+    def step(self, step: str) -> None:
+        """A durable step of the store."""
+        with self._lock:
+            if step == "before commit" and self.is_full:
+                self.refused[threading.current_thread().name.partition("_")[0]] += 1
+                raise UnwritableError("the disk is full", "free some space")
+
+
+class Payer:
+    """A plugin that asks the model about the prompts of a task, through the budget."""
+
+    def __init__(self, on_call: Callable[[], None]) -> None:
+        self.budget: Budget
+        self.calls = list[list[str]]()
+        self._on_call = on_call
+
+    def run(self, task: Task) -> Outcome:
+        """Do a task. During the call, `on_call` is called."""
+        texts = [one.text for one in task.prompts]
+        if not texts:
+            return Done()
+        parts = [Part("prompt", number, one.id, one.text) for number, one in enumerate(task.prompts)]
+        request = ModelRequest(
+            "?", "fast", purpose="extraction", plugin="toy", about=tuple(parts), project=str(task.project)
+        )
+        found = self.budget.find_answer("toy", "extraction", parts)
+        if found is None:
+            number = self.budget.begin_call(request)
+            assert isinstance(number, int)
+            self.calls.append(texts)
+            self._on_call()
+            self.budget.end_call(number, "answered", usd=0.1, answer="NONE")
+        else:
+            number = int(found.call)
+        return Done(lambda tx: mark_used(tx, [number]), notices=[Notice("learned", texts[0])])
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def payer(disk: Disk) -> Payer:
+    full = iter([disk.fill])
+    return Payer(lambda: next(full, lambda: None)())
+
+
+@pytest.fixture
+def bench(tmp_path: Path, disk: Disk, payer: Payer) -> Iterator[WorkBench]:
+    bench = WorkBench(tmp_path, Toy(outcome=payer.run, rule=GatherRule(quiet=0.0)), on_step=disk.step)
+    payer.budget = Budget(bench.store, BudgetSettings(), bench.clock)
+    yield bench
+
+
+def test_a_disk_that_is_full_during_a_call_costs_no_second_call(
+    bench: WorkBench, disk: Disk, payer: Payer
+) -> None:
+    """RELIABILITY 3, 16: the answer is kept until it can be stored, the task is done again with it, and nothing else begins meanwhile:
+    it could not be committed either."""
+    bench.type("first").advance()
+    assert payer.calls == [["first"]] and set(bench.states().values()) == {"waiting"}
+    bench.type("second", session="s2", cwd=bench.new_project("other"))
+    tasks = len(bench.toys[0].tasks)
+    for seconds in (1, 5, 20, 60, 3600):
+        bench.advance(seconds)
+        assert len(bench.toys[0].tasks) == tasks, "nothing was begun, and nothing done again"
+        assert bench.runner.running == {}, "no worker waits for the disk"
+        assert find_refusal(bench.loop) is not None
+    disk.is_full = False
+    for _ in range(4):
+        bench.advance(61)
+    assert payer.calls == [["first"], ["second"]] and set(bench.states().values()) == {"done"}
+    told = bench.rows("SELECT did, text FROM activity WHERE plugin = 'toy' ORDER BY number")
+    assert told == [("learned", "first"), ("learned", "second")], "each outcome is committed once"
+    assert bench.loop.list_degradations() == [] and find_refusal(bench.loop) is None
+
+
+def test_a_disk_that_is_full_at_a_stop_loses_no_prompt(bench: WorkBench, disk: Disk, payer: Payer) -> None:
+    """RELIABILITY 1, 14: a stop waits for no disk; what could not be committed is done by the next daemon. Its call counts as lost."""
+    bench.type("first").advance()
+    bench.runner.stop()
+    disk.is_full = False
+    bench.crash()
+    payer.budget = Budget(bench.store, BudgetSettings(), bench.clock)
+    assert payer.budget.mark_lost() == 1
+    bench.advance(3600)
+    assert payer.calls == [["first"], ["first"]] and set(bench.states().values()) == {"done"}
+
+
+def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path: Path) -> None:
+    """RELIABILITY 1: numbers of rows mean something else in a new store: other prompts would count as done."""
+
+    def remove(task: Task) -> Done:
+        if task.kind == "prompts" and task.prompts[0].text == "first":
+            for path in (tmp_path / "state").glob("tacitd.sqlite*"):
+                path.unlink()
+        return Done()
+
+    toy = Toy(outcome=remove, rule=GatherRule(quiet=600.0))
+    bench = WorkBench(tmp_path, toy)
+    bench.type("first").advance().advance(601)
+    assert toy.texts() == [["first"]]
+    bench.type("of the new store").advance()
+    bench.advance(61)
+    assert bench.states() == {"of the new store": "waiting"}
+    bench.advance(601)
+    assert ["of the new store"] in toy.texts()
+
+
+class Steps:
+    """Files of which one is being edited."""
+
+    def __init__(self, busy: int, at: str) -> None:
+        self.busy, self.at, self.swapped = busy, at, 0
+
+    def _look(self, where: str) -> None:
+        if where == self.at and self.busy:
+            self.busy -= 1
+            raise FileBusyError("LEARNED.md is open in vim", "close it", seconds=30.0)
+
+    def read(self, plugin: str, task: Task, done: Done) -> None:
+        self._look("read")
+
+    def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
+        self._look("plan")
+
+    def swap(self, plugin: str, task: Task) -> None:
+        self.swapped += 1
+
+
+@pytest.mark.parametrize("at", ["read", "plan"])
+def test_a_file_that_is_being_edited_parks_the_task(tmp_path: Path, at: str) -> None:
+    """DESIGN "Files": the task waits until the editor's mark is gone; other lanes go on, and no failure of the prompts is counted."""
+    change = FileChange(tmp_path / "x", None, lambda now, edits: {}, None)  # type: ignore[arg-type]
+    toy = Toy(
+        outcome=lambda task: Done(files=[change] if task.session == "s1" else []),
+        rule=GatherRule(quiet=0.0),
+    )
+    bench = WorkBench(tmp_path / at, toy)
+    bench.type("warm").advance()
+    steps = Steps(3, at)
+    bench.runner._files = steps  # type: ignore[assignment]
+    bench.type("first").advance()
+    assert toy.texts() == [["warm"], ["first"]] and steps.swapped == 0
+    assert bench.rows("SELECT reason, hint, not_before - ? FROM task", bench.clock.now()) == [
+        ("LEARNED.md is open in vim", "close it", 30.0)
+    ]
+    bench.type("second", session="s2", cwd=bench.new_project("other")).advance()
+    assert toy.texts()[2:] == [["second"]]
+    for _ in range(3):
+        bench.advance(31)
+    assert steps.swapped == 1 and steps.busy == 0
+    assert set(bench.states().values()) == {"done"}
+    assert bench.rows("SELECT max(tries) FROM prompt_task") == [(0,)]
+
+
+class Paid:
+    """A plugin that notes its runs. The first ones end at the same moment, when the disk is full."""
+
+    def __init__(self, disk: Disk, together: int) -> None:
+        self.runs = Counter[str]()
+        self.running = 0
+        self.most = 0
+        """Runs at once."""
+        self.begun_while_full = list[str]()
+        self._disk = disk
+        self._all_there = threading.Barrier(together, disk.fill, PATIENCE)
+        self._lock = threading.Lock()
+
+    def run(self, task: Task) -> Outcome:
+        """Do a task."""
+        if task.kind != "prompts":
+            return Done()
+        text = task.prompts[0].text
+        with self._lock:
+            if self._disk.is_full:
+                self.begun_while_full.append(text)
+            self.runs[text] += 1
+            is_first_run = self.runs[text] == 1
+            self.running += 1
+            self.most = max(self.most, self.running)
+        if text.startswith("first") and is_first_run:
+            self._all_there.wait()
+        with self._lock:
+            self.running -= 1
+        if "later" in text and is_first_run:
+            return Later("the network is down")
+        return Done(notices=[Notice("learned", text)])
+
+
+@pytest.mark.parametrize("first", ["first", "first, and later"])
+def test_a_disk_that_is_full_for_a_while_under_all_workers(tmp_path: Path, disk: Disk, first: str) -> None:
+    """RELIABILITY 3, 14: with the real pool, no worker waits for the disk, nothing begins that could not be committed, and after it all
+    work is done, each outcome once; a stop then ends at once."""
+    paid, woken = Paid(disk, WORKERS), threading.Event()
+    bench = WorkBench(
+        tmp_path,
+        Toy(outcome=paid.run, rule=GatherRule(quiet=0.0)),
+        on_step=disk.step,
+        pool=ThreadPoolExecutor(THREADS, thread_name_prefix="task"),
+        on_done=woken.set,
+    )
+
+    def run_until(is_reached: Callable[[], bool], seconds: float) -> None:
+        give_up = time.monotonic() + PATIENCE
+        while not is_reached():
+            assert time.monotonic() < give_up, bench.rows("SELECT * FROM task")
+            bench.loop.run_pass()
+            woken.wait(0.01)
+            woken.clear()
+            bench.clock.advance(seconds)
+
+    for number in range(6):
+        kind = first if number < WORKERS else "next"
+        bench.type(f"{kind} {number}", session=f"s{number}", cwd=bench.new_project(f"p{number}"))
+    run_until(lambda: disk.refused["task"] >= WORKERS and disk.refused["MainThread"] >= 3, 5.0)
+    assert bench.runner.running == {} and paid.most == WORKERS
+    assert bench.runner.refused is not None and find_refusal(bench.loop) is not None
+    disk.is_full = False
+    run_until(lambda: set(bench.states().values()) == {"done"} and not bench.runner.running, 30.0)
+    assert paid.begun_while_full == []
+    done = bench.rows("SELECT text FROM activity WHERE plugin = 'toy' AND did <> 'parked'")
+    assert sorted(text for (text,) in done) == sorted(paid.runs), "each outcome is committed once"
+    assert bench.runner.refused is None and bench.loop.problem is None
+    assert bench.loop.list_degradations() == [] and bench.runner.stop(PATIENCE)
