@@ -208,6 +208,10 @@ class Daemon:
         """The status document."""
         return dict(self.call("status"))
 
+    def list_rescued(self) -> list[dict[str, str]]:
+        """What `tacitd rescue` lists."""
+        return list(json.loads(self.cli("rescue", "--json").stdout))
+
     def sync(self, timeout: float = PATIENCE) -> list[dict[str, Any]]:
         """Wait until everything is handled, and return what is parked."""
         said = self.call("sync", timeout=timeout)

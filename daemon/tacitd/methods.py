@@ -29,21 +29,19 @@ from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
-from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.project_rows import store_project
-from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
+from tacitd.work.rescue import retry_rejected
 from tacitd.work.stored_problems import find_refusal
 from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
-from tacitd.work.write_modes import set_pause
 
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
-QUESTIONS = ("status", "lag", "rescued", "statusline", "session_text")
+QUESTIONS = ("status", "lag", "statusline", "session_text")
 """Methods that only read, which may be asked twice."""
 
 
@@ -53,14 +51,11 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "ping": lambda _: answer_ping(find_refusal(app.engine)),
         "status": lambda _: app.read_status(),
         "sync": lambda params: _sync(app, params),
-        "pause": lambda params: _set_pause(app, params, held=True),
-        "resume": lambda params: _set_pause(app, params, held=False),
+        "wake": lambda _: _wake(app),
         "due": lambda params: _run_job(app, params),
         "scan": lambda params: _scan(app, params),
         "lag": lambda params: _lag(app, params),
-        "rescued": lambda _: {"kept": list_rescued(app.store.rows, app.clock.now())},
         "retry": lambda params: _retry(app, params),
-        "drop": lambda params: {"dropped": _drop(app, params)},
         "hint": lambda params: _take_hint(app, params),
         "statusline": lambda _: {"line": make_status_line(app.read_status())},
         "session_text": partial(_make_session_text, app, make_session_texts(app)),
@@ -281,27 +276,12 @@ def _list_kept_files(app: App) -> list[Path]:
     return list(found)
 
 
-def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
-    """Pause, or resume and open the growth breaker. Works also while the loop waits for something."""
-    scope, name = _read_scope(app, params)
-    with suppress(TimeoutError):  # what was typed before this moment
-        app.engine.inbox.call(app.engine.read_all, 2.0)
-    done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
+def _wake(app: App) -> dict[str, Any]:
+    """A command changes rows: read what was typed before, and look at what is due. Works also while the loop waits for something."""
+    with suppress(TimeoutError):
+        app.engine.inbox.call(app.engine.read_all, 1.5)
     app.engine.wake.set()
-    known = scope != "session" or bool(app.store.rows("SELECT 1 FROM session WHERE id = ?", name))
-    return {"scope": scope, "name": name, "held": held, "known": known, **done}
-
-
-def _read_scope(app: App, params: Mapping[str, Any]) -> tuple[Scope, str]:
-    if "" in (params.get("session"), params.get("project")):
-        raise UsageError("the name is empty", "leave it out for everything")
-    if name := str(params.get("session") or ""):
-        if not name.isprintable() or any(map(str.isspace, name)) or len(name) > 200:
-            raise UsageError("this is no session's id", "`tacitd sessions list` has them")
-        return "session", name
-    if params.get("project"):
-        return "project", str(_project(app, params["project"]).root)
-    return "all", ""
+    return {"pid": os.getpid()}
 
 
 def _project(app: App, directory: object) -> Project:
@@ -343,15 +323,6 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         scanner.scan(path, since, roots)
     app.engine.wake.set()
     return {"transcripts": len(paths)}
-
-
-def _drop(app: App, params: Mapping[str, Any]) -> int:
-    """A person does not want these prompts to be handled. Returns how many were dropped."""
-    with app.store.write() as tx:
-        dropped = drop_prompts(tx, [str(id) for id in params["ids"]], app.clock.now())
-        make_parked_due(tx, app.clock.now())
-    app.engine.wake.set()
-    return dropped
 
 
 def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
 
 def test_a_question_that_meets_damage_is_answered_from_the_new_store(tmp_path: Path) -> None:
     """DESIGN "Faults": who asks for the status is told what was lost, also if the question is what found the damage."""
-    for method in ("status", "statusline", "lag", "rescued"):
+    for method in ("status", "statusline", "lag"):
         scene = Scene(tmp_path / method)
         scene.settle()
         store = scene.app.store
@@ -258,23 +258,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
     try:
         assert table["sync"]({})["done"] is True
         assert table["status"]({})["as_of"] == utc_seconds(scene.clock.now())
-        assert table["pause"]({"project": str(scene.root)}) == {
-            "scope": "project",
-            "name": str(scene.root),
-            "held": True,
-            "known": True,
-            "changed": True,
-            "passed": 0,
-            "paused": [{"scope": "project", "name": str(scene.root)}],
-        }
-        assert table["resume"]({"session": "s"})["changed"] is False, "it was not paused by itself"
-        left = table["resume"]({})
-        assert left["changed"] is False and left["paused"] == [{"scope": "project", "name": str(scene.root)}]
-        for changed in (True, False):
-            left = table["resume"]({"project": str(scene.root)})
-            assert (left["changed"], left["paused"], left["passed"]) == (changed, [], 0)
-        with pytest.raises(UsageError, match="empty"):
-            table["pause"]({"session": ""})
+        assert table["wake"]({}) == {"pid": os.getpid()}
         for timeout in (-1, float("nan")):
             with pytest.raises(UsageError, match="timeout"):
                 table["sync"]({"timeout": timeout})
@@ -286,7 +270,6 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         }
         assert table["sync"]({})["done"] is True
         assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {"done": 0, "total": 0}
-        assert table["rescued"]({}) == {"kept": []} and table["drop"]({"ids": ["x"]}) == {"dropped": 0}
         assert table["stop"]({}) == {"stopping": True}
         assert ids(scene) == ["u1"]
     finally:

@@ -12,7 +12,8 @@ from tacitd import engine as engine_module
 from tacitd.contract import Later
 from tacitd.errors import UnavailableError
 from tacitd.plugin import TimedJob
-from tacitd.work.task_rows import ReadyTask
+from tacitd.work.rescue import drop_prompts
+from tacitd.work.task_rows import ReadyTask, make_parked_due
 
 # faults
 
@@ -169,7 +170,9 @@ def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
     scene.settle()
     assert len(scene.parked()) == 1
     (prompt,) = [one.id for task in scene.handler.tasks for one in task.prompts][:1]
-    scene.call("drop", ids=[prompt])
+    with scene.app.store.write() as tx:  # as the command does
+        assert drop_prompts(tx, [prompt], scene.clock.now()) == 1
+        make_parked_due(tx, scene.clock.now())
     scene.settle()
     assert scene.parked() == []
     scene.restart(Scripted())

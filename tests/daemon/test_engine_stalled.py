@@ -52,7 +52,7 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
         assert time.monotonic() - begun < 1.0
         assert "projects.stuck" in {one["id"] for one in said["degraded"]}
         begun = time.monotonic()
-        assert build_methods(scene.app)["pause"]({})["changed"] and time.monotonic() - begun < 4.0
+        assert build_methods(scene.app)["wake"]({}) and time.monotonic() - begun < 4.0
     finally:
         free.set()
         scene.app.request_stop()

@@ -263,6 +263,33 @@ def test_pause_and_resume(make: MakeDaemon) -> None:
         assert len(daemon.learned) == number + 1
 
 
+def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemon) -> None:
+    """DESIGN "Commands": what only changes rows is written by the command itself; the daemon finds it."""
+    daemon = make()
+    project = str(daemon.project)
+    for options in ([], ["--project", project], ["--session", "s1"]):
+        paused = daemon.cli("pause", *options)
+        assert paused.returncode == 0 and paused.stderr.startswith("paused: "), paused.stderr
+    daemon.start()
+    assert len(daemon.status()["paused"]) == 3
+    daemon.type_("s1", "Prefers basalt-1")
+    daemon.sync()
+    process = daemon.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    try:
+        for options in ([], ["--project", project], ["--session", "s1"]):
+            resumed = daemon.cli("resume", *options)
+            assert resumed.returncode == 0 and "1 prompt was passed over" in resumed.stderr, resumed.stderr
+        assert daemon.cli("resume", "--project", str(daemon.root / "nowhere")).returncode == 2
+        assert daemon.cli("rescue").returncode == 0 and daemon.cli("rescue", "drop", "x").returncode == 2
+    finally:
+        process.send_signal(signal.SIGCONT)
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    assert daemon.learned == ["Prefers amber-1"]
+
+
 def test_output_in_a_pipe_has_no_colour(make: MakeDaemon) -> None:
     """DESIGN "Control": colour and tables only on a terminal; data on stdout, messages on stderr."""
     daemon = make()

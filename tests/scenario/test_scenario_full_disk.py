@@ -16,7 +16,6 @@ import pytest
 from daemon_figures import read_cpu
 from support_daemon import Daemon, MakeDaemon
 from support_waiting import PATIENCE, until
-from tacitd.control.client import CallFailedError
 from tacitd.errors import UnavailableError
 
 pytestmark = [
@@ -101,9 +100,8 @@ def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk)
     daemon.type_("s1", "Prefers amber-2")
     waiting = daemon.sync()
     assert waiting and all(FULL in one["reason"] and one["hint"] for one in waiting), waiting
-    with pytest.raises(CallFailedError, match=FULL) as refused:
-        daemon.call("pause")
-    assert "free space" in refused.value.hint
+    refused = daemon.cli("pause")
+    assert refused.returncode == 1 and FULL in refused.stderr and "free space" in refused.stderr
     said = daemon.cli("status")
     assert said.returncode == 0 and FULL in said.stdout and "free space" in said.stdout
     disk.free()
@@ -189,7 +187,7 @@ def test_kills_on_a_full_disk_give_nothing_up(daemon: Daemon, disk: SmallDisk) -
             daemon.start()
             disk.free()
     assert daemon.synthesize() == []
-    kept = [one["text"] for one in daemon.call("rescued")["kept"]]
+    kept = [one["text"] for one in daemon.list_rescued()]
     put = Counter(daemon.put_to_model())
     assert all(put[text] == 2 for text in kept), (kept, put)
     assert sorted([*daemon.learned, *kept]) == sorted(["Prefers tabs", *words])

@@ -133,7 +133,7 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(
 def check(daemon: Daemon, person: Person) -> None:
     """Compare with what was typed."""
     typed, lines, put = person.typed, Counter(daemon.learned), Counter(daemon.put_to_model())
-    kept = Counter(str(one["text"]) for one in daemon.call("rescued")["kept"])
+    kept = Counter(str(one["text"]) for one in daemon.list_rescued())
     assert set(lines.values()) == {1}, "a fact is in LEARNED.md twice"
     lost = set(typed) - set(lines) - set(kept)
     assert not lost, f"{len(lost)} of {len(typed)} lost: {sorted(lost)[:5]}"
@@ -167,6 +167,6 @@ def begun(daemon: Daemon, prompt: str) -> int:
 
 def rejected(daemon: Daemon) -> list[dict[str, str]]:
     """The rejected prompts. The only reason may be two kills during their calls."""
-    found: list[dict[str, str]] = daemon.call("rescued")["kept"]
+    found: list[dict[str, str]] = daemon.list_rescued()
     assert all("killed twice" in one["reason"] for one in found), found
     return found

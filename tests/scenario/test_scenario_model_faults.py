@@ -168,7 +168,7 @@ def test_one_poisonous_prompt_is_put_aside_alone(make: MakeDaemon) -> None:
     daemon.wait_until(
         lambda s: s["rescued"] == 1 and not s["parked"] and s["handlers"]["learning"]["busy"] == 0
     )
-    kept = daemon.call("rescued")["kept"]
+    kept = daemon.list_rescued()
     assert [one["text"] for one in kept] == ["Prefers amber-3x"]
     daemon.synthesize()
     assert daemon.learned == [f"Prefers amber-{number}x" for number in (0, 1, 2, 4, 5)]

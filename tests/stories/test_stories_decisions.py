@@ -140,10 +140,10 @@ def test_why_names_the_words(begin: Begin) -> None:
 
 
 def test_why_of_something_unknown(begin: Begin) -> None:
-    """Priority 3: of what tacitd did not write, `why` says so and ends with 1."""
+    """Priority 3: of what tacitd did not write, `why` says so and ends with 2."""
     with begin(FACTS) as world:
         world.type("s1", "use pnpm, not npm").leave("s1")
-        assert world.run("why", "emacs").code == 1
+        assert world.run("why", "emacs").code == 2
 
 
 def test_a_withheld_line_can_be_accepted(begin: Begin) -> None:

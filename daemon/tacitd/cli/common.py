@@ -10,10 +10,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import click
 
@@ -21,6 +21,10 @@ from tacitd.errors import FAILED, TacitdError, UnavailableError, UsageError, des
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
+
+if TYPE_CHECKING:
+    from tacitd.events import Project
+    from tacitd.store import Store
 
 __all__ = [
     "PROJECT_OPTION",
@@ -33,14 +37,17 @@ __all__ = [
     "echo_paged",
     "echo_text",
     "escape_output",
+    "find_project",
     "format_moment",
     "get_paths",
     "json_option",
+    "open_store",
     "parse_since",
     "resolve_directory",
     "show_argument",
     "show_progress",
     "to_json_line",
+    "wake_daemon",
 ]
 
 
@@ -77,12 +84,14 @@ def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
 @contextmanager
 def connect_or_run() -> Iterator[CallMethod]:
     """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends."""
-    from tacitd.control.client import call_daemon
+    from tacitd.control.client import BusyError, call_daemon
 
     places = get_paths()
     ask = connect_daemon(places.socket, None)
     try:
         call_daemon(places.socket, "ping", timeout=5.0)
+    except BusyError:  # it holds the lock
+        raise
     except UnavailableError:
         from tacitd.cli.run_command import run_in_process
 
@@ -90,6 +99,40 @@ def connect_or_run() -> Iterator[CallMethod]:
             yield own
         return
     yield ask
+
+
+def wake_daemon(seconds: float = 2.0) -> bool:
+    """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within this time."""
+    from tacitd.control.client import call_daemon
+
+    with suppress(TacitdError):
+        call_daemon(get_paths().socket, "wake", timeout=seconds)
+        return True
+    return False
+
+
+@contextmanager
+def open_store() -> Iterator[Store]:
+    """The store, for a command that changes rows by itself, with and without a daemon. Raises what `Store.open` raises."""
+    from tacitd.clock import SystemClock
+    from tacitd.store import Store
+
+    with closing(Store.open(get_paths().state_dir, SystemClock(), owner=False)) as store:
+        yield store
+
+
+def find_project(given: str | None) -> Project:
+    """The project that contains a directory (None: the working directory). Raises UsageError if there is none."""
+    from tacitd.events import NoProject
+    from tacitd.sources.projects import ProjectFinder
+
+    places, wanted = get_paths(), resolve_directory(given)
+    place = ProjectFinder(places.home, private=[places.state_dir, places.config_dir]).find_project(
+        str(wanted)
+    )
+    if isinstance(place, NoProject):
+        raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
+    return place
 
 
 PROJECT_OPTION = click.option(

@@ -16,21 +16,28 @@ from tacitd.cli.common import (
     echo_json,
     echo_message,
     escape_output,
+    find_project,
     get_paths,
     json_option,
-    resolve_directory,
+    open_store,
+    wake_daemon,
 )
 from tacitd.cli.program import OrderedGroup
 from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import call_daemon
 from tacitd.errors import PARKED, UnavailableError, UsageError
-from tacitd.state.person_choices import Choice, choose, withdraw
-from tacitd.store import Store, open_readonly
+from tacitd.state.person_choices import Choice, Scope, choose, withdraw
+from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
 from tacitd.work.project_rows import list_aliases
+from tacitd.work.rescue import drop_prompts, list_rescued
+from tacitd.work.task_rows import make_parked_due
 from tacitd.work.work_status import describe_waiting
+from tacitd.work.write_modes import set_pause
 
+LONGEST = 200
+"""Characters of a session's id."""
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""
 
@@ -117,17 +124,23 @@ def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
         echo_message(what, hint)
 
 
-def _ask_pause(method: str, project: str | None, session: str | None) -> dict[str, Any]:
-    """Pause or resume everything, a project or a session."""
+def _set_pause(project: str | None, session: str | None, *, held: bool) -> tuple[str, dict[str, Any]]:
+    """Pause or resume everything, a project or a session. Returns what, and what `set_pause` does."""
     if project and session:
         raise click.UsageError("--project and --session exclude each other")
     if "" in (project, session):  # an unset shell variable must not mean everything
         raise click.UsageError("the name is empty; leave the option out for everything")
-    scope = (
-        {"session": session} if session else {"project": str(resolve_directory(project))} if project else {}
-    )
-    said: dict[str, Any] = connect_daemon(get_paths().socket)(method, **scope)
-    return said
+    scope: Scope = "session" if session else "project" if project else "all"
+    name = session or (str(find_project(project).root) if project else "")
+    if session and (not session.isprintable() or any(map(str.isspace, session)) or len(session) > LONGEST):
+        raise UsageError("this is no session's id", "`tacitd sessions list` has them")
+    answers = wake_daemon()  # what was typed before is read first, and counted
+    with open_store() as store:
+        done = set_pause(store, get_paths().state_dir, scope, name, SystemClock().now(), held=held)
+        done["known"] = scope != "session" or bool(store.rows("SELECT 1 FROM session WHERE id = ?", name))
+    if answers:
+        wake_daemon()
+    return f"{scope} {name}".rstrip(), done
 
 
 @click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
@@ -136,12 +149,11 @@ def _ask_pause(method: str, project: str | None, session: str | None) -> dict[st
 def pause(project: str | None, session: str | None) -> None:
     """Pause learning. What you type meanwhile is passed over: it is never sent to the model, also not after `tacitd resume`.
 
-    It survives a restart. What you typed before waits for `resume`.
+    It survives a restart, and needs no daemon. What you typed before waits for `resume`.
     """
-    said = _ask_pause("pause", project, session)
-    what = "paused" if said["changed"] else "already paused"
-    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
-    if not said.get("known", True):
+    what, said = _set_pause(project, session, held=True)
+    echo_message(f"{'paused' if said['changed'] else 'already paused'}: {what}")
+    if not said["known"]:
         echo_message("no session with this id was read so far; `tacitd sessions list` has those that were")
     echo_message(
         "what you type meanwhile is passed over and never sent to the model, also not after `tacitd resume`"
@@ -157,9 +169,8 @@ def resume(project: str | None, session: str | None) -> None:
 
     What was typed while it was paused stays unsent, unless you ask for it with `tacitd scan --since`. This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
-    said = _ask_pause("resume", project, session)
-    what = "resumed" if said["changed"] else "was not paused"
-    echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    what, said = _set_pause(project, session, held=False)
+    echo_message(f"{'resumed' if said['changed'] else 'was not paused'}: {what}")
     if passed := said["passed"]:
         echo_message(
             f"{count_noun(passed, 'prompt')} {'was' if passed == 1 else 'were'} passed over and will not be sent; "
@@ -186,8 +197,10 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    with connect_or_run() as call:
-        kept = call("rescued")["kept"]
+    opened, kept = open_readonly(get_paths().state_dir), list[dict[str, Any]]()
+    if opened is not None:
+        with opened:
+            kept = list_rescued(opened.rows, SystemClock().now())
     if as_json:
         echo_json(kept)
         return
@@ -206,8 +219,11 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True)
 def drop(ids: tuple[str, ...]) -> None:
     """Delete these prompts: they are not tried again."""
-    with connect_or_run() as call:
-        dropped = call("drop", ids=list(ids))["dropped"]
+    now = SystemClock().now()
+    with open_store() as store, store.write() as tx:
+        dropped = drop_prompts(tx, ids, now)
+        make_parked_due(tx, now)
+    wake_daemon()
     if not dropped:
         raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
     echo_message(f"dropped {dropped}")
@@ -301,12 +317,8 @@ def _print_aliases(as_json: bool) -> None:
 def _store(choice: Choice, *, remove: bool) -> bool:
     """Store or withdraw a choice; return whether something changed. Raises UnwritableError."""
     state_dir = get_paths().state_dir
-    store = Store.open(state_dir, SystemClock(), owner=False)
-    try:
-        with store.write() as tx:
-            if remove:
-                return withdraw(tx, state_dir, choice)
-            choose(tx, state_dir, choice)
-            return True
-    finally:
-        store.close()
+    with open_store() as store, store.write() as tx:
+        if remove:
+            return withdraw(tx, state_dir, choice)
+        choose(tx, state_dir, choice)
+        return True

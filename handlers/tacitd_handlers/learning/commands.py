@@ -13,16 +13,21 @@ from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_message, escape_output, get_paths, resolve_directory
+from tacitd.cli.common import (
+    connect_or_run,
+    echo_message,
+    escape_output,
+    find_project,
+    get_paths,
+    resolve_directory,
+)
 from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED, FileRefusedError, UsageError
-from tacitd.events import NoProject, Project
 from tacitd.files.git import find_project_root
 from tacitd.mcp.agent_tools import require_person
 from tacitd.session_context.plugin_view import open_rows
-from tacitd.sources.projects import ProjectFinder
 from tacitd.state.person_choices import Choice, choose
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import Store, open_readonly
@@ -201,17 +206,6 @@ def exclude(project: str, undo: bool) -> None:
         )
     for left in _follow(root, "follow"):
         echo_message(f"hint: {left} is not tacitd's text alone, so it stays; delete it if you do not want it")
-
-
-def find_project(given: str | None) -> Project:
-    """Return the project that contains a directory (None: the working directory). Raises UsageError if there is none."""
-    places = get_paths()
-    wanted = resolve_directory(given)
-    private = [places.state_dir, places.config_dir]
-    place = ProjectFinder(places.home, private=private).find_project(str(wanted))
-    if isinstance(place, NoProject):
-        raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
-    return place
 
 
 def _follow(root: object, do: str) -> list[str]:

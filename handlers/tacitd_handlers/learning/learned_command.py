@@ -78,8 +78,8 @@ def learned(
 ) -> int:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
 
-    Behind them are the lines that hold in all projects, the lessons, and the values of your profile that were learned. With WORDs,
-    only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
+    Behind them are the lines that hold in all projects, the lessons, and the values of your profile, also those that you stated
+    yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
     and `accept` take the ids.
     """
     from tacitd.session_context.plugin_view import open_rows
@@ -168,7 +168,7 @@ def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json:
         lines = [one for one in read_lines(rows, place.number) if _contains(one.text, words)]
         lines.sort(key=lambda one: (name_place(one, place.root), one.number))
         found += [(place, one, said.get(one.number, [])) for one in lines]
-    theirs = [one for one in _list_person_items("stored", words) if not one.by_person]
+    theirs = _list_person_items("stored", words)
     if as_json:
         counts: dict[str, int] = dict(
             rows("SELECT same, count(DISTINCT project) FROM learning_line WHERE state = 'present' GROUP BY 1")
@@ -227,7 +227,7 @@ def _format_person_items(items: Iterable[StoredItem]) -> Iterator[str]:
         if one.kind != kind:
             yield f"{one.kind}s, in all projects"
             kind = one.kind
-        yield f"  {one.id}  {escape_output(one.text)}"
+        yield f"  {one.id}  {escape_output(one.text)}{'  (yours)' if one.by_person else ''}"
 
 
 def _format_lines(

@@ -76,17 +76,26 @@ def test_wrong_use_ends_with_2(cli: Cli, arguments: list[str]) -> None:
     assert said.code == 2 and said.out == "" and "Usage" in said.err
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["sync"], ["pause"], ["resume"], ["stop"]])
+@pytest.mark.parametrize("arguments", [["status"], ["sync"], ["stop"]])
 def test_without_a_daemon_it_ends_with_69(cli: Cli, arguments: list[str]) -> None:
     """Exit code 69, and the hint that starts one."""
     said = cli.run(*arguments)
     assert said.code == 69 and "`tacitd run`" in said.err
 
 
-def test_dropping_what_is_not_kept_is_wrong_use(cli: Cli) -> None:
-    """A mistyped id must not look as if the prompt was dropped."""
-    said = cli.run("rescue", "drop", "nothing")
-    assert said.code == 2 and "`tacitd rescue` lists" in said.err
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("accept 4f1c02ab", "forget 4f1c02ab", "forget --undo 4f1c02ab", "why 4f1c02ab", "undo 20261122", "show 20261122"),
+        *("lesson show 99", "lesson wrong 99 because", "move 4f1c02ab --everywhere", "rescue drop u1", "rescue retry u1"),
+        *("profile remove x.y", "sessions show nothing", "tutor resume nothing", "learner forget nothing"),
+        "learned --check 4f1c02ab",
+    ],
+)  # fmt: skip
+def test_an_id_that_is_not_known_is_wrong_use(cli: Cli, command: str) -> None:
+    """One exit code in all commands; a mistyped id must not look as if something was done."""
+    said = cli.run(*command.split())
+    assert said.code == 2 and said.out == "" and said.err, said
 
 
 def test_the_log_of_a_service_that_is_not_there(cli: Cli) -> None:
@@ -303,3 +312,17 @@ main()
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_learned_lists_every_lesson(cli: Cli) -> None:
+    """Also those that a person stated themselves, which are marked."""
+    for part in (["--firm"], []):
+        assert (
+            cli.run(
+                "lesson", "add", f"WHEN x{len(part)} fails DO read the log BECAUSE it says why", *part
+            ).code
+            == 0
+        )
+    listed = cli.run("learned", cwd=cli.home).out.splitlines()
+    assert [line.split()[0] for line in listed if "read the log" in line] == ["001", "002"], listed
+    assert ["(yours)" in line for line in listed if "read the log" in line] == [True, False]

@@ -211,7 +211,7 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
     assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
     assert lessons.json("add", P)["id"] == "043"
     assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
-    assert lessons.run("show", "42").code == 1
+    assert lessons.run("show", "42").code == 2
     assert "WHEN a b" in lessons.out("load", "--scope=NUM")
 
 
