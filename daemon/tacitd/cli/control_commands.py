@@ -33,7 +33,7 @@ from tacitd.text.wording import count_noun, format_table
 from tacitd.work.project_rows import list_aliases
 from tacitd.work.rescue import drop_prompts, list_rescued
 from tacitd.work.task_rows import make_parked_due
-from tacitd.work.work_status import describe_waiting
+from tacitd.work.work_status import PAUSED, describe_waiting
 from tacitd.work.write_modes import set_pause
 
 LONGEST = 200
@@ -68,8 +68,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     """Handle everything that exists now, including gathered prompts, and wait until it is done.
 
     For sessions that have ended, it waits until their lines are written. What waits for a session's end is named; with
-    --write it is done now. Ends with 75 if something is parked, with --write also if something still waits that could be
-    written, and prints what and why. Facts of a project that you excluded wait for `tacitd exclude --undo`.
+    --write it is done now. Ends with 75 if something else waits, with --write also if something could not be written, and prints what
+    and why. What you paused or excluded waits for you: `tacitd resume`, `tacitd exclude --undo`.
     """
     socket = get_paths().socket
     # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever.
@@ -81,10 +81,19 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
         echo_json(said)
     else:
         echo_sync(said, write=write)
-    # What has no job waits for the person, such as facts of an excluded project: no command can write it.
-    undone = write and any(row.get("job") != "" for row in said["waits"])
-    left = said["parked"] or not said["done"] or undone
-    ctx.exit(PARKED if left else 0)
+    ctx.exit(PARKED if not said["done"] or find_undone(said, write=write) else 0)
+
+
+def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping[str, Any]]:
+    """The rows of a `sync` that wait although nobody wants it: what is parked, and with `write` what still waits for a session's end.
+
+    What a person paused waits for them, however much of it there is just now; so does what has no job, such as facts of an excluded
+    project.
+    """
+    held = [row for row in said["parked"] if row["reason"].startswith(PAUSED)]
+    roots = {row["project"] for row in held}
+    waits = [row for row in said["waits"] if row.get("job") != "" and row["project"] not in roots]
+    return [*(row for row in said["parked"] if row not in held), *(waits if write else ())]
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
@@ -100,22 +109,22 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         echo_message(f"parked: {text}", hint)
     for text in describe_waiting(said["waits"]):
         echo_message(f"waits: {text}")
+    parked = {row.get("project") for row in said["parked"]}
     undone = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     if write:
         echo_reasons(said, undone)
-        parked = {row.get("project") for row in said["parked"]}
         for root in undone:
             if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
                 echo_message(
                     f"{root}: it came after the call, or is not to be written now; the log says more"
                 )
-    elif undone:
+    elif undone.keys() - parked:
         echo_message("hint: `tacitd sync --write` does it now")
     if rescued := said["rescued"]:
         verbs = "was rejected or waits" if rescued == 1 else "were rejected or wait"
         echo_message(f"{count_noun(rescued, 'text')} {verbs}: `tacitd rescue` lists them")
-    if said["done"] and not said["parked"]:
-        echo_message("all read" if said["waits"] or rescued else "all handled")
+    if said["done"] and not find_undone(said):
+        echo_message("all read" if said["waits"] or said["parked"] or rescued else "all handled")
 
 
 def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
@@ -254,7 +263,7 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         echo_message("nothing was rejected, and nothing is parked that can be tried now")
     if after is not None:
         echo_sync(after)
-        ctx.exit(PARKED if after["parked"] or not after["done"] else 0)
+        ctx.exit(PARKED if find_undone(after) or not after["done"] else 0)
 
 
 # --- `tacitd project`

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -53,7 +54,9 @@ def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask
     for plugin, session, kind, key, reason, hint, since, tries, not_before, root, data in rows(_PARKED, now):
         paused = _find_pause(choices, root or "", session)
         if paused and kind not in ASKED:
-            reason, hint = f"{PAUSED} by you ({paused})", "`tacitd resume` goes on"
+            scope, _, name = paused.partition(" ")
+            option = f" --{scope} {quote(name)}" if name else ""
+            reason, hint = f"{PAUSED} by you ({paused})", f"`tacitd resume{option}` goes on"
         if reason:
             what = _describe(kind, key, session, data)
             yield ParkedTask(plugin, what, root or "", reason, hint, since, tries, not_before)

@@ -319,7 +319,7 @@ def test_learned_lists_every_lesson(cli: Cli) -> None:
     for part in (["--firm"], []):
         assert (
             cli.run(
-                "lesson", "add", f"WHEN x{len(part)} fails DO read the log BECAUSE it says why", *part
+                "lesson", "add", f"WHEN x{len(part)} fails -> DO read the log -> BECAUSE it says why", *part
             ).code
             == 0
         )
