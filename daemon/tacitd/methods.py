@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, StoreLostError, TacitdError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.atomic import list_kept_copies
 from tacitd.files.disk import DISK
@@ -182,7 +182,7 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     id, dry_run = str(params["id"]), bool(params.get("dry_run"))
     change = find_row_change(app.store.rows, id)
     if change is None:
-        raise UsageError(f"no change has the id {id!r}", "`tacitd history --all` lists them")
+        raise TacitdError(f"no change has the id {id!r}", "`tacitd history --all` lists them")
     undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
     app.check_sources()
     return undone

@@ -26,7 +26,7 @@ from tacitd.cli.program import OrderedGroup
 from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import call_daemon
-from tacitd.errors import PARKED, UnavailableError, UsageError
+from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
@@ -234,7 +234,7 @@ def drop(ids: tuple[str, ...]) -> None:
         make_parked_due(tx, now)
     wake_daemon()
     if not dropped:
-        raise UsageError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
+        raise TacitdError("nothing is kept under these ids", "`tacitd rescue` lists the ids")
     echo_message(f"dropped {dropped}")
 
 
@@ -254,7 +254,7 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"]:
         hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
-        raise UsageError("nothing was rejected under these ids", hint)
+        raise TacitdError("nothing was rejected under these ids", hint)
     tried = [count_noun(said["retried"], "rejected prompt")]
     tried += [count_noun(said["parked"], "parked work item")] if everything else []
     if said["retried"] or said["parked"]:

@@ -230,15 +230,15 @@ def collect_items(root: Path | None, *, without: str = "") -> list[FoundItem]:
 def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
     """The one item in one of these states that an id, the beginning of an id, or a part of a text names.
 
-    An id may be another project's; a text is looked for in this one, and in what belongs to the person. Raises UsageError if
-    there is none, or if there are several.
+    An id may be another project's; a text is looked for in this one, and in what belongs to the person. Raises TacitdError if
+    there is none, UsageError if there are several.
     """
     if not asked.strip():
         raise UsageError("the id or text is empty", "`tacitd learned` lists the lines with their ids")
     found = match_items(asked, collect_items(root)) or _match_ids(asked, collect_items(None))
     shown = show_argument(asked)
     if not found:
-        raise UsageError(
+        raise TacitdError(
             f"nothing here has the id or the text {shown}",
             "`tacitd learned` lists the lines with their ids; an id changes when its text does",
         )

@@ -25,7 +25,7 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import load_plugin_table
-from tacitd.errors import UsageError, describe_plugin_error
+from tacitd.errors import TacitdError, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.wording import count_noun
 
@@ -197,7 +197,7 @@ def _list_rows(root: Path | None) -> list[dict[str, Any]]:
 
 
 def find_change_id(asked: str, ids: Iterable[str]) -> str:
-    """The one id that is, begins with or ends with `asked`. Raises UsageError."""
+    """The one id that is, begins with or ends with `asked`. Raises TacitdError if there is none, UsageError if there are several."""
     if not asked.strip():
         raise UsageError("the id is empty", "`tacitd history --all` lists them")
     known, shown = list(dict.fromkeys(ids)), show_argument(asked)
@@ -207,6 +207,6 @@ def find_change_id(asked: str, ids: Iterable[str]) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"no change has the id {shown}", "`tacitd history --all` lists them")
+        raise TacitdError(f"no change has the id {shown}", "`tacitd history --all` lists them")
     named = ", ".join(found[-5:])
     raise UsageError(f"{len(found)} changes begin or end with {shown}: {named}", "name one of them")

@@ -27,7 +27,7 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
-from tacitd.errors import USAGE, TacitdError, describe_plugin_error
+from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import collect_sections, explain_text, fence_sections
 from tacitd.text.wording import format_dollars
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
     """Show which of your words a learned line or a lesson came from, when you said them, and what the model's calls cost.
 
-    TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 2 if nothing that tacitd wrote
+    TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
     contains TEXT.
     """
     found = collect_reasons(load_plugin_table(), asked, resolve_directory(cwd))
@@ -58,7 +58,7 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
         echo_paged((line for one in found for line in format_reason(one)), no_pager=no_pager)
     if not found:
         echo_message(f"nothing that tacitd wrote here contains “{show_argument(asked)}”")
-    return 0 if found else USAGE
+    return 0 if found else FAILED
 
 
 def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:

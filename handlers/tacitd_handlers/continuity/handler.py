@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import doubt_clock, utc_millis
 from tacitd.contract import Cause, Done, FileChange, Later, Outcome, Task, Tools, Tx, nothing
-from tacitd.errors import FileBusyError, FileRefusedError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
@@ -185,7 +185,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
 
     def edit(document: Json | None) -> Json:
         if document is None:
-            raise UsageError(f"there is no session {session!r}", "tacitd sessions list")
+            raise TacitdError(f"there is no session {session!r}", "tacitd sessions list")
         return change(document) | {"lastActiveAt": stamp}
 
     after = edit(before)

@@ -247,7 +247,7 @@ def with_task(
     task = next((one for one in tasks if one["id"] == id), None)
     if task is None:
         if given.get("title") is None:
-            raise UsageError(f"there is no task {id!r}", "tacitd sessions show")
+            raise TacitdError(f"there is no task {id!r}", "tacitd sessions show")
         task = {"id": id, "title": "", "status": "pending", "createdAt": stamp, "updatedAt": stamp}
         tasks.append(task)
     task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
@@ -260,7 +260,7 @@ def with_task(
 
 def _set_parent(tasks: list[Json], parent: str, child: str) -> None:
     if parent == child or all(task["id"] != parent for task in tasks):
-        raise UsageError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
+        raise TacitdError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
     # A task has one parent, so the child leaves the one before.
     for task in tasks:
         before = list(task.get("children") or ())
@@ -356,7 +356,7 @@ def list_sessions(rows: Rows, now: float) -> Listing:
 def find_session(rows: Rows, id: str, now: float) -> SessionFile:
     """Return the session with this id, or the only one whose id begins with it.
 
-    Raises UsageError if there is none or several, and NotUnderstoodError for an unreadable file.
+    Raises TacitdError if there is none, UsageError if there are several, and NotUnderstoodError for an unreadable file.
     """
     path = find_path(id)
     if path.exists():
@@ -364,8 +364,9 @@ def find_session(rows: Rows, id: str, now: float) -> SessionFile:
     near = [one for one in list_sessions(rows, now).sessions if one.id.startswith(id)] if id else []
     if len(near) == 1:
         return near[0]
-    what = f"{len(near)} sessions begin with {id}" if near else f"there is no session {id!r}"
-    raise UsageError(what, "tacitd sessions list")
+    if near:
+        raise UsageError(f"{len(near)} sessions begin with {id}", "tacitd sessions list")
+    raise TacitdError(f"there is no session {id!r}", "tacitd sessions list")
 
 
 def is_old(one: SessionFile, now: float) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tacitd.errors import UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.handler import Notice
 from tacitd_handlers.learner.entry_texts import WeaknessEntry, format_entry, update_entry
 from tacitd_handlers.learner.learner_paths import PROFILE
@@ -232,7 +232,7 @@ class EntryBook:
         if len(same) == 1:
             return same[0]
         known = ", ".join(sorted(self.tags)[:8]) or "none yet"
-        raise UsageError(f"{name!r} is not a known gap", f"known gaps: {known}")
+        raise TacitdError(f"{name!r} is not a known gap", f"known gaps: {known}")
 
     def _find_key(self, name: str, keys: Sequence[str], what: str = "a label in Known Weaknesses") -> str:
         """The one of these entries with this tag or label, otherwise the only one that is spelled so. Raises UsageError."""

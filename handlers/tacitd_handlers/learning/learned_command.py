@@ -24,7 +24,7 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
-from tacitd.errors import FAILED, UsageError
+from tacitd.errors import FAILED, TacitdError, UsageError
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -146,7 +146,7 @@ def _print_check(rows: Rows, id: str) -> None:
     places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
     found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
     if len(found) != 1:
-        raise UsageError(
+        raise TacitdError(
             f"no line has the id {show_argument(id)}", "`tacitd learned` lists the lines with their ids"
         )
     check = make_check(found[0].text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Decision, Notice
@@ -100,7 +100,7 @@ class _Decided:
             for text, _ in find_offers(rows):
                 if make_line_id(path, text) == id:
                     return self._decide_proposal(text, path, GENERAL, (), None)
-        raise UsageError(f"there is no line {id} any more", "`tacitd learned` lists the lines")
+        raise TacitdError(f"there is no line {id} any more", "`tacitd learned` lists the lines")
 
     # --- lines in their files
 

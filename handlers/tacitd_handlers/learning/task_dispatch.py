@@ -297,7 +297,7 @@ def move_line(task: Task, tools: Tools) -> Done:
     """Move a line. Raises UsageError."""
     line, now = find_line(tools.rows, str(task.data["id"])), tools.clock.now()
     if line is None or line.state != "present":
-        raise UsageError(f"no learned line has the id {task.data['id']}", "`tacitd learned` shows the ids")
+        raise TacitdError(f"no learned line has the id {task.data['id']}", "`tacitd learned` shows the ids")
     root, path = _find_target(task, tools)
     if str(path) == line.path:
         raise UsageError(f"the line is in {path} already")

@@ -197,11 +197,11 @@ def refuse_secret(text: str) -> None:
 
 
 def get_lesson(lessons: Lessons, id: str) -> Lesson:
-    """The lesson with this id. Raises UsageError if there is none."""
+    """The lesson with this id. Raises TacitdError if there is none."""
     lesson = lessons.get(id)
     if lesson is None:
         shown = repr(shorten_line(id, 60)) if (number := number_of(id)) is None else name_of(number)
-        raise UsageError(f"there is no lesson {shown}", "`lesson list --all` lists all of them")
+        raise TacitdError(f"there is no lesson {shown}", "`lesson list --all` lists all of them")
     return lesson
 
 

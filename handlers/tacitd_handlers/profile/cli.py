@@ -126,7 +126,7 @@ def remove(path: str, element: str | None) -> None:
     """Remove a value, everything below a path, or one element of a list."""
     have = list_values(list_leaves(_read_profile()))
     if path in HEAD_FIELDS or not any(f"{one}.".startswith(f"{path}.") for one in have):
-        raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
+        raise TacitdError(f"there is no {path} to remove", "tacitd profile show --json")
     if element is not None and not isinstance(have.get(path), list):
         raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
     said = f"removed from {path}: {element}" if element else f"removed: {path}"

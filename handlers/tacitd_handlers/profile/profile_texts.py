@@ -225,7 +225,7 @@ def decide(decision: Decision, tools: Tools) -> Done:
         )
     plan = plan_removal(state, id, None, now)
     if plan.entry is None:
-        raise UsageError(f"the profile has no {id}", "`tacitd profile show` lists the values")
+        raise TacitdError(f"the profile has no {id}", "`tacitd profile show` lists the values")
     about = "said again, it is learned again. Without --purge, changelog.jsonl keeps it for 90 days"
     return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", PROFILE)])
 

@@ -11,7 +11,7 @@ import pytest
 from support_cli import Cli
 from tacitd.cli import decide_commands
 from tacitd.cli.decide_commands import FoundItem, find_item, match_items
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.handler import StoredItem
 
 ROOT, OTHER = Path("/home/me/app"), Path("/home/me/other")
@@ -54,7 +54,7 @@ def test_an_id_its_beginning_or_a_text(asked: str, expected: list[FoundItem]) ->
 def test_an_id_of_another_project_is_found_and_a_text_is_not() -> None:
     """A text in another project may be a coincidence."""
     assert find_item("abcd", ROOT, ("stored",)) == THERE
-    with pytest.raises(UsageError, match="nothing here has"):
+    with pytest.raises(TacitdError, match="nothing here has"):
         find_item("bun", ROOT, ("stored",))
 
 
@@ -85,7 +85,7 @@ def test_a_proposal_with_the_text_of_what_is_stored_is_named_by_its_id(
 )
 def test_what_is_not_one_item_is_wrong_use(asked: str, states: tuple[str, ...], message: str) -> None:
     """Ambiguous, gone, or in another state: the message names it, and control characters are escaped."""
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(TacitdError, match=message):
         find_item(asked, ROOT, states)
 
 

