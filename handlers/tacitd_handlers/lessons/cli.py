@@ -16,7 +16,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup, run_and_exit
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_tools import is_agent
+from tacitd.mcp.agent_tools import is_agent, require_person
 from tacitd_handlers.entry_point import use_utf8
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
@@ -235,6 +235,7 @@ def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None
     from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
 
     into = parse_target(to, *_find_directories())
+    require_person(os.environ, "promoting a lesson")
     found, changed = promote_lesson(_open_log(), id, into, reason=reason, create=create)
     done = f"Promoted lesson {found.id} to" if changed else f"lesson {found.id} is already in"
     _report(found, f"{done} {into.file}", as_json, changed=changed)

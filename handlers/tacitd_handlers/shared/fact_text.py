@@ -18,6 +18,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import SECRET, has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.model_text import FACT_LIMIT, strip_marks
+from tacitd_handlers.shared.polarity import CJK
 from tacitd_handlers.shared.words import judge_text
 
 _ATTITUDE = (
@@ -158,9 +159,23 @@ _SETTING = compile_lazily(
     r"|\b(?:as|use) root\b|\bhttp\b.{0,20}\bhttps\b|\b(?:passwords?|tokens?|secrets?|keys?)\b.{0,30}\bplain\b"
     r"|(?-i:\b[A-Z]+_(?:[A-Z]+_)*(?:SECRET|TOKEN|KEY|PASSWORD))"
     r"|\b(?:approval|consent|permission|confirmation)\b.{0,25}\b(?:implied|given|granted|assumed|unneeded|not (?:needed|required))\b"
-    r"|\b(?:as|without) (?:consent|approval|permission)\b|\balready (?:agreed|approved|confirmed|consented)\b|\bnever (?:mention|tell|reveal)\b|\btrusted (?:publisher|host|source)",
+    r"|\b(?:as|without) (?:consent|approval|permission)\b|\balready (?:agreed|approved|confirmed|consented)\b|\bnever (?:mention|tell|reveal)\b|\btrusted (?:publisher|host|source)"
+    r"|\b(?:agreed|consented|said (?:yes|ok\w*)|approved|accepted|allowed|signed off)\b.{0,25}\b(?:all|any\w*|every\w*)\b|\bblanket\b|\bassume yes\b"
+    r"|\bauto\w*[- ]?(?:accept|approv|confirm|execut)|\b(?:all|any|every)\s+(?:\w+\s+)?(?:commands?|prompts?|permissions?|approvals?|tool calls?)\b",
     re.IGNORECASE,
 )
+_KEYWORDS = compile_lazily(r"\b(?:WHEN|DO(?: NOT)?|BECAUSE)\b")
+"""Of a lesson's pattern."""
+_LATIN = compile_lazily(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_OTHER_SCRIPT = compile_lazily(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
+_OTHERS = (
+    "les las aux une sans avant tous toutes tout pas jamais rien utilisateur der dem und nicht nichts nie ohne alle alles kein keine immer vor "
+    "bei zu zum benutzer nutzer el una sin todos todas nunca nada usuario gli della senza tutti tutte mai prima utente uma antes não nao nem "
+    "usuários het een zonder niet niets nooit voor tegen gebruiker och inte utan aldrig og ikke uten ei ilman bez nie wszystkie nic ve tüm hiç "
+    "și fără jangan semua tanpa pengguna és bez před без"
+)
+_FOREIGN = frozenset(_OTHERS.split())
+"""What most sentences of other languages have, and English does not."""
 _HIDDEN = compile_lazily(r"\b(?:[^\W\d_] ){3,}|[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]", re.IGNORECASE)
 """A word with spaces between its letters, or with letters of two scripts."""
 LONGEST = 400
@@ -186,5 +201,18 @@ def find_agent_fault(text: str) -> str:
         return "it hides a word"
     if _SETTING.search(text):
         return "it is about access or consent"
+    if _is_foreign(_KEYWORDS.sub(" ", text)):
+        return "its language is not one in which an order is recognised"
     found = judge_text(text)
     return found.reason if found is not None else ""
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether a text of more than a name is in another language than English, in which nothing tells an order from a description."""
+    others = _OTHER_SCRIPT.findall(text)
+    if len(others) > 1 or any(CJK.search(one) and len(one) > 3 for one in others):
+        return True
+    found = _LATIN.findall(text)
+    words = [word.casefold() for word in found]
+    accented = sum(word.islower() and not word.isascii() for word in found)  # without names
+    return len(words) >= 3 and (accented > 1 or not _FOREIGN.isdisjoint(words))

@@ -160,6 +160,7 @@ class Player:
     def change(self) -> None:
         """`wrong` and `promote` (E-15, E-16, E-19, E-21)."""
         draw, model = self.draw, self.model
+        self.monkeypatch.setenv("CLAUDECODE", "")  # only a person promotes
         number = draw.randint(1, model.last + 1)
         id, reason = draw.choice((str(number), f"{number:03d}")), draw.choice(("", "too broad"))
         to = draw.choice(("", "skill/notes", "tool/tmux"))
