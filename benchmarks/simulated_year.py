@@ -25,7 +25,7 @@ from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.session_context.session_texts import ShownTexts
-from tacitd.sources.position import Position, position_at
+from tacitd.sources.lines import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.project_rows import store_project

@@ -19,9 +19,9 @@ from tacitd.files.formats import bullet
 from tacitd.handler import StoredItem
 from tacitd.model.port import Model
 from tacitd.testing import FakeClock, HandlerBench
-from tacitd.work.daemon_note import DaemonNote, NoteWriter
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import insert_prompt
+from tacitd.work.work_status import DaemonNote, NoteWriter
 from tacitd_handlers.learning import line_items, make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import (
     FactState,

@@ -21,7 +21,7 @@ from tacitd.sources.sessions import Sessions
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store, do_nothing
 from tacitd.testing import FakeClock
-from tacitd.work.lookup import ProjectLookup
+from tacitd.work.project_rows import ProjectLookup
 from tacitd.work.reader import PASS_BYTES, Observer, Reader
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
 

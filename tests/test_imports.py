@@ -72,7 +72,6 @@ def test_parts_import_only_what_they_may() -> None:
 STORE_FILES = {
     "tacitd.store",
     "tacitd.state.store_files",
-    "tacitd.state.store_faults",
     "tacitd.service.uninstall",
     "tacitd.sources.claude_code.hook_program",
 }
@@ -88,11 +87,10 @@ def test_only_one_module_opens_the_store() -> None:
     assert naming <= STORE_FILES
     openings = {"open", "os.open", "path.open", "path.read_bytes", "path.write_bytes", "shutil.copy"}
     beside = [m for m in every if m.name in STORE_FILES]
-    # store_files creates the empty file before SQLite has it open; store_faults writes a file beside it; the hook program reads where the
+    # store_files creates the empty file before SQLite has it open, and writes a file beside it; the hook program reads where the
     # socket is.
     assert {m.name: m.calls & openings for m in beside if m.calls & openings} == {
         "tacitd.state.store_files": {"os.open"},
-        "tacitd.state.store_faults": {"os.open"},
         "tacitd.sources.claude_code.hook_program": {"os.open"},
     }
 

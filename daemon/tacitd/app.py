@@ -30,8 +30,7 @@ from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
-from tacitd.model.health import ModelHealth
-from tacitd.model.port import SENTINEL, Model
+from tacitd.model.port import SENTINEL, Model, ModelHealth
 from tacitd.model_factory import make_daemon_model
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
@@ -48,16 +47,15 @@ from tacitd.state.socket_file import remove_socket_file, write_hook_script, writ
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import activity_line, find_newest, list_since
-from tacitd.work.breaker import find_refusal as find_model_refusal
-from tacitd.work.daemon_note import NoteWriter
-from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_tools import ToolServices
-from tacitd.work.project_rows import list_aliases
+from tacitd.work.project_rows import ProjectLookup, list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
-from tacitd.work.stored_problems import find_refusal, list_stored_problems
+from tacitd.work.stored_problems import find_refusal as find_model_refusal
+from tacitd.work.stored_problems import find_store_refusal, list_stored_problems
 from tacitd.work.task_rows import ENGINE, NewTask, Pauses, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
+from tacitd.work.work_status import NoteWriter
 from tacitd.work.write_modes import WriteModes
 
 SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
@@ -204,7 +202,7 @@ class App:
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong, as of now. Any thread."""
-        refusal = find_refusal(self.engine)
+        refusal = find_store_refusal(self.engine)
         stored = list_stored_problems(
             self.store.rows, self.plugins.by_name, self.clock.now(), of_daemon=False
         )
@@ -212,7 +210,7 @@ class App:
 
     def read_status(self) -> dict[str, Any]:
         """The status document, as of the last pass of the loop. Any thread."""
-        refusal = find_refusal(self.engine)
+        refusal = find_store_refusal(self.engine)
         return read_status(
             self.store.rows,
             self.found.plugins,

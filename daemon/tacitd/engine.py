@@ -23,20 +23,18 @@ from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
-from tacitd.sources.position import find_baselines
+from tacitd.sources.lines import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
 from tacitd.work.client_hints import ClientHints
-from tacitd.work.first_start import FirstStart, note_known_prompts
 from tacitd.work.inbox import Inbox, make_stopped_error
-from tacitd.work.lookup import ProjectLookup, find_missing_projects
-from tacitd.work.project_rows import Choices, read_choices
+from tacitd.work.old_prompts import FirstStart, note_known_prompts
+from tacitd.work.project_rows import Choices, ProjectLookup, find_missing_projects, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
-from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.stored_problems import find_fault, list_problems
+from tacitd.work.stored_problems import RecognitionWatch, find_fault, list_problems
 from tacitd.work.task_rows import (
     ASKED,
     ENGINE,

@@ -15,7 +15,7 @@ from tacitd.engine import SYNC_JOB
 from tacitd.errors import ConfigError, TacitdError
 from tacitd.files.purge import purge_texts
 from tacitd.handler import Degradation, StoredItem
-from tacitd.model.health import ModelHealth
+from tacitd.model.port import ModelHealth
 from tacitd.session_context.plugin_view import list_items
 from tacitd.state.paths import report_file
 from tacitd.work.task_rows import ENGINE, insert_task

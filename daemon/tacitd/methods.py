@@ -34,8 +34,8 @@ from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.project_rows import store_project
-from tacitd.work.rescue import retry_rejected
-from tacitd.work.stored_problems import find_refusal
+from tacitd.work.prompt_rows import retry_rejected
+from tacitd.work.stored_problems import find_store_refusal
 from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
 
 RETRY = "retry"
@@ -48,7 +48,7 @@ QUESTIONS = ("status", "lag", "statusline", "session_text")
 def build_methods(app: App) -> dict[str, RpcMethod]:
     """The table of methods by name."""
     table: dict[str, RpcMethod] = {
-        "ping": lambda _: answer_ping(find_refusal(app.engine)),
+        "ping": lambda _: answer_ping(find_store_refusal(app.engine)),
         "status": lambda _: app.read_status(),
         "sync": lambda params: _sync(app, params),
         "wake": lambda _: _wake(app),

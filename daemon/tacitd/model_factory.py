@@ -15,8 +15,7 @@ from tacitd.errors import TacitdError
 from tacitd.files.locks import make_private_dir
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.health import ModelHealth
-from tacitd.model.port import Model
+from tacitd.model.port import Model, ModelHealth
 from tacitd.model.process import reap_leftovers
 from tacitd.state.paths import Paths
 from tacitd.store import Store

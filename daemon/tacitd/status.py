@@ -2,7 +2,7 @@
 `cli/status_command.py`.
 
 It is made of SELECTs, by whoever asks: the command, with and without a daemon, and the daemon itself. What only the daemon knows is a
-row that its loop writes (`state/daemon_note.py`). The document is a contract, described in docs/socket.md: `schema` is increased if a
+row that its loop writes (`work/work_status.py`). The document is a contract, described in docs/socket.md: `schema` is increased if a
 field changes its meaning. Times are ISO 8601, UTC.
 """
 
@@ -24,16 +24,15 @@ from tacitd.errors import TacitdError
 from tacitd.handler import Degradation, load_hook
 from tacitd.model.budget import list_running, read_spending
 from tacitd.model.call_caps import check_caps
-from tacitd.model.health import ModelHealth
+from tacitd.model.port import ModelHealth
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
 from tacitd.text.wording import format_dollars
 from tacitd.work import work_status
 from tacitd.work.activities import summarise_learned
-from tacitd.work.daemon_note import DaemonNote, read_note
 from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.stored_problems import list_stored_problems
-from tacitd.work.work_status import list_endings, list_sessions, list_waits
+from tacitd.work.work_status import DaemonNote, list_endings, list_sessions, list_waits, read_note
 
 if TYPE_CHECKING:
     from tacitd.app import App

@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from tacitd.clock import Clock
 from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
-from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describe_error
-from tacitd.state.store_files import STORE
+from tacitd.state.store_files import BUSY, DAMAGE, DISK, LONG, STORE, code_of, describe_error
+from tacitd.state.store_tables import blank_columns, make_blanker
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
-from tacitd.state.store_words import blank_columns, make_blanker
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Tx, Value

@@ -255,7 +255,7 @@ def test_an_unreadable_file_at_the_first_start_stops_nothing(
         return real(path)
 
     with monkeypatch.context() as shut:
-        shut.setattr("tacitd.sources.position.open_transcript", opens)
+        shut.setattr("tacitd.sources.lines.open_transcript", opens)
         scene.start(Scripted())
     scene.settle()
     scene.type("s", "new")

@@ -15,7 +15,7 @@ from tacitd.contract import Done, Later, Outcome, Task, Tools
 from tacitd.handler import Degradation
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.plugin import TimedJob
-from tacitd.work.breaker import LIMIT
+from tacitd.work.stored_problems import LIMIT
 from tacitd.work.write_modes import set_pause
 
 

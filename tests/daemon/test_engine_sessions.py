@@ -11,7 +11,7 @@ from support_engine import Paying, Scene, Scripted, ids
 from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.events import Project
 from tacitd.sources.transcript import LOOK_BEHIND
-from tacitd.work.breaker import LIMIT
+from tacitd.work.stored_problems import LIMIT
 
 
 def starts(scene: Scene) -> list[Path | None]:

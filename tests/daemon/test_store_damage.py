@@ -16,8 +16,7 @@ import tacitd.store
 from support_store import run_store
 from tacitd.errors import BusyStoreError, StoreLostError, TacitdError
 from tacitd.state.person_choices import FILE, Choice, choose, list_choices
-from tacitd.state.store_faults import code_of
-from tacitd.state.store_files import STORE, put_aside
+from tacitd.state.store_files import STORE, code_of, put_aside
 from tacitd.store import Store, open_readonly
 from tacitd.testing import DAY, FakeClock
 

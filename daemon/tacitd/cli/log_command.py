@@ -33,7 +33,7 @@ from tacitd.text.wording import format_dollars, format_table
 from tacitd.work.activities import Activity, list_newest, list_since
 
 if TYPE_CHECKING:
-    from tacitd.model.spend_report import GroupBy
+    from tacitd.model.budget import GroupBy
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""
@@ -124,7 +124,7 @@ def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[s
 @json_option("As JSON: a list of groups with calls, dollars and tokens.")
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
-    from tacitd.model.spend_report import report_spending, sum_rows
+    from tacitd.model.budget import report_spending, sum_rows
 
     begun = parse_since(since)
     with open_readonly(get_paths().state_dir) or nullcontext() as store:

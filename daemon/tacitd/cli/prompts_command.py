@@ -14,8 +14,8 @@ from tacitd.cli.common import echo_message, echo_text, escape_output, get_paths,
 from tacitd.clock import utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import NoProject, Project
+from tacitd.sources.assembler import SeenPrompts
 from tacitd.sources.base import OwnCalls
-from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.source import Source

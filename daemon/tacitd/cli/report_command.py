@@ -31,7 +31,7 @@ from tacitd.files.atomic import replace_file
 from tacitd.files.git import find_project_root
 from tacitd.files.locks import make_private_dir
 from tacitd.files.row_history import list_row_changes
-from tacitd.model.spend_report import report_spending, sum_rows
+from tacitd.model.budget import report_spending, sum_rows
 from tacitd.report.page import GENERATOR, render_page
 from tacitd.report.sections import (
     ReportScope,

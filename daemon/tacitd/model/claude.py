@@ -22,9 +22,14 @@ from tacitd.errors import FileRefusedError, StoreLostError
 from tacitd.model.budget import Budget
 from tacitd.model.call_caps import HINT as BUDGET_HINT
 from tacitd.model.call_caps import MinuteFull
-from tacitd.model.client_args import client_arguments, private_directory
 from tacitd.model.client_output import ClientReport, parse_output
-from tacitd.model.environment import account_environment, child_environment, with_directory
+from tacitd.model.environment import (
+    account_environment,
+    child_environment,
+    client_arguments,
+    private_directory,
+    with_directory,
+)
 from tacitd.model.locate import OptionsProbe, describe_missing, find_command
 from tacitd.model.outcome import HINTS, classify_outcome
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why, frame_prompt

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tacitd.model.client_args import missing_options
+from tacitd.model.environment import missing_options
 
 Ask = Callable[[], str]
 """Run the client with `--help` and return what it prints. May raise OSError or ValueError."""

@@ -17,7 +17,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt, Record
 from tacitd.sources import lines
 from tacitd.sources.base import JudgedLine, PromptVerdict
-from tacitd.sources.position import Position, mark_at, position_at
+from tacitd.sources.lines import Position, mark_at, position_at
 from tacitd.sources.source import Source
 
 LOOK_BEHIND = 256 << 10

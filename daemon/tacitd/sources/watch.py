@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.handler import Degradation
-from tacitd.sources.listing import IsTranscript
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver
 
+IsTranscript = Callable[[str], bool]
+"""Whether a file with this path is a transcript: `Source.is_transcript`."""
 RETRY = 60.0
 """Seconds until the next attempt to watch after the system refused it."""
 REBUILD = 300.0
@@ -285,7 +286,7 @@ def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
 def _identity(path: str) -> tuple[int, int] | None:
     """The device and inode of the directory at a path; None if there is none."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - text on purpose, see `listing.py`
+        status = os.stat(path)  # noqa: PTH116 - text on purpose, see follow.py
     except OSError:
         return None
     return status.st_dev, status.st_ino

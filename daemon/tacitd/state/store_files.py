@@ -7,14 +7,23 @@ the store itself: see `tacitd.store`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from tacitd.errors import (
+    OS_ERROR_HINTS,
+    BusyStoreError,
+    StoreLostError,
+    UnwritableError,
+    describe_os_error,
+)
 from tacitd.text.lazy_pattern import compile_lazily
 
 STORE = "tacitd.sqlite"
@@ -116,3 +125,119 @@ def remove_aside(directory: Path, before: float) -> int:
     for path in old:
         path.unlink(missing_ok=True)
     return len(old)
+
+
+# --- What an error of SQLite means for a person: the disk's own words, or the process that locks the store.
+#
+# SQLite tells three kinds apart: the disk (full, read-only, broken), damage of the file, and another
+# process's lock. Any other error is a mistake of the program that wrote the statement, and stays as it is.
+
+
+LONG = 5.0
+"""Seconds after which the process that holds the write lock is named."""
+BUSY = {sqlite3.SQLITE_BUSY}
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOLFS,
+}
+LOCKS = Path("/proc/locks")
+_PROBE = ".tacitd-probe"
+_PROBE_BYTES = b"\0" * (128 << 10)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's primary code; 0 for an error that SQLite did not report, such as one that a plugin raised itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def describe_error(path: Path, error: sqlite3.Error | OSError, seconds: float) -> Exception:
+    """The error to raise for one that reading or writing the store gave. `seconds`: since when another process holds the lock; it
+    is named after 5."""
+    if isinstance(error, OSError):
+        return UnwritableError(*describe_os_error(error))
+    code = code_of(error)
+    if code in BUSY:
+        return _describe_busy(path, seconds)
+    if code in DAMAGE:
+        return StoreLostError("the store is damaged", "`tacitd start` puts it aside and begins a new one")
+    if code not in DISK:
+        return error
+    if found := probe(path):
+        return UnwritableError(*found)
+    number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
+    return UnwritableError(f"{path}: {error}", OS_ERROR_HINTS[number])
+
+
+def _describe_busy(path: Path, seconds: float) -> BusyStoreError:
+    if seconds < LONG:
+        return BusyStoreError("another process writes the store", "it is tried again", seconds=seconds)
+    pid = find_lock_holder(path)
+    if pid is None:
+        what, hint = "another process holds the store", f"find it with `fuser {path}`"
+    else:
+        what, hint = f"{describe_process(pid)} holds the store", f"let it go on, or end it: `kill {pid}`"
+    return BusyStoreError(what, hint, seconds=seconds)
+
+
+def probe(path: Path) -> tuple[str, str] | None:
+    """What is wrong with the store's disk, and the hint that fixes it; None if nothing is.
+
+    SQLite reports most faults of a disk as "disk I/O error". So a file is written beside the store, and what the system says
+    about it is taken.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        beside = path.with_name(_PROBE)
+        fd = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            done = os.pwrite(fd, _PROBE_BYTES, 0)
+            while done < len(_PROBE_BYTES):
+                done += os.pwrite(fd, _PROBE_BYTES[done:], done)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+            beside.unlink()
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        return describe_os_error(error)
+    return None
+
+
+def find_lock_holder(path: Path) -> int | None:
+    """The process that holds the store's write lock; None if it is not known, as on macOS or over a network."""
+    places: dict[int, range] = {}
+    for file, locked in ((f"{path}-shm", range(120, 121)), (str(path), range(1 << 30, (1 << 30) + 2))):
+        with suppress(OSError):
+            places[os.stat(file).st_ino] = locked  # noqa: PTH116
+    try:
+        lines = LOCKS.read_text("ascii").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        # 4: POSIX  ADVISORY  WRITE 4242 fd:01:262147 120 120
+        match line.split():
+            case [_, "POSIX", _, "WRITE", pid, place, first, _] if pid.isdigit() and int(pid) not in (
+                0,
+                os.getpid(),
+            ):
+                if int(first) in places.get(int(place.rpartition(":")[2]), ()):
+                    return int(pid)
+    return None
+
+
+def describe_process(pid: int) -> str:
+    """A process for a person: its name, if the system says it, and its id."""
+    try:
+        return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} ({pid})"
+    except OSError:
+        return f"process {pid}"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
+from tacitd.state.store_files import BUSY, DAMAGE, DISK, code_of
 from tacitd.text.lazy_pattern import compile_lazily
 
 if TYPE_CHECKING:

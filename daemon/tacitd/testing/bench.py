@@ -20,8 +20,7 @@ from tacitd.session_context.plugin_view import explain_text, list_items, make_re
 from tacitd.sources.samples import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.testing.counted_model import CountedModel
-from tacitd.testing.fakes import FakeClock, ScriptedModel
+from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.project_rows import store_project
 from tacitd.work.running_plugin import RunningPlugin

@@ -22,11 +22,10 @@ from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
-from tacitd.model.health import ModelHealth
+from tacitd.model.port import ModelHealth
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.testing.counted_model import CountedModel
-from tacitd.testing.fakes import FakeClock, ScriptedModel
+from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
 from tacitd.work.asked_tasks import PATIENCE
 from tacitd.work.task_runner import InlineExecutor
 

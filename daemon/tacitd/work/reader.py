@@ -27,14 +27,13 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Record
 from tacitd.handler import Notice
 from tacitd.sources.base import Recognition
-from tacitd.sources.position import Position
+from tacitd.sources.lines import Position
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
-from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
-from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
+from tacitd.work.project_rows import Choices, Passed, ProjectLookup, read_choices, store_project
 from tacitd.work.prompt_rows import (
     find_new_prompts,
     finish_prompts,

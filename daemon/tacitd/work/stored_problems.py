@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacitd.contract import Rows
+from tacitd.contract import Rows, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.handler import Degradation
-from tacitd.work.breaker import list_degradations as list_closed
-from tacitd.work.daemon_note import OWNER
+from tacitd.model.port import NoAnswer, Why
+from tacitd.sources.base import Recognition
+from tacitd.work.work_status import OWNER
 
 if TYPE_CHECKING:
     from tacitd.engine import Engine
-
 
 UNFINISHED = 60.0
 """Seconds after which a change of a file that is planned and not written is a problem."""
@@ -30,7 +30,7 @@ def list_stored_problems(
         for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
         if owner in owners
     ]
-    return [*found, *_list_behind(rows), *_list_unfinished(rows, now), *list_closed(rows, now)]
+    return [*found, *_list_behind(rows), *_list_unfinished(rows, now), *list_breaker_problems(rows, now)]
 
 
 def _list_behind(rows: Rows) -> Iterator[Degradation]:
@@ -81,7 +81,7 @@ def list_problems(engine: Engine, stuck: Sequence[str]) -> list[Degradation]:
     return found
 
 
-def find_refusal(engine: Engine) -> Degradation | None:
+def find_store_refusal(engine: Engine) -> Degradation | None:
     """Why the store cannot be written, which is no row of it; None if it can."""
     problem = engine.problem or engine.runner.refused
     return Degradation("state.unwritable", problem.what, problem.hint) if problem is not None else None
@@ -92,3 +92,133 @@ def find_fault(error: BaseException) -> tuple[str, str]:
     if isinstance(error, TacitdError):
         return error.what, error.hint
     return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
+
+
+# --- Sessions of a person in which no prompt is recognised: the client may write them in a way that is not
+# known.
+#
+# What is not known for a person's is never learned, so a changed format would go unnoticed without this.
+# Pure.
+
+
+ANSWERS = 20
+"""How many answers without a recognised prompt are a problem: of one session, or of several of the same client."""
+_HINT = (
+    "install a newer tacitd, which may know this client; `tacitd prompts FILE --explain` says what was refused in a "
+    "transcript, and nothing that was typed there is learned"
+)
+
+
+class RecognitionWatch:
+    """The sessions without a recognised prompt, of this run. Engine thread only."""
+
+    def __init__(self) -> None:
+        self._silent: dict[Path, Recognition] = {}
+
+    def take_session(self, path: Path, found: Recognition) -> None:
+        """A transcript was read. A recognised prompt excuses the short sessions of the same client."""
+        if not found.recognised:
+            if found.answers:
+                self._silent[path] = found
+            return
+        self._silent.pop(path, None)
+        if self._silent:
+            self._silent = {
+                other: one
+                for other, one in self._silent.items()
+                if one.version != found.version or one.answers >= ANSWERS
+            }
+
+    def list_degradations(self) -> list[Degradation]:
+        """One for each version of the client with too many answers."""
+        found: list[Degradation] = []
+        for version in dict.fromkeys(one.version for one in self._silent.values()):
+            silent = [one for one in self._silent.values() if one.version == version]
+            answers = sum(one.answers for one in silent)
+            if answers >= ANSWERS:
+                what = (
+                    f"no prompt is recognised in {len(silent)} session(s) with {answers} answers of the client "
+                    f"{version or 'of an unknown version'}; {silent[-1].refusal}"
+                )
+                found.append(Degradation("transcripts.unrecognised", what, _HINT))
+        return found
+
+
+# --- The growth breaker: if sessions begin faster than a person can start them, a program starts them, possibly
+# tacitd itself.
+#
+# It is the last of several guards against tacitd reading its own model calls, and the only one that does
+# not depend on how the others work. It counts the rows of `session` with prompts, for each working
+# directory within an hour. Work of a directory with too many waits, and is not lost: until fewer were
+# started within the last hour, or a person says `resume`.
+
+
+HOUR = 3600.0
+LIMIT = 30
+"""How many new sessions an hour from one working directory a person may still start."""
+PAUSE = 60.0
+"""Minimum seconds until work that waits for it is tried again."""
+SHOWN = 3
+"""How many directories a degradation names; the others are counted."""
+RELEASED = "breaker released "
+"""Key of a row of `setting`, with a directory: until when a person let its sessions go on."""
+HINT = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
+
+
+def list_closed(rows: Rows, now: float) -> dict[str, int]:
+    """The directories in which too many sessions began within the last hour, with their number."""
+    found = rows(
+        "SELECT s.cwd, count(*) FROM session s LEFT JOIN setting r ON r.key = ? || s.cwd "
+        "WHERE s.started > ? AND s.started > coalesce(CAST(r.value AS REAL), 0) "
+        "AND EXISTS(SELECT 1 FROM prompt p WHERE p.session = s.id) GROUP BY s.cwd HAVING count(*) > ?",
+        RELEASED,
+        now - HOUR,
+        LIMIT,
+    )
+    return dict(found)
+
+
+def find_refusal(rows: Rows, session: str, root: str, now: float) -> NoAnswer | None:
+    """The model's answer to every request of a session, or of a project's job if it is ""; None if the model is called."""
+    closed = list_closed(rows, now)
+    if not closed:
+        return None
+    if session:
+        found = rows("SELECT cwd FROM session WHERE id = ? AND started > ?", session, now - HOUR)
+        cwd = next((cwd for (cwd,) in found if cwd in closed), None)
+    else:
+        found = rows(
+            "SELECT DISTINCT s.cwd FROM session s JOIN project r ON r.number = s.project WHERE r.root = ?",
+            root,
+        )
+        cwd = next((cwd for (cwd,) in found if cwd in closed), None)
+    if cwd is None or (session and rows("SELECT 1 FROM setting WHERE key = ?", RELEASED + session)):
+        return None
+    return NoAnswer(Why.MANY_SESSIONS, f"in {cwd}", HINT, now + PAUSE)
+
+
+def release(tx: Tx, is_covered: Callable[[str, str], bool], now: float) -> bool:
+    """A person lets the sessions go on for which `is_covered(cwd, root)` is true; return whether any waited."""
+    released = False
+    for cwd in list_closed(tx.rows, now):
+        roots = tx.rows(
+            "SELECT DISTINCT r.root FROM session s LEFT JOIN project r ON r.number = s.project WHERE s.cwd = ?",
+            cwd,
+        )
+        if any(is_covered(cwd, root or "") for (root,) in roots):
+            tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", RELEASED + cwd, repr(now))
+            released = True
+    return released
+
+
+def list_breaker_problems(rows: Rows, now: float) -> list[Degradation]:
+    """The degradation for the closed directories; [] if nothing is closed."""
+    shut = [f"{cwd} ({count})" for cwd, count in list_closed(rows, now).items()]
+    if len(shut) > SHOWN:
+        shut[SHOWN:] = [f"{len(shut) - SHOWN} more directories"]
+    hint = (
+        "`tacitd resume` asks the model about them now; the work also continues by itself when no more begin. "
+        "If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
+    )
+    what = f"more new sessions an hour than a person starts in {', '.join(shut)} (limit {LIMIT} in each)"
+    return [Degradation("breaker.closed", what, hint)] if shut else []

@@ -15,9 +15,9 @@ from tacitd.events import Project
 from tacitd.model.port import Why
 from tacitd.state.person_choices import Choice, Scope, What, choose, list_earlier_modes, withdraw
 from tacitd.store import Store, open_readonly
-from tacitd.work.breaker import RELEASED, find_refusal, release
 from tacitd.work.project_rows import find_begin
 from tacitd.work.prompt_rows import count_passed
+from tacitd.work.stored_problems import RELEASED, find_refusal, release
 from tacitd.work.work_status import list_pauses
 
 WriteMode = Literal["local", "shared", "off"]

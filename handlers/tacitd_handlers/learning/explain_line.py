@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import utc_seconds
 from tacitd.state.paths import state_dir
-from tacitd.state.store_words import FORGOTTEN
+from tacitd.state.store_tables import FORGOTTEN
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     FactState,

@@ -19,7 +19,7 @@ from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Decision, Notice
 from tacitd.state.paths import state_dir
 from tacitd.state.person_choices import Choice, choose, withdraw
-from tacitd.state.store_words import FORGOTTEN
+from tacitd.state.store_tables import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
 from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import sources

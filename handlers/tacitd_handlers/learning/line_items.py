@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd.handler import StoredItem
-from tacitd.state.store_words import FORGOTTEN
+from tacitd.state.store_tables import FORGOTTEN
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     FactState,

@@ -41,8 +41,8 @@ from tacitd.errors import FAILED, PARKED, TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
+from tacitd.sources.assembler import SeenPrompts
 from tacitd.sources.base import OwnCalls
-from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.source import Source

@@ -16,7 +16,7 @@ from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
 from tacitd.model.budget import Budget
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
-from tacitd.model.client_args import client_arguments
+from tacitd.model.environment import client_arguments
 from tacitd.model.port import SENTINEL, Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.testing import FakeClock
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from support_calls import WIDE, spend
 from tacitd.clock import local_date
-from tacitd.model.budget import Budget
+from tacitd.model.budget import NAMELESS, Budget, report_spending, sum_rows
 from tacitd.model.port import ModelRequest
-from tacitd.model.spend_report import NAMELESS, report_spending, sum_rows
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 

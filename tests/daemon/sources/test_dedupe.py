@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.events import Prompt, PromptKind
-from tacitd.sources.dedupe import SeenPrompts, normalise_text
+from tacitd.sources.assembler import SeenPrompts, normalise_text
 
 
 def prompt(

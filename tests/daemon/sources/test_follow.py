@@ -19,8 +19,7 @@ from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.sources import follow
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Follower
-from tacitd.sources.listing import Listing, scan_below
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Follower, Listing, scan_below
 from tacitd.sources.watch import WatchdogWatcher
 
 
@@ -308,6 +307,6 @@ def test_a_directory_that_cannot_be_examined_is_not_gone(
             raise OSError(errno.EIO, "Input/output error")
         return real(name)
 
-    monkeypatch.setattr("tacitd.sources.listing.os.scandir", examine)
+    monkeypatch.setattr("tacitd.sources.follow.os.scandir", examine)
     assert not _wait_minute(scene) and str(path) in scene.follower.stamps
     assert "transcripts.unreadable" in {one.id for one in scene.follower.list_degradations()}

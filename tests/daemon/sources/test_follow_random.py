@@ -12,8 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support_examples import examples
 from support_follow import Hand, Told
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import FileChanges, Follower
-from tacitd.sources.listing import Stamp, stamp_of
+from tacitd.sources.follow import FileChanges, Follower, Stamp, stamp_of
 
 NAMES = st.sampled_from(["a/s.jsonl", "a/t.jsonl", "a/s/subagents/agent-1.jsonl", "b/u.jsonl", "c/d/e.jsonl"])
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.sources.listing import stamp_of
+from tacitd.sources.follow import stamp_of
 
 FIELDS = st.tuples(
     st.integers(0, 2**63 - 1),

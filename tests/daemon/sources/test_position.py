@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.position import Position, find_baseline
+from tacitd.sources.lines import Position, find_baseline
 from tacitd.sources.transcript import Tail
 
 

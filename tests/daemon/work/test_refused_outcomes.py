@@ -19,7 +19,7 @@ from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import GatherRule
-from tacitd.work.stored_problems import find_refusal
+from tacitd.work.stored_problems import find_store_refusal
 from tacitd.work.task_runner import THREADS, WORKERS
 
 PATIENCE = 60.0
@@ -107,14 +107,14 @@ def test_a_disk_that_is_full_during_a_call_costs_no_second_call(
         bench.advance(seconds)
         assert len(bench.toys[0].tasks) == tasks, "nothing was begun, and nothing done again"
         assert bench.runner.running == {}, "no worker waits for the disk"
-        assert find_refusal(bench.loop) is not None
+        assert find_store_refusal(bench.loop) is not None
     disk.is_full = False
     for _ in range(4):
         bench.advance(61)
     assert payer.calls == [["first"], ["second"]] and set(bench.states().values()) == {"done"}
     told = bench.rows("SELECT did, text FROM activity WHERE plugin = 'toy' ORDER BY number")
     assert told == [("learned", "first"), ("learned", "second")], "each outcome is committed once"
-    assert bench.loop.list_degradations() == [] and find_refusal(bench.loop) is None
+    assert bench.loop.list_degradations() == [] and find_store_refusal(bench.loop) is None
 
 
 def test_a_disk_that_is_full_at_a_stop_loses_no_prompt(bench: WorkBench, disk: Disk, payer: Payer) -> None:
@@ -257,7 +257,7 @@ def test_a_disk_that_is_full_for_a_while_under_all_workers(tmp_path: Path, disk:
         bench.type(f"{kind} {number}", session=f"s{number}", cwd=bench.new_project(f"p{number}"))
     run_until(lambda: disk.refused["task"] >= WORKERS and disk.refused["MainThread"] >= 3, 5.0)
     assert bench.runner.running == {} and paid.most == WORKERS
-    assert bench.runner.refused is not None and find_refusal(bench.loop) is not None
+    assert bench.runner.refused is not None and find_store_refusal(bench.loop) is not None
     disk.is_full = False
     run_until(lambda: set(bench.states().values()) == {"done"} and not bench.runner.running, 30.0)
     assert paid.begun_while_full == []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tacitd.contract import Row
 from tacitd.state.settings_in_force import SettingsInForce
-from tacitd.work.daemon_note import DaemonNote
-from tacitd.work.work_status import list_endings
+from tacitd.work.work_status import DaemonNote, list_endings
 
 
 def test_a_session_ends_when_it_is_idle_or_its_client_is_gone() -> None:

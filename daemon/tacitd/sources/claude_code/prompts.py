@@ -2,7 +2,7 @@
 in a field that tells who wrote it is not a person's. The first match decides (S-05).
 
 `judge_line` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
-queued message taken back?) is in queued_prompts.py; what depends on earlier ones (was it said before?) is in dedupe.py.
+queued message taken back?) is in queued_prompts.py; what depends on earlier ones (was it said before?) is in assembler.py.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from tacitd.sources.claude_code.prompts import is_headless
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import TranscriptLine, decode_line
 from tacitd.sources.lines import read_some
-from tacitd.sources.listing import scan_below
 from tacitd.sources.source import Source
 from tacitd.text.lazy_pattern import compile_lazily
 
@@ -76,6 +75,8 @@ class ClaudeCode(Source):
 
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         """A transcript that cannot be read, or whose end names no version, is left out."""
+        from tacitd.sources.follow import scan_below  # with logging, for a command that only reads
+
         tops = [str(root) for root in self.roots]
         found = scan_below(tops, self.is_transcript, tops=tops).stamps.items()
         changed = [

@@ -1,3 +1,1 @@
-"""Codex CLI as a source: `rollouts` says where its rollouts are, `rollout_lines` whose words a line has, and `rollout_reader` makes
-records of them. Only `sources/registry.py` imports this folder.
-"""
+"""Codex CLI as a source: where its rollouts are, whose words a line has, and what makes records of them."""
