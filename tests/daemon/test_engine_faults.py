@@ -12,7 +12,7 @@ from tacitd import engine as engine_module
 from tacitd.contract import Later
 from tacitd.errors import UnavailableError
 from tacitd.plugin import TimedJob
-from tacitd.work.rescue import drop_prompts
+from tacitd.work.prompt_rows import drop_prompts
 from tacitd.work.task_rows import ReadyTask, make_parked_due
 
 # faults

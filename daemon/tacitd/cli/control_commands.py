@@ -31,7 +31,7 @@ from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
 from tacitd.work.project_rows import list_aliases
-from tacitd.work.rescue import drop_prompts, list_rescued
+from tacitd.work.prompt_rows import drop_prompts, list_rescued
 from tacitd.work.task_rows import make_parked_due
 from tacitd.work.work_status import PAUSED, describe_waiting
 from tacitd.work.write_modes import set_pause
