@@ -92,13 +92,7 @@ def make_text(request: ContextRequest) -> str:
 
 
 def build_text(
-    rows: Rows,
-    places: LearnerPaths,
-    session: str,
-    now: str,
-    budget: int = BUDGET,
-    *,
-    is_first: bool = False,
+    rows: Rows, places: LearnerPaths, session: str, now: str, budget: int = BUDGET, *, is_first: bool = False
 ) -> SessionText:
     """The session's blocks, at most `budget` characters.
 

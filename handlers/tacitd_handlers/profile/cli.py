@@ -13,13 +13,7 @@ from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import (
-    connect_or_run,
-    echo_json,
-    echo_message,
-    escape_output,
-    get_paths,
-)
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output, get_paths
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError

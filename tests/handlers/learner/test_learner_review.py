@@ -10,10 +10,7 @@ from support_learner import Desk, row, stamp
 from support_learner_skill import format_weakness
 from tacitd_handlers.learner.ledger_file import HEADER, format_row, parse_ledger
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, TEMPLATE, list_entries
-from tacitd_handlers.learner.progress_review import (
-    build_review,
-    find_problems,
-)
+from tacitd_handlers.learner.progress_review import build_review, find_problems
 from tacitd_handlers.learner.review_dates import find_due
 
 

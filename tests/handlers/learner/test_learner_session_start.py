@@ -26,12 +26,7 @@ from tacitd_handlers.learner.learner_state import (
     read_session_state,
 )
 from tacitd_handlers.learner.ledger_file import time_of
-from tacitd_handlers.learner.profile_text import (
-    PROFILE_FORMAT,
-    list_entries,
-    list_sessions,
-    parse_profile,
-)
+from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries, list_sessions, parse_profile
 from tacitd_handlers.learner.session_start import (
     BUDGET,
     SessionText,

@@ -110,5 +110,5 @@ def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     assert first.endswith("yours: does not decay") and second.endswith("yours: tea")
     assert box.bench.status["own"] == ["interests", "tools.editor"]
     assert box.bench.status_lines == [
-        "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor",
+        "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor"
     ]
