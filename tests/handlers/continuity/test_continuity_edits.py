@@ -13,7 +13,7 @@ import pytest
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd.testing import Crash
-from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_path, list_leaves
+from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_path
 
 DAY = 86_400.0
 EXAMPLE = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
@@ -240,12 +240,6 @@ def test_what_is_no_session_is_not_written(world: World, wrong: dict[str, Any]) 
     world.type("s1", "go")
     world.settle()
     assert path.read_bytes() == before and len(world.parked) == 1
-
-
-def test_a_document_is_its_leaves() -> None:
-    """Tasks and decisions are one leaf each, so that a change of one is a change of all, and each note is one."""
-    leaves = [json.loads(leaf) for leaf in list_leaves(json.loads(EXAMPLE.read_text()))]
-    assert leaves[:7] == [[key] for key in KEYS[:7]] and [leaf[0] for leaf in leaves[7:]] == ["context"] * 2
 
 
 def test_what_was_forgotten_is_blanked(world: World) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_continuity import NOW, World
-from tacitd.clock import parse_utc, utc_millis
+from tacitd.clock import utc_millis
 from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_folder, find_path
 
 MODE = 0o777
@@ -231,20 +229,6 @@ def test_a_compactions_summary_is_taken(world: World) -> None:
     assert world.file("s1")["summary"] == "1. Fix it."
 
 
-def test_a_transcript_that_is_rewritten_is_read_anew(world: World) -> None:
-    """P-29: a transcript that is shorter than before; nothing is there twice."""
-    world.type("s1", "go", "on")
-    world.todos("s1", ("Design", "pending"))
-    world.settle()
-    lines = world.transcript("s1").read_bytes().splitlines(keepends=True)
-    world.transcript("s1").write_bytes(b"".join(lines[:-2]))
-    world.settle()
-    world.todos("s1", ("Build", "pending"))
-    world.settle()
-    assert world.tasks("s1") == [("Build", "pending")]
-    assert world.resume()[2:4] == ["> You: go", "> You: on"]
-
-
 def test_two_sessions_in_one_transcript(world: World) -> None:
     """P-22: the record's session id counts, not the file's name; an id that is a path becomes a hash (P-25)."""
     world.type("s1", "go")
@@ -362,28 +346,3 @@ def test_a_session_that_begins_with_an_accepted_plan(world: World, fields: dict[
         "> Assistant: step 5 is done",
     ]
     assert not world.file("s2")
-
-
-PUBLIC = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
-FILES = sorted(Path(PUBLIC).glob("**/*.jsonl")) if PUBLIC else []
-
-
-@pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS names no transcripts")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_sessions_of_other_people(world: World, path: Path) -> None:
-    """Their tasks equal the last TodoWrite of the transcript; the last one can be resumed, with nothing of the client's own."""
-    text = re.sub(r'"cwd":\s*"[^"]*"', f'"cwd":"{world.project}"', path.read_text(encoding="utf-8"))
-    (world.folder / path.name).write_text(text, encoding="utf-8")
-    times = [parse_utc(one) for one in re.findall(r'"timestamp":\s*"([^"]*)"', text)]
-    world.clock.wall = max((one for one in times if one is not None), default=NOW)  # old sessions are removed
-    world.end()
-    todos = dict(re.findall(r'"sessionId":\s*"([^"]*)".*"name":\s*"TodoWrite".*?("todos":\s*\[.*?\])', text))
-    for session, given in todos.items():
-        titles = [json.loads(f'"{one}"') for one in re.findall(r'"content":\s*"((?:[^"\\]|\\.)*)"', given)]
-        if world.file(session):
-            assert [title[:199] for title, _ in world.tasks(session)] == [title[:199] for title in titles]
-    lines = world.resume()
-    assert bool(lines) is (find_folder().exists() and any(find_folder().iterdir()))
-    assert not lines or any(line.startswith("> You: ") for line in lines)
-    for words in ("This session is being continued", "<system-reminder", "<command-", "Caveat: The messages"):
-        assert words not in "\n".join(lines)

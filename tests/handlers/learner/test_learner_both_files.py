@@ -15,7 +15,7 @@ from support_learner_oracle import disagreements
 from support_learner_skill import TeachingSkill
 from tacitd.errors import TacitdError
 from tacitd_handlers.learner.entry_texts import RECOVERED
-from tacitd_handlers.learner.ledger_file import IMPROVING, NEW, RECURRING, SHORT
+from tacitd_handlers.learner.ledger_file import NEW, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
 
 
@@ -219,49 +219,6 @@ def test_L_21_a_judged_session_beside_a_record_of_another(desk: Desk, skill: Tea
     desk.look()
     assert desk.labels == ["edge:a", "edge:b", "Free label"]
     assert (desk.entry("edge:b").clean, desk.entry("edge:b").tested) == (1, stamp(2))
-
-
-def test_L_11_a_free_label_is_nobodys_gap(desk: Desk, skill: TeachingSkill) -> None:
-    """SPEC L-11: an entry that shares a word and a stamp with a gap is not the gap's: no session of the gap changes it."""
-    skill.write_session(stamp(0), gaps={"edge:right_padding": "Right bound off by one"})
-    desk.look()
-    before = desk.find("Right bound off by one")
-    desk.record("pad", days=1, tested="edge:right_padding")
-    desk.record("pad", days=2, gaps="edge:right_padding")
-    after = desk.find("Right bound off by one")
-    assert before is not None and after is not None and after.text == before.text
-    assert desk.entry("edge:right_padding").first == stamp(0)
-
-
-def test_L_31_a_status_and_a_late_session(desk: Desk) -> None:
-    """SPEC L-31: the counts follow the ledger, also those of a session that arrives late; the status goes on from what a
-    person wrote.
-    """
-    desk.record(days=0, gaps="edge:a")
-    desk.record(days=5)
-    desk.edit("Status: new", "Status: recurring")
-    desk.record(days=3)
-    entry = desk.entry("edge:a")
-    assert (entry.status, entry.clean, entry.streak, entry.tested) == (IMPROVING, 2, stamp(3), stamp(5))
-    desk.edit("Status: improving", "Status: resolved (short-term)")
-    desk.record(days=1, gaps="edge:a")
-    entry = desk.entry("edge:a")
-    assert (entry.status, entry.failed, entry.clean) == (SHORT, stamp(1), 2)
-
-
-def test_L_31_counts_that_somebody_wrote_go_on_by_steps(desk: Desk) -> None:
-    """SPEC L-31: an entry with stamps of another session is the input of the next one; the same report changes it once."""
-    desk.record(days=0, gaps="edge:a")
-    desk.record("lru", days=4)
-    text = desk.text.replace(f"Last tested: {stamp(0)}", f"Last tested: {stamp(4)}")
-    streak = "streak start: . Sessions since last failure: 0"
-    desk.put(text.replace(streak, f"streak start: {stamp(4)}. Sessions since last failure: 5"))
-    desk.record(days=2)
-    assert desk.entry("edge:a").clean == 5, "a session before the last test is known already"
-    for _ in range(2):
-        desk.record(days=6)
-        entry = desk.entry("edge:a")
-        assert (entry.clean, entry.streak, entry.tested) == (6, stamp(4), stamp(6))
 
 
 def test_an_existing_user_is_adopted(desk: Desk) -> None:

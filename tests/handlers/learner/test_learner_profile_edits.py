@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
-from tacitd.errors import ParkedError, TacitdError, UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.learner.ledger_file import LONG, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
 
@@ -75,28 +73,6 @@ def test_L_11_joined_entries_are_one(desk: Desk) -> None:
     desk.do("separate", "Loop end")
     desk.record(days=3, gaps="edge:off_by_one")
     assert desk.entry("Loop end").clean == 1 and desk.entry("edge:off_by_one").status == RECURRING
-
-
-def test_L_30_what_git_took_away_was_not_removed(desk: Desk) -> None:
-    """SPEC L-30: of a profile that git tracks, an entry that another commit lacks comes back when it is observed again."""
-
-    def git(*arguments: str) -> None:
-        who = ("-c", "user.name=dev", "-c", "user.email=dev@example.org")
-        subprocess.run(
-            ["git", *who, *arguments], cwd=desk.where.profile.parent, check=True, capture_output=True
-        )
-
-    desk.record(gaps="edge:b")
-    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
-        git(*arguments)
-    desk.record("lru", gaps="edge:a")
-    git("commit", "-qam", "two")
-    desk.record("stairs")
-    git("reset", "-q", "--hard", "HEAD~1")
-    desk.look()
-    assert desk.labels == ["edge:b"] and not desk.state.removed
-    desk.record("lru", gaps="edge:a")
-    assert desk.labels == ["edge:b", "edge:a"]
 
 
 def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
@@ -284,15 +260,6 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
     ]
 
 
-def test_L_02_a_record_fills_a_history_that_is_lost(desk: Desk) -> None:
-    """SPEC L-02, L-32: what was there comes back, and the new session is added."""
-    for number in range(3):
-        desk.record(f"p{number}")
-    desk.put(desk.text.partition("## Session History")[0])
-    desk.record("p3")
-    assert desk.problems == ["p3", "p2", "p1", "p0"]
-
-
 def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) -> None:
     """SPEC L-02, L-09: it is put above the long-term resolved entries again, also those without a tag."""
     active = "".join(format_weakness(f"Mine {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(15))
@@ -388,17 +355,3 @@ def test_crlf_files_stay_crlf(desk: Desk) -> None:
         data = path.read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n") > 5
     assert desk.entry("edge:a").clean == 1
-
-
-def test_L_37_a_command_behind_one_that_waits_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-37: a removal is only certain at a second look. Commands are told what is waited for, also those behind; all are done
-    after it."""
-    monkeypatch.setattr("tacitd.work.asked_tasks.PATIENCE", 0.0)
-    desk.record(gaps="edge:a; edge:b")
-    desk.take_out("edge:a")
-    with pytest.raises(ParkedError, match="removed a moment ago"):
-        desk.record(gaps="edge:a")
-    with pytest.raises(ParkedError, match="removed a moment ago"):
-        desk.do("forget", "edge:b")
-    desk.look()
-    assert desk.state.removed == ["edge:a", "edge:b"] and not desk.labels and len(desk.rows) == 2

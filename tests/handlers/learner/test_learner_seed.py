@@ -5,14 +5,11 @@ Everything goes through `tacitd learner`, as a skill and a person call it.
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
 from support_cli import Cli
-from tacitd.clock import SystemClock
 
 ENTRY = """\
 - **edge:empty_input** — misses empty input check on array problems.
@@ -61,13 +58,8 @@ class Practice:
 
 
 @pytest.fixture
-def practice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Practice:
-    made = Cli(tmp_path, monkeypatch, capsys)
-    made.set(TZ="Europe/Amsterdam")
-    time.tzset()
-    begun = datetime(2026, 2, 19, 14, 30).timestamp() - time.monotonic()
-    monkeypatch.setattr(SystemClock, "now", lambda self: begun + time.monotonic())
-    return Practice(made)
+def practice(cli: Cli) -> Practice:
+    return Practice(cli)
 
 
 def test_the_ledger_as_the_seed_shows_it(practice: Practice) -> None:
@@ -110,13 +102,6 @@ def test_a_session_of_the_history_as_the_seed_shows_it(practice: Practice) -> No
         "Quickly identified hash map approach. Forgot empty input check (3rd occurrence).\n"
         "Dict comprehension syntax noticeably improved since Feb 14.\n"
     )
-
-
-def test_the_profile_has_its_three_sections(practice: Practice) -> None:
-    """SPEC L-02: About Me, Known Weaknesses with `### Resolved`, Session History."""
-    practice.clean("2026-02-19T14:30")
-    headings = [line for line in practice.profile.read_text().splitlines() if line.startswith("#")]
-    assert headings[:4] == ["## About Me", "## Known Weaknesses", "### Resolved", "## Session History"]
 
 
 def test_L_13_L_15_L_17_the_life_of_a_weakness(practice: Practice) -> None:
@@ -203,16 +188,3 @@ def test_the_blocks_of_a_session_start(practice: Practice) -> None:
         "=== RETEST SUGGESTIONS ===\n- edge:empty_input (last tested 2026-01-04T10:00, 6 weeks ago)\n"
         "=== END RETEST SUGGESTIONS ===\n"
     )
-
-
-def test_what_a_person_removed_or_wrote_stays(practice: Practice) -> None:
-    """Seed 000, rule 4: a removed entry is not added again, and About Me keeps its bytes."""
-    practice.fail("2026-02-01T10:00")
-    about = "## About Me\n\nInterviews in May. Python.\n\n"
-    text = practice.profile.read_text()
-    written = about + text[text.index("## Known Weaknesses") :].replace(practice.entry(), "")
-    practice.profile.write_text(written)
-    practice.fail("2026-02-02T10:00")
-    after = practice.profile.read_text()
-    assert after.startswith(about + "## Known Weaknesses") and "**edge:empty_input**" not in after
-    assert practice.ledger.read_text().count("| edge:empty_input |") == 2

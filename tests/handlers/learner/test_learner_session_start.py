@@ -125,20 +125,6 @@ def test_L_05_L_50_full(desk: Desk) -> None:
     assert "[SYNC]" not in again and desk.text == golden("full.profile.md")
 
 
-def test_L_02_what_is_restored_is_named_and_filled_later(desk: Desk) -> None:
-    """SPEC L-02: the seed's wording, once; a section that was restored empty is filled again later."""
-    desk.record(gaps="edge:a")
-    desk.put(desk.text.partition("## Known Weaknesses")[0] + "## Mine\n\nwords\n")
-    text = begin(desk, "s").text
-    names = ("Known Weaknesses", "Session History")
-    for line in format_repairs(names):
-        assert f"{line}\n" in text
-    assert "About Me. Let" not in text and "## Mine\n\nwords\n" in text
-    desk.look()
-    assert desk.entry("edge:a").status == "new" and len(desk.sessions) == 1 and not desk.state.removed
-    assert "[REPAIRED]" not in begin(desk, "t").text
-
-
 def test_L_27_what_waits_for_room_is_named(desk: Desk) -> None:
     """SPEC L-27: the notice suggests entries to archive, most resolved first, until there is room."""
     for number in range(21):

@@ -1,22 +1,28 @@
-"""The rules of decay: the properties of SPEC P-11 to P-16 and RELIABILITY row 12."""
+"""Decay and the changelog: SPEC P-11 to P-16, P-20, P-21, RELIABILITY row 12."""
 
 from __future__ import annotations
 
+import json
 import math
+import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_profile import DAY, Box
+from support_profile import DAY, NOW, Box
 from tacitd.clock import doubt_clock, utc_millis
-from tacitd.testing import START
+from tacitd.testing import START, FakeClock
+from tacitd_handlers.profile import changelog, profile_confidence
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import Json
 
+# --- The rules of decay: the properties of SPEC P-11 to P-16 and RELIABILITY row 12.
+
+
 T0 = START
-times = st.floats(0, 4e7).map(lambda s: T0 + s)
 confidences = st.floats(0.1, 1.0)
 
 
@@ -35,22 +41,6 @@ def value(meta: Json) -> float | None:
 def test_the_constants_are_the_seeds() -> None:
     """SPEC P-32: 30, 0.1, 0.3."""
     assert (metas.HALF_LIFE_DAYS, metas.MIN_CONFIDENCE, metas.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
-
-
-@examples(100)
-@given(confidences, times, times)
-def test_two_runs_equal_one(confidence: float, one: float, other: float) -> None:
-    """SPEC P-13: decay(t1) then decay(t2) is decay(t2); twice at one instant is once."""
-    first, last = sorted((one, other))
-    once = value(metas.decay_metadata(doc(confidence), last)[0])
-    twice = value(metas.decay_metadata(metas.decay_metadata(doc(confidence), first)[0], last)[0])
-    assert (once is None) == (twice is None) or math.isclose(
-        metas.fade_confidence(confidence, T0, last), 0.1, rel_tol=1e-9
-    )
-    if once is not None and twice is not None:
-        assert math.isclose(once, twice, rel_tol=1e-12)
-    again = metas.decay_metadata(doc(confidence), last)[0]
-    assert metas.decay_metadata(again, last)[0] == again
 
 
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
@@ -82,17 +72,6 @@ def test_said_again_fades_first_and_then_rises() -> None:
     assert value(metas.add_sightings(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
     assert value(metas.add_sightings(doc(0.9), ["bio"], T0)) == 1.0
     assert metas.read_confidences(day_75)["bio"].seen_count == 2
-
-
-def test_days_left_is_when_it_goes() -> None:
-    """SPEC P-14: the days until a confidence is under 0.1."""
-    fresh, low = (metas.read_confidences(doc(one))["bio"] for one in (1.0, 0.2))
-    assert fresh.days_left(T0) == pytest.approx(99.658, abs=1e-3)
-    assert [low.days_left(T0 + days * DAY) for days in (0, 10, 31)] == [
-        pytest.approx(30.0),
-        pytest.approx(20.0),
-        0.0,
-    ]
 
 
 @pytest.mark.parametrize(
@@ -128,3 +107,164 @@ def test_last_decay_moves_only_when_decay_is_written(box: Box) -> None:
     assert box.read("profile-meta.json")["lastDecay"] > written
     box.fade()
     assert box.meta["work.role"]["confidence"] == pytest.approx(before, rel=1e-6)
+
+
+# --- Twenty years: a confidence is a function of the times of its sightings, however often decay ran (SPEC P-11 to P-16).
+
+
+YEARS = 20 * 365
+EDGE = 30 * math.log2(10)
+"""Days after which a value that was said once goes."""
+
+
+def expect(said: list[float], at: float) -> float:
+    """The closed formula: half after each 30 days, 0.3 more at each sighting, at most 1. A value that went begins again."""
+    value, since = 1.0, said[0]
+    for moment in said[1:]:
+        left = value * 2 ** (-(moment - since) / (30 * DAY))
+        value, since = (1.0 if left < 0.1 else min(1.0, left + 0.3)), moment
+    return float(value * 2 ** (-(at - since) / (30 * DAY)))
+
+
+@examples(30)
+@given(
+    st.lists(st.integers(1, YEARS - 1), min_size=1, max_size=60, unique=True).map(sorted),
+    st.sampled_from([1, 3, 17, 90, 400]),
+)
+def test_decay_depends_on_the_time_that_passed(days: list[int], every: int) -> None:
+    """P-13: run daily, monthly or once a year, the result is that of the closed formula."""
+    meta = profile_confidence.new_metadata("u", START)
+    said: list[float] = []
+    for day in range(1, YEARS + 1):
+        now = START + day * DAY
+        if day in days:
+            # A value that went is a new one: the job runs before the value is needed.
+            meta = profile_confidence.decay_metadata(meta, now)[0]
+            said.append(now)
+            meta = profile_confidence.add_sightings(meta, ["tools.editor"], now)
+        elif day % every == 0:
+            meta = profile_confidence.decay_metadata(meta, now)[0]
+        if said and day % 30 == 0:
+            found = profile_confidence.read_confidences(meta).get("tools.editor")
+            wanted = expect(said, now)
+            assert (found.confidence_at(now) if found else 0.0) == pytest.approx(
+                wanted if found else 0.0, rel=1e-9
+            )
+            assert found is not None or wanted < 0.1
+
+
+def test_twenty_years_in_the_engine(tmp_path: Path) -> None:
+    """P-13 to P-16, X-06: findings, restarts, kills and hours without a daemon; each value is what the formula says, and goes on
+    its day."""
+    rng, said = random.Random(7), dict[str, list[float]]()
+    fields = {"tools.editor": {"tools": {"editor": "vi"}}, "work.role": {"work": {"role": "dev"}}}
+    with Box(tmp_path, FakeClock(START)) as box:
+        begin = box.clock.now()
+        while box.clock.now() < begin + YEARS * DAY:
+            box.wait(rng.choice([1, 9, 40, 75, 99, 130, 300]) * DAY)
+            box.bench.type("hello")  # the client's record confirms the clock, also after years
+            box.wait(3600.0)
+            path = rng.choice([*fields, "", ""])
+            if path:
+                box.find(fields[path])
+                said.setdefault(path, []).append(box.clock.now())
+            if rng.random() < 0.2:
+                box.bench.restart(kill=rng.random() < 0.5)
+            box.wait(3600.0)
+            now = box.clock.now()
+            for name, moments in said.items():
+                entry = profile_confidence.read_confidences(box.read("profile-meta.json")).get(name)
+                wanted = expect(moments, now)
+                assert (entry is not None) == (wanted >= 0.1)
+                if entry is not None:
+                    assert entry.confidence_at(now) == pytest.approx(wanted, rel=1e-6)
+            there = {
+                "tools.editor": "editor" in box.profile.get("tools", {}),
+                "work.role": "role" in box.profile.get("work", {}),
+            }
+            assert there == {name: name in said and expect(said[name], now) >= 0.1 for name in there}
+
+
+def test_a_clock_that_is_not_believed_suspends_decay(box: Box) -> None:
+    """P-13, DESIGN "Control and service": a day in the year 2100 or 1970 removes nothing; what is said then counts from the last known
+    time, and afterwards everything goes on."""
+    box.learn(tools__editor="vi")
+    before = box.meta["tools.editor"]
+    for jump in (74 * 365 * DAY, -40 * 365 * DAY):
+        box.clock.jump(jump)
+        box.wait(3600.0).fade()
+        assert box.profile["tools"] == {"editor": "vi"} and box.meta["tools.editor"] == before
+        assert any("the clock" in what for what in box.bench.degraded)
+        assert box.bench.status["suspended"]
+        box.clock.jump(-jump)
+    box.clock.jump(74 * 365 * DAY)
+    box.learn(tools__editor="vi")
+    assert box.meta["tools.editor"]["lastSeen"] == before["lastSeen"]
+    box.clock.jump(-74 * 365 * DAY)
+    box.wait(3600.0)
+    assert not any("the clock" in what for what in box.bench.degraded)
+    box.wait((EDGE + 1) * DAY).fade()
+    assert "tools" not in box.profile
+
+
+# --- The changelog: its format, its limits, and malformed lines.
+
+
+def fill(path: Path, *lines: object) -> Path:
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in lines]
+    path.write_text("".join(text + "\n" for text in texts))
+    return path
+
+
+def entry(age_days: float, name: str = "x", millis: bool = True) -> dict[str, object]:
+    stamp = utc_millis(NOW - age_days * DAY)
+    return {"timestamp": stamp if millis else stamp[:19] + "Z", "action": "update", "source": "mcp/tool", "changes": {},
+            "n": name}  # fmt: skip
+
+
+def prune(log: Path) -> list[object]:
+    changelog.prune_changelog(log, NOW)
+    return [one["n"] for one in changelog.read_entries(log, 10_000)]
+
+
+def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
+    """SPEC P-20, P-21: ages are compared as times, not as text."""
+    log = fill(
+        tmp_path / "c.jsonl", entry(90.001, "old"), entry(90, "edge"), entry(89.9, "young", millis=False)
+    )
+    assert prune(log) == ["edge", "young"]
+
+
+def test_the_last_1000_stay_and_the_prune_logs_nothing(tmp_path: Path) -> None:
+    """SPEC P-20: first by age, then the last 1,000. If nothing is removed, the file is not rewritten."""
+    log = fill(tmp_path / "c.jsonl", entry(100, "old"), *(entry(1, str(n)) for n in range(1005)))
+    assert prune(log) == [str(n) for n in range(5, 1005)]
+    inode = log.stat().st_ino
+    prune(log)
+    assert log.stat().st_ino == inode
+
+
+def test_garbage_is_put_aside(tmp_path: Path) -> None:
+    """SPEC P-20: garbage lines, half a line at the end and one of 3 MB are quarantined; unknown actions stay."""
+    long = "x" * (3 << 20)
+    other = entry(1, "other") | {"action": "think"}
+    log = fill(
+        tmp_path / "c.jsonl", entry(1, "a"), "garbage", '{"half', long, "[1]", "", other, {"n": "untimed"}
+    )
+    with log.open("a") as out:
+        out.write('{"timestamp": "2026')
+    assert prune(log) == ["a", "other", "untimed"]
+    aside = (tmp_path / changelog.QUARANTINE).read_text().splitlines()
+    assert aside == ["garbage", '{"half', long, "[1]", '{"timestamp": "2026']
+    with log.open("a") as out:
+        out.write(json.dumps(entry(0, "b")) + "\n")
+    assert prune(log) == ["a", "other", "untimed", "b"]
+
+
+@pytest.mark.parametrize("jump", [-50 * 365 * DAY, 74 * 365 * DAY])
+def test_a_clock_that_is_not_believed_prunes_nothing(box: Box, jump: float) -> None:
+    """A clock in 1970 or 2100."""
+    box.learn(tools__editor="vi")
+    box.clock.jump(jump)
+    box.bench.run_job("changelog")
+    assert len(box.changelog) == 1

@@ -9,7 +9,6 @@ import pytest
 from support_editor_marks import open_in_editor
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
-from tacitd_handlers.profile import handler
 from tacitd_handlers.profile.profile_files import read_state
 
 ELEMENT = {
@@ -190,23 +189,6 @@ def test_what_is_edited_while_a_finding_waits_is_the_persons(box: Box) -> None:
     box.edit(lambda document: document["tools"].update(editor="vim"))
     lock.unlink()
     box.notice().notice()
-    assert box.profile["tools"]["editor"] == "vim" and box.profile["work"]["role"] == "chef"
-    assert own(box, "tools.editor") and not own(box, "work.role")
-
-
-def test_what_is_edited_behind_a_plan_is_the_persons(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P-08, X-07: the file is saved after the plan was made and before the engine reads it."""
-    box.learn(tools__editor="nano", work__role="dev")
-    plan = handler.write_plan
-
-    def save_then(*args: Any, **named: Any) -> Any:
-        done = plan(*args, **named)
-        box.edit(lambda document: document["tools"].update(editor="vim"))
-        monkeypatch.undo()
-        return done
-
-    monkeypatch.setattr(handler, "write_plan", save_then)
-    box.learn(tools__editor="helix", work__role="chef").notice()
     assert box.profile["tools"]["editor"] == "vim" and box.profile["work"]["role"] == "chef"
     assert own(box, "tools.editor") and not own(box, "work.role")
 

@@ -1,4 +1,4 @@
-"""Reports in transcripts, and what `status` says: SPEC X-10, L-23, L-35, L-48, L-50."""
+"""What is reported: in transcripts, and to `record`. SPEC X-10, L-23, L-33, L-35, L-48, L-50."""
 
 from __future__ import annotations
 
@@ -8,11 +8,123 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from support_learner import row
+from tacitd.errors import UsageError
+from tacitd.events import Record
+from tacitd.sources.claude_code.records import Block, LineMessage, read_blocks
 from tacitd.testing import World
 from tacitd_handlers.learner.learner_state import SessionStamp, format_state
-from tacitd_handlers.learner.ledger_file import HEADER, format_row
+from tacitd_handlers.learner.ledger_file import HEADER, VERDICTS, format_row
+from tacitd_handlers.learner.practice_report import find_reports, parse_report, uses_skill
+
+# --- Teaching sessions and reports in transcripts: SPEC X-10.
+
+
+SKILLS, FILES = ("leetcode-teacher",), ("leetcode-teacher-profile.md", "leetcode-teacher-ledger.md")
+TEXT = '{"problem": "two-sum", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}'
+
+
+def calls(name: str, **given: str) -> Record:
+    block = Block(type="tool_use", id="t", name=name, input=Raw(json.dumps(given).encode()))
+    return Record(0, 10, "assistant", tools=read_blocks(LineMessage([block]))[1])
+
+
+@pytest.mark.parametrize(
+    ("record", "teaches"),
+    [
+        (calls("Skill", skill="leetcode-teacher"), True),
+        (calls("Skill", command="practice:leetcode-teacher"), True),
+        (calls("Skill", skill="leetcode-teacher-lint"), False),
+        (calls("Skill", skill="commit"), False),
+        (calls("Read", file_path="/home/me/.claude/leetcode-teacher-profile.md"), True),
+        (calls("Bash", command="echo '| x |' >> ~/.claude/leetcode-teacher-ledger.md"), True),
+        (calls("Edit", file_path="/home/me/leetcode-teacher/SKILL.md"), False),
+        (calls("Read", file_path="/home/me/app/README.md"), False),
+        (Record(0, 10, "assistant", text="leetcode-teacher-ledger.md"), False),
+    ],
+)
+def test_X_10_which_sessions_teach(record: Record, teaches: bool) -> None:
+    """SPEC X-10: the skill called by its name, or a tool on the learner's files; text alone does not count."""
+    assert uses_skill(record, SKILLS, FILES) is teaches
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (f"Well done.\n\n```json\n{TEXT}\n```\n", 1),
+        (f"```json learner\n{TEXT}\n```\nand\n~~~\n{TEXT}\n~~~\n", 2),
+        (f"Without a fence: {TEXT}", 0),
+        ('```json\n{"problem": "two-sum", "mode": "recall"}\n```', 0),
+        ('```json\n{"problem": "x", "mode": "recall", "verdict": "pass", "nums": [2, 7]}\n```', 0),
+        ("```json\n{broken\n```", 0),
+        ("```json\n[1, 2]\n```", 0),
+        (f"```json\n{TEXT}", 0),
+    ],
+)
+def test_X_10_only_whole_reports_count(text: str, count: int) -> None:
+    """SPEC X-10: a fenced object with a verdict and only the fields of a record."""
+    assert len(list(find_reports(text))) == count
+
+
+# --- What `record` takes: SPEC L-33, L-35.
+
+
+GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
+
+
+def test_L_35_verdicts_of_their_mode() -> None:
+    """SPEC L-35: four verdicts in each mode; those of the other mode are refused with a list of the valid ones."""
+    for mode, names in VERDICTS.items():
+        for verdict in names:
+            assert parse_report({**GOOD, "mode": mode, "verdict": verdict}).row.verdict == verdict
+        for verdict in {name for other in VERDICTS.values() for name in other} - {*names}:
+            with pytest.raises(UsageError) as refused:
+                parse_report({**GOOD, "mode": mode, "verdict": verdict})
+            assert all(name in refused.value.hint for name in names)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"problem": ""},
+        {"problem": "|"},
+        {"mode": "exam"},
+        {"verdict": ""},
+        {"gaps": "edge:a; ???"},
+        {"gaps": 5},
+        {"tested": [1]},
+        {"timestamp": "yesterday"},
+        {"timestamp": "2026-02-30T10:00"},
+        {"observations": ["a"]},
+        {"descriptions": "x"},
+        {"score": 3},
+    ],
+)
+def test_bad_reports_are_refused_with_a_cure(wrong: dict[str, Any]) -> None:
+    """Issue, bad input: nothing is guessed."""
+    with pytest.raises(UsageError) as refused:
+        parse_report({**GOOD, **wrong})
+    assert refused.value.hint
+
+
+def test_L_33_what_is_given_is_made_fit() -> None:
+    """SPEC L-33: names are one line without pipes; tags are normalised and unique; lists and strings are accepted."""
+    given = {
+        "problem": " merge|two \n lists ",
+        "mode": "Recall",
+        "verdict": "PASS",
+        "gaps": "Edge: a; edge:a, dp:b",
+    }
+    report = parse_report({**given, "tested": ["edge:c"], "descriptions": {"Edge:A": "x"}})
+    assert report.row == ("", "", "merge/two lists", "unknown", "recall", "pass", "edge:a; dp:b", "")
+    assert (report.tested, report.texts) == (("edge:c",), {"edge:a": "x"})
+    assert parse_report({**GOOD, "tested": ""}).tested == () and parse_report(GOOD).tested is None
+
+
+# --- Reports in transcripts, and what `status` says: SPEC X-10, L-23, L-35, L-48, L-50.
+
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
 PROFILE, LEDGER = "~/.claude/leetcode-teacher-profile.md", "~/.claude/leetcode-teacher-ledger.md"
@@ -126,16 +238,6 @@ def test_L_48_the_session_state_file(world: Lessons) -> None:
     assert world.rows[0][0] == at
 
 
-def test_later_sessions_of_a_teaching_project_get_the_blocks(world: Lessons) -> None:
-    """docs/learner.md: in the project in which a session taught, and in no other."""
-    other = world.new_project("other")
-    world.type("s2", "hello", cwd=other).type("s1", "teach me")
-    world.teach("s1")
-    world.report("s1")
-    assert "=== LEARNER PROFILE" in world.hook("SessionStart", "s9", source="startup")
-    assert "=== LEARNER PROFILE" not in world.hook("SessionStart", "s8", cwd=other, source="startup")
-
-
 def test_L_50_what_status_says(world: Lessons, tmp_path: Path) -> None:
     """SPEC L-50, L-11: one line of counts as soon as there is an entry; retests until they are tested; lines that are no rows."""
     assert world.says == []
@@ -148,18 +250,6 @@ def test_L_50_what_status_says(world: Lessons, tmp_path: Path) -> None:
     assert "lines of" in world.run("status").out
 
 
-def test_a_ledger_that_cannot_be_written_is_waited_for(world: Lessons) -> None:
-    """A report that cannot be written waits, and is recorded once it can be."""
-    world.path(LEDGER).mkdir(parents=True)
-    world.teach("s1")
-    world.report("s1")
-    assert "not an ordinary file" in world.run("status").out
-    world.path(LEDGER).rmdir()
-    world.run("sync")
-    world.wait(3600)
-    assert len(world.rows) == 1
-
-
 def test_L_30_a_command_right_after_a_removal(world: Lessons) -> None:
     """SPEC L-30: it waits for the second look, which decides that the entry was removed, and is done then."""
     command = ("learner", "record", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:a", "--problem")
@@ -168,3 +258,13 @@ def test_L_30_a_command_right_after_a_removal(world: Lessons) -> None:
     world.path(PROFILE).write_text(text[: text.index("- **edge:a**")] + text[text.index("### Resolved") :])
     assert world.run(*command, "lru").code == 0
     assert len(world.rows) == 2 and "**edge:a**" not in world.read(PROFILE)
+
+
+def test_later_sessions_of_a_teaching_project_get_the_blocks(world: Lessons) -> None:
+    """docs/learner.md: in the project in which a session taught, and in no other."""
+    other = world.new_project("other")
+    world.type("s2", "hello", cwd=other).type("s1", "teach me")
+    world.teach("s1")
+    world.report("s1")
+    assert "=== LEARNER PROFILE" in world.hook("SessionStart", "s9", source="startup")
+    assert "=== LEARNER PROFILE" not in world.hook("SessionStart", "s8", cwd=other, source="startup")
