@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tacitd_handlers.learner import weakness_rules as rules
 from tacitd_handlers.learner.ledger_file import (
     IMPROVING,
     LONG,
@@ -186,15 +185,15 @@ class Replay(Struct):
         for tag in row.tags:
             before = self.tags.get(tag)
             self.tags[tag] = (
-                rules.start_weakness(tag, row.stamp, session)
+                start_weakness(tag, row.stamp, session)
                 if before is None
-                else rules.record_failure(before, row.stamp, session)
+                else record_failure(before, row.stamp, session)
             )
             self.by_problem.setdefault(row.problem, {})[tag] = None
             self.by_pattern.setdefault(row.pattern, {}).setdefault(tag, set()).add(row.problem)
         for tag in clean:
             if tag in self.tags:
-                self.tags[tag] = rules.record_clean(self.tags[tag], row.stamp, session, self.has_row)
+                self.tags[tag] = record_clean(self.tags[tag], row.stamp, session, self.has_row)
 
     def _find_expected(self, row: LedgerRow) -> Iterable[str]:
         """The tags that a session tested: as reported; otherwise the gaps seen before with its problem, and those of its
@@ -252,9 +251,9 @@ def _go_on(entry: Weakness, row: LedgerRow, was: Weakness | None, now: Weakness,
         return replace(entry, first=first)  # applied already, before a crash
     if was is not None and entry.course == was.course:
         # Only the status is somebody's (SPEC L-31): the counts are the ledger's, and the status goes on.
-        return replace(now, first=first, status=rules.find_status(replace(now, status=entry.status), has_row))
+        return replace(now, first=first, status=find_status(replace(now, status=entry.status), has_row))
     if entry.tag in row.tags and row.stamp > entry.tested:
-        return rules.record_failure(entry, row.stamp, row.session)
+        return record_failure(entry, row.stamp, row.session)
     if entry.failed < now.failed <= max(entry.tested, row.stamp):
         return replace(now, first=first)  # the entry misses a failure that the ledger shows (SPEC L-25)
-    return entry if row.stamp <= entry.tested else rules.record_clean(entry, row.stamp, row.session, has_row)
+    return entry if row.stamp <= entry.tested else record_clean(entry, row.stamp, row.session, has_row)

@@ -268,3 +268,15 @@ def test_later_sessions_of_a_teaching_project_get_the_blocks(world: Lessons) -> 
     world.report("s1")
     assert "=== LEARNER PROFILE" in world.hook("SessionStart", "s9", source="startup")
     assert "=== LEARNER PROFILE" not in world.hook("SessionStart", "s8", cwd=other, source="startup")
+
+
+def test_a_ledger_that_cannot_be_written_is_waited_for(world: Lessons) -> None:
+    """A report that cannot be written waits, and is recorded once it can be."""
+    world.path(LEDGER).mkdir(parents=True)
+    world.teach("s1")
+    world.report("s1")
+    assert "not an ordinary file" in world.run("status").out
+    world.path(LEDGER).rmdir()
+    world.run("sync")
+    world.wait(3600)
+    assert len(world.rows) == 1

@@ -240,3 +240,20 @@ def test_a_command_claims_what_is_there(box: Box) -> None:
     assert own(box, "tools.editor") and "tools.editor" not in box.meta
     box.wait(101 * DAY).fade()
     assert box.profile["tools"] == {"editor": "vi"} and box.profile["work"] == {"languages": ["Go"]}
+
+
+def test_what_is_edited_behind_a_plan_is_the_persons(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-08, X-07: the file is saved after the plan was made and before the engine reads it."""
+    box.learn(tools__editor="nano", work__role="dev")
+    plan = handler.write_plan
+
+    def save_then(*args: Any, **named: Any) -> Any:
+        done = plan(*args, **named)
+        box.edit(lambda document: document["tools"].update(editor="vim"))
+        monkeypatch.undo()
+        return done
+
+    monkeypatch.setattr(handler, "write_plan", save_then)
+    box.learn(tools__editor="helix", work__role="chef").notice()
+    assert box.profile["tools"]["editor"] == "vim" and box.profile["work"]["role"] == "chef"
+    assert own(box, "tools.editor") and not own(box, "work.role")
