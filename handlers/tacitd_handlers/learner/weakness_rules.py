@@ -1,7 +1,7 @@
 """What a session does to a weakness, and when it is resolved: the status table of SPEC L-16, on one counter. Pure.
 
 `clean` counts the consecutive sessions that tested the gap without showing it. Stamps are local `YYYY-MM-DDTHH:MM`, ""
-for none. Which rows a session has is known to `weakness_rules`, and where an entry is placed to `practice_sync.py`.
+for none. Where an entry is placed is decided in `weakness_entries`.
 """
 
 from __future__ import annotations

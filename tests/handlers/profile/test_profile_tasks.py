@@ -9,6 +9,7 @@ import pytest
 from support_editor_marks import open_in_editor
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd_handlers.profile import handler
 from tacitd_handlers.profile.profile_files import read_state
 
 ELEMENT = {
