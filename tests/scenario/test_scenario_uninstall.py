@@ -29,6 +29,9 @@ def snapshot(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
+PROMOTED = ("home/.claude/tools/x.md", "home/.claude/skills/y/SKILL.md")
+
+
 def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     """After a day with every plugin and `uninstall --purge`, kept files are unchanged, named, and in the list."""
     daemon = make()
@@ -63,8 +66,8 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
         assert done.returncode == 0, done.stderr
     for rule in ("WHEN a -> DO b -> BECAUSE c", "WHEN d -> DO e -> BECAUSE f"):
         subprocess.run([*LESSON, "add", rule], env=daemon.environ, check=True)
-    promote = ["promote", "1", "--to=tool/x", "--create"]
-    subprocess.run([*LESSON, *promote], env=daemon.environ, check=True)
+    for promote in (["1", "--to=tool/x"], ["2", "--to=skill/y"]):
+        subprocess.run([*LESSON, "promote", *promote, "--create"], env=daemon.environ, check=True)
     subprocess.run([*LESSON, "load"], env=daemon.environ, check=True, stdout=subprocess.DEVNULL)
     daemon.cli("sync")
     # Written at intervals.
@@ -77,7 +80,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     after = snapshot(daemon.root)
     allowed = [f"*{name}" if name.startswith(".") else f"*/{name}" for name in kept_by_the_page()]
     theirs = {str(path.relative_to(daemon.root)) for path in mine}
-    not_tacitds = ("bin/*", "output*", "home/.claude/projects/*", "*/.git/*", "home/.claude/tools/x.md")
+    not_tacitds = ("bin/*", "output*", "home/.claude/projects/*", "*/.git/*", *PROMOTED)
     for name, data in after.items():
         assert before[name] == data, f"{name} was changed"
         allowed_here = any(fnmatch(name, pattern) for pattern in (*allowed, *not_tacitds))
@@ -92,6 +95,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     assert {Path(name).name for name in gone} >= {".processed_turns", "index.json"}
     assert not theirs - after.keys()
     for name in (
+        *PROMOTED,
         "LEARNED.md",
         "learning-raw.jsonl",
         "lessons.jsonl",

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from tacitd import statusline as statusline_program
 from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, json_option
-from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
+from tacitd.cli.program import OrderedGroup, has_data, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
@@ -118,7 +118,15 @@ def make_offer() -> Offer:
                 tools.setdefault(tool.name, bind_tool(tool, load_command))
             except Exception as error:  # noqa: BLE001  one plugin's mistake must not take the tools of the others
                 echo_message(f"the tool {tool.name} of {owner} is left out: {describe_plugin_error(error)}")
-    return Offer(tools, resources, _read_resource)
+    return Offer(tools, resources, _read_resource, _find_empty)
+
+
+def _find_empty() -> set[str]:
+    """The tools and resources that only show or remove data, of plugins that have none."""
+    empty = {one.name for one in load_plugin_table().plugins if not has_data(one)}
+    found = [interface for owner, interface in list_interfaces() if owner in empty]
+    tools = {tool.name for interface in found for tool in interface.tools if tool.effect != "adds"}
+    return tools | {resource.name for interface in found for resource in interface.resources}
 
 
 def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:

@@ -66,7 +66,7 @@ def history(
         return
     lines = [line for each in shown for line in format_change(each, with_root=everywhere)]
     where = "all projects" if root is None else escape_output(str(root))
-    head = f"ID, time and cause of each change in {where}, the newest first:"
+    head = f"What tacitd changed in {where}, the newest first; `tacitd show ID` and `tacitd undo ID` take the id of each:"
     echo_paged([head, *lines] if lines else [], no_pager=no_pager)
     if not chosen:
         where = "" if root is None else f" in {escape_output(str(root))}"

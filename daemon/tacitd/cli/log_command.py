@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -97,14 +98,17 @@ def _read(state: Path, ask: Callable[[Rows], list[Activity]]) -> list[Activity]:
 
 
 def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[str]:
-    for row in rows:
-        if as_json:
-            yield to_json_line(row)
-            continue
+    """A line for each row. For a person, the same thing several times in a row is one line, with the newest time."""
+    if as_json:
+        yield from map(to_json_line, rows)
+        return
+    for _, same in groupby(rows, key=lambda row: row["line"]):
+        *earlier, row = same
         at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
         did, _, rest = escape_output(str(row["line"])).partition(":")
         colour = COLOURS.get(did) if sys.stdout.isatty() else None
-        yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}"
+        times = f"  ({len(earlier) + 1} times)" if earlier else ""
+        yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}{times}"
 
 
 # --- `tacitd spend`

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,12 @@ class Refused(Exception):
 
 
 class Offer(Struct, frozen=True):
-    """What the server offers: tools by name, resources by name, and how a resource is read."""
+    """What the server offers: tools by name, resources by name, how a resource is read, and the names that are not listed now."""
 
     tools: Mapping[str, BoundTool]
     resources: Mapping[str, AgentResource]
     read: Callable[[AgentResource, Path, int], str]
+    find_empty: Callable[[], Collection[str]] = frozenset
 
 
 def answer_request(offer: Offer, cwd: Path, request: Request) -> bytes:
@@ -85,11 +86,17 @@ def _call_method(offer: Offer, cwd: Path, method: str, params: Mapping[str, Any]
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [describe_tool(one) for one in offer.tools.values()]}
+            empty = offer.find_empty()
+            return {"tools": [describe_tool(one) for name, one in offer.tools.items() if name not in empty]}
         case "tools/call":
             return _call_tool(offer, params)
         case "resources/list":
-            return {"resources": [_describe_resource(one) for one in offer.resources.values()]}
+            empty = offer.find_empty()
+            return {
+                "resources": [
+                    _describe_resource(one) for name, one in offer.resources.items() if name not in empty
+                ]
+            }
         case "resources/read":
             return _read_resource(offer, cwd, params)
         case _ if method.startswith("notifications/"):

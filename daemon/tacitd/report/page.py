@@ -81,7 +81,9 @@ def render_page(
 def format_value(value: float, unit: str = "") -> str:
     """`12`, `3.5` or `$0.42`; 0 for what is no number from 0 to 1e15, such as that of a damaged record."""
     clean = float(value) if math.isfinite(value) and 0 <= value < 1e15 else 0.0
-    return f"${clean:,.2f}" if unit == "$" else f"{clean:,.0f}" if clean == int(clean) else f"{clean:,.1f}"
+    if unit == "$":
+        return "<$0.01" if 0 < clean < 0.005 else f"${clean:,.2f}"
+    return f"{clean:,.0f}" if clean == int(clean) else f"{clean:,.1f}"
 
 
 def _render_section(section: ReportSection) -> Iterator[str]:
@@ -96,10 +98,11 @@ def _render_section(section: ReportSection) -> Iterator[str]:
 
 
 def _render_series(series: ReportSeries) -> Iterator[str]:
-    """One row for each point: its label, a bar and its value."""
+    """One row for each point from the first to the last one above 0: its label, a bar and its value."""
     largest = max(value for _, value in series.points)
+    shown = [at for at, (_, value) in enumerate(series.points) if value > 0]
     yield "<table>"
-    for label, value in series.points:
+    for label, value in series.points[shown[0] : shown[-1] + 1]:
         share = min(100.0, max(0.0, 100 * value / largest)) if math.isfinite(value / largest) else 0.0
         bar = f'<svg aria-hidden="true"><rect width="{share:.1f}%" height="100%"/></svg>'
         yield (

@@ -52,11 +52,21 @@ def make_plugin() -> PluginSpec:
 def lessons_footprint(environ: Mapping[str, str]) -> Footprint:
     """The files that `uninstall --purge` removes, those that it keeps, and their directories.
 
-    The log and promoted/ belong to the person; the index can be made from the log.
+    The log and promoted/ belong to the person, and so do the skills and tools that a lesson was promoted into; the index can be made
+    from the log.
     """
+    import re
+    from pathlib import Path
+
     from tacitd.handler import Footprint
     from tacitd_handlers.lessons.lesson_log import INDEX, PROMOTED_DIR, LessonLog
 
     log = LessonLog.from_environ(environ)
     place, promoted = log.directory, log.directory / PROMOTED_DIR
-    return Footprint([place / INDEX], [log.path, promoted], [place, promoted], [promoted, place])
+    cards = "\n".join(card.read_text("utf-8", "replace") for card in sorted(promoted.glob("*.md")))
+    targets = {
+        Path(file): "you promoted a lesson into it"
+        for file in re.findall(r"^- To: \S+ \((/.+)\)$", cards, re.M)
+    }
+    kept = [log.path, promoted, *targets]
+    return Footprint([place / INDEX], kept, [place, promoted], [promoted, place], targets)

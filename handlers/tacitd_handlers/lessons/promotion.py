@@ -113,7 +113,7 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
 
 
 def _card(lesson: Lesson, into: PromotionTarget) -> str:
-    """The text of promoted/NNN.md, for reference; nothing reads it."""
+    """The text of promoted/NNN.md, for reference. `uninstall` reads which file the lesson is in."""
     lines = [
         f"# Lesson {lesson.id}",
         "",

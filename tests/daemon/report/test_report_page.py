@@ -119,19 +119,27 @@ def test_a_section_without_data_is_not_on_the_page() -> None:
     )
 )
 def test_any_series_is_drawn_within_its_column(values: list[float]) -> None:
-    """One bar for each value, none wider than its column, and that of the largest is the widest."""
+    """One bar for each value from the first to the last above 0, none wider than its column, and that of the largest is the widest."""
     series = ReportSeries("Title", tuple((str(number), value) for number, value in enumerate(values)))
     page = render_page("a", "b", [ReportSection("c", (series,))])
     widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)%"', page)]
-    assert len(widths) == (len(values) if series.has_data else 0)
+    above = [at for at, value in enumerate(values) if value > 0]
+    assert len(widths) == (above[-1] - above[0] + 1 if above else 0)
     assert all(0 <= width <= 100 for width in widths)
     if widths and all(map(math.isfinite, values)):
-        assert widths[values.index(max(values))] == 100.0
+        assert widths[values.index(max(values)) - above[0]] == 100.0
 
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(3, "", "3"), (3.26, "", "3.3"), (1234, "", "1,234"), (0.416, "$", "$0.42"), (math.nan, "", "0")],
+    [
+        (3, "", "3"),
+        (3.26, "", "3.3"),
+        (1234, "", "1,234"),
+        (0.416, "$", "$0.42"),
+        (0.001, "$", "<$0.01"),
+        (math.nan, "", "0"),
+    ],
 )
 def test_values_are_written_for_people(value: float, unit: str, text: str) -> None:
     """Whole numbers without a point, dollars with cents."""
