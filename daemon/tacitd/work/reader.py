@@ -29,7 +29,7 @@ from tacitd.handler import Notice
 from tacitd.sources.base import Recognition
 from tacitd.sources.lines import Position
 from tacitd.sources.source import Source
-from tacitd.sources.transcript import WAITING, Tail, read_records
+from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
@@ -432,11 +432,11 @@ class Reader:
             self._give_again(observers[plugin], Path(path), start, upto)
 
     def _give_again(self, observer: Observer, path: Path, start: int, upto: int) -> None:
-        end, records = start, list[Record]()
-        while end < upto and not records:
+        begin, end, records = self._find_turn(path, start), start, list[Record]()
+        while end < upto and not (records and records[-1].start >= start):
             end = min(upto, end + BEHIND_PART)
-            records = read_records(self._source, path, start, end)
-        reached = end if end == upto or not records else records[-1].end
+            records = read_records(self._source, path, begin, end)
+        reached = end if end == upto else records[-1].end
         runs = self._find_runs(records, "")
         if runs is None:
             return
@@ -448,9 +448,12 @@ class Reader:
                 number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
                 for part in split_passed(tx, run.records, choices, run.place, session, after):
                     after = part.ends_paused
-                    prompts = [prompt for record in part.records for prompt in record.prompts]
+                    given = replace(part, records=tuple(one for one in part.records if one.start >= start))
+                    if not given.records:
+                        continue
+                    prompts = [prompt for record in given.records for prompt in record.prompts]
                     new = tuple(find_new_prompts(tx, str(path), prompts))
-                    batch = self._make_batch(path, session, run, number, part, now)
+                    batch = self._make_batch(path, session, run, number, given, now)
                     if not _give(tx, observer, replace(batch, prompts=new)):
                         return
             where = "WHERE plugin = ? AND transcript = ?"
@@ -462,6 +465,11 @@ class Reader:
                 observer.name,
                 str(path),
             )
+
+    def _find_turn(self, path: Path, start: int) -> int:
+        """The byte offset of the last prompt before an offset, if it is near: whether what follows it is of a pause, it says."""
+        earlier = read_records(self._source, path, max(0, start - LOOK_BEHIND), start)
+        return next((one.start for one in reversed(earlier) if one.prompts), start)
 
 
 def _describe_growth(one: _Slice) -> Grown:

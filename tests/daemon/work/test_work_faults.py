@@ -13,6 +13,7 @@ from support_waiting import PATIENCE
 from support_work import Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
 from tacitd.events import NoProject, Project
+from tacitd.work import reader
 from tacitd.work.task_rows import NewTask, insert_task
 
 
@@ -106,8 +107,13 @@ def test_an_observer_that_is_behind_in_a_transcript_that_was_rewritten_shorter_g
     assert bench.rows("SELECT * FROM behind") == []
 
 
-def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause(tmp_path: Path) -> None:
-    """Pause is privacy, also where records are given again after it: neither the words nor what the assistant made of them."""
+@pytest.mark.parametrize("part", [1, 1 << 20])
+def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    """Pause is privacy, also where records are given again after it: neither the words nor what the assistant made of them, and in
+    whatever parts they are given."""
+    monkeypatch.setattr(reader, "BEHIND_PART", part)
     broken, got = True, list[tuple[str, str, str]]()
 
     def observe(batch: Batch, tx: Tx) -> None:
@@ -125,14 +131,16 @@ def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause
     with bench.store.write() as tx:
         tx.execute("INSERT INTO pause_span SELECT scope, name, at, ? FROM choice", bench.clock.now())
         tx.execute("DELETE FROM choice")
-    bench.type("use ruff").advance()
+    bench.say("so hidden it is").type("use ruff").advance()
     broken = False
-    bench.advance(120)
+    for _ in range(12):
+        bench.advance(61)
     assert got == [
         ("", "well", ""),
         ("", "use pnpm", "well"),
         ("paused", "hidden", "well"),
         ("paused", "you said hidden", ""),
+        ("paused", "so hidden it is", ""),
         ("", "use ruff", ""),
     ]
 
