@@ -156,13 +156,6 @@ def describe_shortly(document: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-class _Reading:
-    """What has rows, for who asks for an object with this method."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-
-
 def _read_parts(
     rows: Rows, plugins: Iterable[PluginSpec], note: DaemonNote, now: float
 ) -> tuple[dict[str, Any], list[Degradation]]:
@@ -260,7 +253,7 @@ def _format_time(at: float | None) -> str | None:
 def _budget(rows: Rows, settings: SettingsInForce, now: float) -> dict[str, Any]:
     """What was spent today and this month, in calls and dollars, and the limits."""
     caps = settings.caps
-    refused = check_caps(_Reading(rows), caps, now)
+    refused = check_caps(rows, caps, now)
     limits = {
         "calls_per_day": caps.calls_per_day,
         "usd_per_day": caps.usd_per_day,

@@ -43,6 +43,8 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     scene.restart()
     scene.settle()
     assert ids(scene) == [*free, "u4"]
+    kept = scene.app.store.rows("SELECT DISTINCT text, context FROM prompt WHERE passed = 'paused'")
+    assert kept == [(None, None)], "only a digest is kept"
 
 
 def test_what_was_typed_before_a_pause_waits_for_its_end(tmp_path: Path) -> None:

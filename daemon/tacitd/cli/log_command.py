@@ -132,7 +132,7 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
 
     begun = parse_since(since)
     with open_readonly(get_paths().state_dir) or nullcontext() as store:
-        rows = report_spending(store, cast("GroupBy", by), begun) if store is not None else []
+        rows = report_spending(store.rows, cast("GroupBy", by), begun) if store is not None else []
     if as_json:
         echo_json([row.as_data() for row in rows])
         return

@@ -146,8 +146,8 @@ def build_spending(scope: ReportScope) -> ReportSection:
     """What the model calls cost, by week and by purpose. Raises TacitdError."""
     buckets, root = make_buckets(scope.since, scope.now), "" if scope.root is None else str(scope.root)
     with open_readonly(scope.state_dir) or nullcontext() as store:
-        by_day = report_spending(store, "day", scope.since, root) if store is not None else []
-        rows = report_spending(store, "purpose", scope.since, root) if store is not None else []
+        by_day = report_spending(store.rows, "day", scope.since, root) if store is not None else []
+        rows = report_spending(store.rows, "purpose", scope.since, root) if store is not None else []
     days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day]
     total = sum_rows(rows)
     cells = tuple(

@@ -18,7 +18,7 @@ end: such a session is never read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -39,8 +39,7 @@ from tacitd.text.wording import format_dollars
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings
-    from tacitd.contract import Part, Row, Tx, Value
-    from tacitd.model.call_caps import CallRows
+    from tacitd.contract import Part, Rows, Tx, Value
     from tacitd.store import Store
 
 LONGEST = 3600.0
@@ -101,7 +100,7 @@ class Budget:
         try:
             with self._store.write() as tx:
                 saved = self._save_ends(tx)
-                refused = find_refusal(tx, call, self._caps, now)
+                refused = find_refusal(tx.rows, call, self._caps, now)
                 number = 0 if refused is not None else _insert(tx, call, now)
         except UnwritableError as error:
             return NoAnswer(Why.BUDGET, f"the call cannot be stored: {error.what}", error.hint)
@@ -167,14 +166,6 @@ class Budget:
             for part in parts:
                 allow_again(tx, part.kind, [part.row])
 
-    def get_spending(self) -> Spending:
-        """What was spent today, this month and in total."""
-        return read_spending(self._store.rows, self._clock.now())
-
-    def list_running(self) -> list[RunningCall]:
-        """The calls of every process that have not ended, oldest first."""
-        return list_running(self._store.rows, self._clock.now())
-
     def list_sessions(self) -> set[str]:
         """The client's sessions of the newest calls."""
         sql = "SELECT session FROM call WHERE session<>'' ORDER BY number DESC LIMIT ?"
@@ -211,7 +202,7 @@ class Budget:
             self._running.pop(number, None)
 
 
-def read_spending(rows: Callable[..., list[Row]], now: float) -> Spending:
+def read_spending(rows: Rows, now: float) -> Spending:
     """What was spent today, this month and in total. `now`: seconds since 1970, UTC."""
     sql = "SELECT count(*), total(usd) FROM call WHERE day>=?"
     days = local_date(now), local_date(now)[:7], ""
@@ -219,7 +210,7 @@ def read_spending(rows: Callable[..., list[Row]], now: float) -> Spending:
     return Spending(today[0], today[1], month[1], total[0], total[1])
 
 
-def list_running(rows: Callable[..., list[Row]], now: float) -> list[RunningCall]:
+def list_running(rows: Rows, now: float) -> list[RunningCall]:
     """The calls of every process that have not ended, oldest first."""
     found = rows(
         "SELECT c.process, c.purpose, coalesce(p.root, ''), c.begun FROM call c"
@@ -288,7 +279,7 @@ def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
         "INSERT INTO call(plugin, purpose, tier, priority, project, begun, day, process, usd)"
         " VALUES(?, ?, ?, ?, (SELECT number FROM project WHERE root=?), ?, ?, ?, ?)",
         call.plugin, call.purpose, call.tier, call.priority, call.project, now, local_date(now), os.getpid(),
-        assume_cost(tx, call.tier),
+        assume_cost(tx.rows, call.tier),
     ).row  # fmt: skip
     tx.executemany(
         "INSERT INTO call_part(call, kind, number, row, digest) VALUES(?, ?, ?, ?, ?)",
@@ -332,14 +323,14 @@ class SpendRow(Struct):
         return asdict(self) | rounded
 
 
-def report_spending(store: CallRows, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
+def report_spending(rows: Rows, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
     """Sum the calls that began at `since` (seconds since 1970, UTC) or later, of all projects or of the one with this root.
 
     Days are local and in their order; other groups begin with the dearest. A call that began and did not end counts with an
     assumed cost.
     """
     order = "1" if by == "day" else "usd DESC, 1"
-    rows = store.rows(
+    found = rows(
         f"SELECT {_NAMES[by]}, count(*), total(c.outcome IS NOT 'answered'), total(c.usd) AS usd, total(c.usd * c.assumed),"
         " total(c.tokens_in), total(c.tokens_out) FROM call c LEFT JOIN project p ON p.number = c.project"
         f" WHERE c.begun >= ? AND (? = '' OR p.root = ?) GROUP BY 1 ORDER BY {order}",
@@ -349,7 +340,7 @@ def report_spending(store: CallRows, by: GroupBy, since: float = 0.0, root: str 
     )
     return [
         SpendRow(name, calls, int(unanswered), usd, assumed, int(tokens_in), int(tokens_out))
-        for name, calls, unanswered, usd, assumed, tokens_in, tokens_out in rows
+        for name, calls, unanswered, usd, assumed, tokens_in, tokens_out in found
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings
-    from tacitd.contract import Part, Row, Value
+    from tacitd.contract import Part, Rows
     from tacitd.state.settings_in_force import CapsInForce
 
 HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
@@ -28,14 +28,6 @@ RECENT = 20
 """How many of a tier's newest reported costs make up the assumed mean."""
 SCAN_SHARE = 0.75
 """The part of each cap that work of `scan` may use: the rest is kept for what a person types now."""
-
-
-class CallRows(Protocol):
-    """What has rows: a transaction or the store."""
-
-    def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT."""
-        ...
 
 
 class MinuteFull(Struct, frozen=True):
@@ -48,45 +40,45 @@ class MinuteFull(Struct, frozen=True):
 
 
 def find_refusal(
-    tx: CallRows, call: ModelRequest, caps: BudgetSettings, now: float
+    rows: Rows, call: ModelRequest, caps: BudgetSettings, now: float
 ) -> MinuteFull | NoAnswer | None:
     """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
     obstacle."""
     share = SCAN_SHARE if call.priority == "scan" else 1.0
     return (
-        _check_repeated(tx, call)
-        or check_caps(tx, caps, now, share)
-        or _check_purpose(tx, call, share, now)
-        or _check_minute(tx, caps, share, now)
+        _check_repeated(rows, call)
+        or check_caps(rows, caps, now, share)
+        or _check_purpose(rows, call, share, now)
+        or _check_minute(rows, caps, share, now)
     )
 
 
-def assume_cost(tx: CallRows, tier: str) -> float:
+def assume_cost(rows: Rows, tier: str) -> float:
     """US dollars for a call with an unknown cost: the mean of the tier's recent ones, otherwise a constant."""
-    ((mean,),) = tx.rows(
+    ((mean,),) = rows(
         "SELECT avg(usd) FROM (SELECT usd FROM call WHERE tier=? AND outcome='answered' AND assumed=0 ORDER BY number DESC LIMIT ?)",
         tier, RECENT,
     )  # fmt: skip
     return float(mean) if mean is not None else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
 
-def _check_repeated(tx: CallRows, call: ModelRequest) -> NoAnswer | None:
+def _check_repeated(rows: Rows, call: ModelRequest) -> NoAnswer | None:
     # What only completes the request (`work`), such as the lines that it shows, is in calls about other things too.
     counted = [part for part in call.about if part.kind != "work"] or call.about
-    repeated = tuple(part.row for part in counted if _was_paid_twice(tx, call, part))
+    repeated = tuple(part.row for part in counted if _was_paid_twice(rows, call, part))
     if not repeated:
         return None
     what = "a call about this was begun twice and its answer was lost; it is not made a third time"
     return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
 
-def _was_paid_twice(tx: CallRows, call: ModelRequest, part: Part) -> bool:
+def _was_paid_twice(rows: Rows, call: ModelRequest, part: Part) -> bool:
     """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost.
 
     An answer whose task was not committed is lost if the part is asked for again; `work` may be asked for as often as wanted.
     """
     lost = returned = 0
-    for used, outcome, usd in tx.rows(
+    for used, outcome, usd in rows(
         "SELECT c.used, c.outcome, c.usd FROM call_part p JOIN call c ON c.number=p.call"
         " WHERE p.kind=? AND p.row=? AND p.digest=? AND c.plugin=? AND c.purpose=? ORDER BY c.number DESC",
         part.kind, part.row, digest_part(part.text), call.plugin, call.purpose,
@@ -100,13 +92,13 @@ def _was_paid_twice(tx: CallRows, call: ModelRequest, part: Part) -> bool:
 
 
 def check_caps(
-    tx: CallRows, caps: BudgetSettings | CapsInForce, now: float, share: float = 1.0
+    rows: Rows, caps: BudgetSettings | CapsInForce, now: float, share: float = 1.0
 ) -> NoAnswer | None:
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
-    ((usd_month,),) = tx.rows("SELECT total(usd) FROM call WHERE day>=?", month)
-    ((calls, usd),) = tx.rows("SELECT count(*), total(usd) FROM call WHERE day>=?", today)
+    ((usd_month,),) = rows("SELECT total(usd) FROM call WHERE day>=?", month)
+    ((calls, usd),) = rows("SELECT count(*), total(usd) FROM call WHERE day>=?", today)
     kept = "" if share == 1.0 else "; the rest is kept for what you type"
     if usd_month >= caps.usd_per_month * share:
         what = f"${usd_month:.2f} of ${caps.usd_per_month * share:.2f} spent this month{kept}"
@@ -120,27 +112,23 @@ def check_caps(
     return None
 
 
-def _check_purpose(tx: CallRows, call: ModelRequest, share: float, now: float) -> NoAnswer | None:
+def _check_purpose(rows: Rows, call: ModelRequest, share: float, now: float) -> NoAnswer | None:
     if call.usd_per_day is None:
         return None
     cap = share * call.usd_per_day
-    ((usd,),) = tx.rows(
-        "SELECT total(usd) FROM call WHERE day>=? AND purpose=?", local_date(now), call.purpose
-    )
+    ((usd,),) = rows("SELECT total(usd) FROM call WHERE day>=? AND purpose=?", local_date(now), call.purpose)
     if usd < cap:
         return None
     what = f"${usd:.2f} of ${cap:.2f} a day for `{call.purpose}` spent"
     return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
 
 
-def _check_minute(
-    tx: CallRows, caps: BudgetSettings, share: float, now: float
-) -> MinuteFull | NoAnswer | None:
+def _check_minute(rows: Rows, caps: BudgetSettings, share: float, now: float) -> MinuteFull | NoAnswer | None:
     allowed = math.ceil(caps.calls_per_minute * share)
     if not allowed:
         return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
     # A call with a later time was begun before the clock was set back: the minute is over when that is not known.
-    newest = [at for (at,) in tx.rows("SELECT begun FROM call ORDER BY number DESC LIMIT ?", allowed)]
+    newest = [at for (at,) in rows("SELECT begun FROM call ORDER BY number DESC LIMIT ?", allowed)]
     if len(newest) < allowed or not all(now - 60.0 < at <= now for at in newest):
         return None
     return MinuteFull(allowed, min(newest) + 60.0 - now)

@@ -67,10 +67,9 @@ class Observer(Struct, frozen=True):
     name: str
     observe: Callable[[Batch, Tx], None] | None = None
     wants_prompts: bool = False
+    """It asks the model about them: one from before the first start is only paid for if `scan` asks for it."""
     wants_starts: bool = False
     """Whether it gets a task when a session starts."""
-    pays: bool = False
-    """Whether it calls the model for prompts: one from before the first start is only paid for if `scan` asks for it."""
 
 
 class Grown(Struct, frozen=True):
@@ -386,13 +385,9 @@ class Reader:
                 continue
             new.append(stored)
             is_old = typed is not None and typed < self.floor
-            wanting = (
-                []
-                if why
-                else [each for each in self._observers if each.wants_prompts and not (is_old and each.pays)]
-            )
+            wanting = [] if why else [each for each in self._observers if each.wants_prompts and not is_old]
             queue_prompt(tx, stored.number, [each.name for each in wanting])
-            if any(each.pays for each in wanting):
+            if wanting:
                 self._new[run.place.root.name if isinstance(run.place, Project) else ""] += 1
             if not why and not wanting:
                 finish_prompts(tx, "", [stored.number], now)  # its text is cut

@@ -270,9 +270,7 @@ class RunningPlugin:
 
 def make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
     """What the reader needs of a plugin."""
-    return Observer(
-        spec.name, observe, bool(spec.gather), "session-started" in spec.events, pays=bool(spec.gather)
-    )
+    return Observer(spec.name, observe, bool(spec.gather), "session-started" in spec.events)
 
 
 def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:

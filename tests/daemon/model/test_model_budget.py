@@ -23,7 +23,7 @@ from support_store import CrashSteps
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part, Tx
 from tacitd.errors import UnwritableError
-from tacitd.model.budget import Budget, allow_again, mark_used
+from tacitd.model.budget import Budget, Spending, allow_again, list_running, mark_used, read_spending
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.store import Store
@@ -86,6 +86,9 @@ class World:
         self.calls.end_call(number, "answered", usd=usd, answer="NONE", **more)
         self.mark(number)
         return number
+
+    def spending(self) -> Spending:
+        return read_spending(self.store.rows, self.clock.now())
 
     def mark(self, number: int, used: bool = True) -> None:
         with self.store.write() as tx:
@@ -167,12 +170,12 @@ def test_open_calls_count_with_what_the_last_ones_cost(world: World) -> None:
         world.spend(usd)
     world.calls.end_call(world.begin(), "failed")
     world.begin()
-    assert world.calls.get_spending().usd_today == pytest.approx(0.2 + 0.4 + 0.3 + 0.3)
-    assert world.calls.get_spending().calls_total == 4
+    assert world.spending().usd_today == pytest.approx(0.2 + 0.4 + 0.3 + 0.3)
+    assert world.spending().calls_total == 4
     world.begin(replace(PLAIN, tier="accurate"))
-    assert world.calls.get_spending().usd_month == pytest.approx(1.2 + 0.25)
+    assert world.spending().usd_month == pytest.approx(1.2 + 0.25)
     world.clock.advance(400 * DAY)
-    spent = world.calls.get_spending()
+    spent = world.spending()
     assert spent.usd_today == spent.usd_month == 0.0 and spent.usd_total == pytest.approx(1.45)
 
 
@@ -287,10 +290,10 @@ def test_a_person_can_allow_it_again(world: World) -> None:
     for _ in range(2):
         world.begin(CALL)
         world.restart()
-    spent = world.calls.get_spending()
+    spent = world.spending()
     with world.store.write() as tx:
         allow_again(tx, "prompt", ["p1"])
-    assert world.calls.get_spending() == spent
+    assert world.spending() == spent
     world.begin(CALL)
     world.restart()
     number = world.begin(CALL)
@@ -421,7 +424,7 @@ def test_a_task_with_a_call_crashes_at_each_step(tmp_path: Path) -> None:
                 world.restart()
         assert world.store.rows("SELECT digest FROM shown") == [("use pnpm",)]
         assert world.store.rows("SELECT count(*) FROM call WHERE used=1") == [(1,)]
-        assert made <= world.calls.get_spending().calls_total <= 2
+        assert made <= world.spending().calls_total <= 2
         most, counted = max(most, made), len(steps.trail)
         world.store.close()
     assert most == 2 and counted == 8
@@ -434,18 +437,18 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
     with pytest.raises(Crash):
         world.calls.begin_call(CALL)
     assert world.restart() == at - 1
-    assert world.calls.get_spending().calls_today == at - 1
+    assert world.spending().calls_today == at - 1
 
 
 def test_a_call_that_ended_is_told_once(world: World) -> None:
     """For a person who watches: what it was for, its cost, whether that is assumed, and why there was no answer."""
     for outcome, usd, reason in (("answered", 0.5, ""), ("failed", None, "timed out"), ("stopped", 0.0, "")):
         number = world.begin(replace(PLAIN, project="/home/ada/app"))
-        assert [(one.purpose, one.project) for one in world.calls.list_running()] == [
+        assert [(one.purpose, one.project) for one in list_running(world.store.rows, NOON)] == [
             ("extraction", "/home/ada/app")
         ]
         world.calls.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
-    assert world.calls.list_running() == []
+    assert list_running(world.store.rows, NOON) == []
     assert world.store.rows("SELECT did, text, place, about FROM activity ORDER BY number") == [
         ("asked", "extraction", "app", "$0.50, m"),
         ("asked", "extraction", "app", "~$0.50, m, no answer: timed out"),

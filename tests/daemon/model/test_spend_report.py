@@ -25,19 +25,23 @@ def test_each_grouping_of_real_rows(tmp_path: Path) -> None:
     spend(budget, "extraction", None, project="/home/ada/other", model="haiku")
     budget.begin_call(ModelRequest("?", "accurate", purpose="session"))
     first, second = local_date(clock.now() - 2 * DAY), local_date(clock.now())
-    days = report_spending(store, "day")
+    days = report_spending(store.rows, "day")
     assert [(row.name, row.calls, row.unanswered) for row in days] == [(first, 2, 1), (second, 2, 1)]
-    assert [(row.name, round(row.usd, 2)) for row in report_spending(store, "project")] == [
+    assert [(row.name, round(row.usd, 2)) for row in report_spending(store.rows, "project")] == [
         (NAMELESS, 0.25),
         ("/home/ada/app", 0.06),
         ("/home/ada/other", 0.01),
     ]
-    assert {row.name for row in report_spending(store, "purpose")} == {"extraction", "synthesis", "session"}
-    models = {row.name: row.calls for row in report_spending(store, "model")}
+    assert {row.name for row in report_spending(store.rows, "purpose")} == {
+        "extraction",
+        "synthesis",
+        "session",
+    }
+    models = {row.name: row.calls for row in report_spending(store.rows, "model")}
     assert models == {"haiku": 2, "(fast tier)": 1, "(accurate tier)": 1}
-    late = report_spending(store, "day", clock.now() - DAY)
+    late = report_spending(store.rows, "day", clock.now() - DAY)
     assert [row.name for row in late] == [second] and round(late[0].assumed_usd, 2) == 0.26
-    (only,) = report_spending(store, "purpose", root="/home/ada/other")
+    (only,) = report_spending(store.rows, "purpose", root="/home/ada/other")
     assert (only.name, only.calls) == ("extraction", 1)
     total = sum_rows(days)
     assert (total.calls, total.tokens_in, total.tokens_out) == (4, 300, 30)

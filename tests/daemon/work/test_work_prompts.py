@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-import pytest
-
 from support_work import Toy, WorkBench
+from tacitd.clock import utc_millis
 from tacitd.contract import Done, Later, Outcome, Rejected, Task
 from tacitd.plugin import GatherRule
 
@@ -33,15 +31,6 @@ def test_many_prompts_are_not_waited_for(tmp_path: Path) -> None:
     assert toy.texts() == [["one", "two", "three"]]
     bench.advance(asked=True)
     assert toy.texts()[1:] == [["four"]]
-
-
-def test_a_session_end_comes_after_its_prompts(tmp_path: Path) -> None:
-    """S-20: the end of a session makes its prompts due, and is a task after them."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    bench.type("use pnpm").advance()
-    bench.leave()
-    assert toy.kinds() == ["session-started", "prompts", "session-ended"]
 
 
 def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
@@ -77,7 +66,7 @@ def test_a_fork_of_a_queued_message_is_not_paid_again(tmp_path: Path) -> None:
     bench = WorkBench(tmp_path, toy)
     said = {"role": "user", "content": "begin"}
     bench.record(type="user", message=said, version="2.0.76")
-    stamp = "2026-11-20T10:00:00.000Z"
+    stamp = utc_millis(bench.clock.now())
     lines = [
         {"type": "queue-operation", "operation": "enqueue", "timestamp": stamp, "content": "never use npm"},
         {"type": "queue-operation", "operation": "remove", "timestamp": stamp},
@@ -96,36 +85,6 @@ def test_a_fork_of_a_queued_message_is_not_paid_again(tmp_path: Path) -> None:
     assert toy.texts()[1:] == [["go on"]]
 
 
-def test_a_rewritten_transcript_gives_no_prompt_twice(tmp_path: Path) -> None:
-    """RELIABILITY 8: a file that is shorter or another one is read from its beginning, and only what is new counts."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    bench.type("use pnpm").leave()
-    path = bench.transcript()
-    text = path.read_bytes()
-    path.write_bytes(text[: len(text) // 2].rpartition(b"\n")[0] + b"\n")
-    bench.advance(5)
-    path.write_bytes(text)
-    bench.type("use ruff").leave()
-    assert toy.texts() == [["use pnpm"], ["use ruff"]]
-
-
-def test_what_exists_at_the_first_start_counts_as_read(tmp_path: Path) -> None:
-    """S-50: nothing from before the first start is read, and what is typed from then on is, also after a restart."""
-    first = WorkBench(tmp_path)
-    first.type("long ago")
-    first.store.close()
-    shutil.rmtree(first.state)
-    first.state.mkdir(mode=0o700)
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    bench.serial = 100
-    bench.advance()
-    bench.crash()
-    bench.type("use pnpm").leave()
-    assert toy.texts() == [["use pnpm"]]
-
-
 def test_secrets_are_blanked_before_they_are_stored(tmp_path: Path) -> None:
     """S-67: no secret reaches the store, neither of a prompt nor of the words before it."""
     key = "sk-ant-api03-" + "x1Y2z3" * 15
@@ -133,23 +92,6 @@ def test_secrets_are_blanked_before_they_are_stored(tmp_path: Path) -> None:
     bench.say(f"Your key is {key}.").type(f"use the key {key} here").advance()
     ((text, context),) = bench.rows("SELECT text, context FROM prompt")
     assert key not in text and key not in context and "use the key" in text
-
-
-@pytest.mark.parametrize("scope", ["all", "project", "session"])
-def test_what_is_typed_while_paused_is_passed_over(tmp_path: Path, scope: str) -> None:
-    """Pause is privacy: of what is typed meanwhile only a digest is kept, also after the pause and a restart."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    name = {"all": "", "project": str(bench.project), "session": "s1"}[scope]
-    with bench.store.write() as tx:
-        tx.execute("INSERT INTO choice VALUES(?, ?, 'pause', '', 0)", scope, name)
-    bench.type("private words").advance()
-    bench.crash()
-    with bench.store.write() as tx:
-        tx.execute("DELETE FROM choice")
-    bench.type("use pnpm").leave()
-    assert toy.texts() == [["use pnpm"]]
-    assert bench.rows("SELECT text, context, passed FROM prompt ORDER BY number")[0] == (None, None, "paused")
 
 
 def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> None:
