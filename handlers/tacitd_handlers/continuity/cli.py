@@ -217,7 +217,7 @@ def _session(id: str | None) -> SessionFile:
                     "the daemon writes it; `--session ID` names another one",
                 )
             return find_session(rows, own, now)
-        here = _select(list_sessions(rows, now).sessions, None)
+        here = _select(list_sessions(rows, now)[0], None)
     if not here:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"

@@ -13,7 +13,7 @@ from typing import Any
 from loguru import logger
 from msgspec.structs import replace
 
-from tacitd.clock import doubt_clock, utc_millis
+from tacitd.clock import doubt_clock
 from tacitd.contract import Cause, Done, FileChange, Later, Outcome, Task, Tools, Tx, nothing
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import Project
@@ -21,7 +21,6 @@ from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.work.messages import send_message
-from tacitd_handlers.continuity import session_document as documents
 from tacitd_handlers.continuity.session_document import (
     DAY,
     KEYS,
@@ -29,10 +28,10 @@ from tacitd_handlers.continuity.session_document import (
     MAX_AGE_DAYS,
     PATTERN,
     Json,
+    apply_command,
     decide_document,
     find_folder,
     find_path,
-    is_old,
     list_leaves,
     list_sessions,
     read_checked,
@@ -179,34 +178,20 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
 
 def _do_command(task: Task, tools: Tools) -> Done:
     """Change a session's file for a person or an agent. Raises UsageError, FileRefusedError, OSError."""
-    session, change = str(task.data["session"]), _choose_change(task.data, tools.clock.now())
-    path, stamp = find_path(session), utc_millis(tools.clock.now())
+    session, at = str(task.data["session"]), tools.clock.now()
+    path = find_path(session)
     before = read_checked(path)
 
     def edit(document: Json | None) -> Json:
         if document is None:
             raise TacitdError(f"there is no session {session!r}", "tacitd sessions list")
-        return change(document) | {"lastActiveAt": stamp}
+        return apply_command(document, task.data, at)
 
     after = edit(before)
     unlisted = _HEAD | list_leaves(after).keys() | list_leaves(before or {}).keys()
     cause = Cause(task.key, "person", f"sessions {task.data['do']}", session)
     file = FileChange(path, LEAVES, decide_document(edit), cause, theirs=True, unlisted=unlisted)
     return Done(files=[file])
-
-
-def _choose_change(data: Mapping[str, Any], at: float) -> Callable[[Json], Json]:
-    match data["do"]:
-        case "task":
-            id, given, parent = data["task"], data["given"], data["parent"]
-            return lambda document: documents.with_task(document, id, given, parent, at)
-        case "decide":
-            why, others = str(data["because"]), [str(one) for one in data["instead"]]
-            return lambda document: documents.with_decision(document, data["text"], why, others, at)
-        case "note":
-            return lambda document: documents.with_note(document, data["text"])
-        case _:
-            return lambda document: document | {"summary": data["text"]}
 
 
 # --- pruning
@@ -222,7 +207,7 @@ def _prune(tools: Tools) -> Done:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
         return Done()
     tools.clear(CLOCK)
-    old = [one for one in found if is_old(one, now)]
+    old = [one for one in found if 0.0 < one.last_active < now - MAX_AGE_DAYS * DAY]  # exactly 30 stays
     for one in old:
         one.path.unlink(missing_ok=True)
     if faults:

@@ -177,9 +177,7 @@ def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
     """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
     now = SystemClock().now()
     here = [
-        one
-        for one in select_sessions(list_sessions(rows, now).sessions, cwd)
-        if not without or one.id != without
+        one for one in select_sessions(list_sessions(rows, now)[0], cwd) if not without or one.id != without
     ]
     state = load_state(rows, here[0].id) if here else None
     prompts = list_last_prompts(rows, state.id, PROMPTS) if state is not None else []

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, ValidationError
 
@@ -227,6 +227,25 @@ def open_tasks(document: Json) -> list[Json]:
 # --- what a person changes by command
 
 
+def apply_command(document: Json, data: Mapping[str, Any], at: float) -> Json:
+    """Return the session after a command: the last fifty decisions are kept, and the last twenty notes, each once (SPEC P-24)."""
+    changed: Json = {"lastActiveAt": utc_millis(at)}
+    match data["do"]:
+        case "task":
+            changed["tasks"] = _put_task(document["tasks"], data["task"], data["given"], data["parent"], at)
+        case "decide":
+            entry: Json = {"timestamp": utc_millis(at), "decision": data["text"]}
+            entry |= {"rationale": data["because"]} if data["because"] else {}
+            entry |= {"alternatives": data["instead"]} if data["instead"] else {}
+            changed["decisions"] = add_decisions(document["decisions"], [entry])
+        case "note":
+            notes = [*document["context"], data["text"]]
+            changed["context"] = list(dict.fromkeys(notes))[-MAX_CONTEXT_NOTES:]
+        case _:
+            changed["summary"] = data["text"]
+    return document | changed
+
+
 def new_id(title: str, document: Json) -> str:
     """Return an id that no task of the session has, made from the title."""
     taken = {task["id"] for task in document["tasks"]}
@@ -234,16 +253,15 @@ def new_id(title: str, document: Json) -> str:
     return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
 
 
-def with_task(
-    document: Json, id: str, given: Mapping[str, str | None], parent: str | None, at: float
-) -> Json:
-    """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
+def _put_task(
+    have: Sequence[Json], id: str, given: Mapping[str, str | None], parent: str | None, at: float
+) -> list[Json]:
+    """Return the tasks with this one changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
-    `given`: the new values by key; None leaves one as it is. Raises UsageError if the id is unknown and there is no title, or if the
+    `given`: the new values by key; None leaves one as it is. Raises TacitdError if the id is unknown and there is no title, or if the
     parent is not another task of the session.
     """
-    stamp = utc_millis(at)
-    tasks: list[Json] = [dict(task) for task in document["tasks"]]
+    stamp, tasks = utc_millis(at), [dict(task) for task in have]
     task = next((one for one in tasks if one["id"] == id), None)
     if task is None:
         if given.get("title") is None:
@@ -255,7 +273,7 @@ def with_task(
         task.pop("blockedBy", None)
     if parent is not None:
         _set_parent(tasks, parent, id)
-    return document | {"tasks": tasks}
+    return tasks
 
 
 def _set_parent(tasks: list[Json], parent: str, child: str) -> None:
@@ -269,20 +287,6 @@ def _set_parent(tasks: list[Json], parent: str, child: str) -> None:
             task["children"] = children
         else:
             task.pop("children", None)
-
-
-def with_decision(document: Json, decision: str, rationale: str, others: Sequence[str], at: float) -> Json:
-    """Return the session with one more decision; the last fifty are kept (SPEC P-24)."""
-    entry: Json = {"timestamp": utc_millis(at), "decision": decision}
-    entry |= {"rationale": rationale} if rationale else {}
-    entry |= {"alternatives": list(others)} if others else {}
-    return document | {"decisions": add_decisions(document["decisions"], [entry])}
-
-
-def with_note(document: Json, note: str) -> Json:
-    """Return the session with one more note; the last twenty are kept (SPEC P-24). Each occurs once."""
-    have = document["context"]
-    return document | {"context": [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]}
 
 
 # --- the files of all sessions, which `handler` alone changes
@@ -307,15 +311,6 @@ class SessionFile(Struct, frozen=True):
         return found if isinstance(found, str) else ""
 
 
-class Listing(NamedTuple):
-    """The files of all sessions."""
-
-    sessions: list[SessionFile]
-    """The newest first. One from the future comes last: its time is wrong."""
-    faults: list[str]
-    """Why the others cannot be read, for a person."""
-
-
 def find_folder(env: Mapping[str, str] | None = None) -> Path:
     """The directory of the sessions' files. It may not exist."""
     return memory_dir(os.environ if env is None else env) / FOLDER
@@ -338,7 +333,9 @@ def read_checked(path: Path) -> Json | None:
     return document
 
 
-def list_sessions(rows: Rows, now: float) -> Listing:
+def list_sessions(rows: Rows, now: float) -> tuple[list[SessionFile], list[str]]:
+    """Read all sessions, the newest first; one from the future comes last, because its time is wrong. Return also why the others cannot be
+    read, for a person."""
     known = {find_path(id): last for id, last in rows("SELECT id, last FROM continuity_session")}
     found, faults = list[SessionFile](), list[str]()
     for path in sorted(find_folder().glob(PATTERN)):
@@ -350,7 +347,7 @@ def list_sessions(rows: Rows, now: float) -> Listing:
         at = parse_utc(document.get("lastActiveAt")) or 0.0
         found.append(SessionFile(path, document, max(at, known.get(path, 0.0))))
     found.sort(key=lambda one: (one.last_active <= now + DAY, one.last_active, one.id), reverse=True)
-    return Listing(found, faults)
+    return found, faults
 
 
 def find_session(rows: Rows, id: str, now: float) -> SessionFile:
@@ -361,14 +358,9 @@ def find_session(rows: Rows, id: str, now: float) -> SessionFile:
     path = find_path(id)
     if path.exists():
         return SessionFile(path, read_checked(path) or {})
-    near = [one for one in list_sessions(rows, now).sessions if one.id.startswith(id)] if id else []
+    near = [one for one in list_sessions(rows, now)[0] if one.id.startswith(id)] if id else []
     if len(near) == 1:
         return near[0]
     if near:
         raise UsageError(f"{len(near)} sessions begin with {id}", "tacitd sessions list")
     raise TacitdError(f"there is no session {id!r}", "tacitd sessions list")
-
-
-def is_old(one: SessionFile, now: float) -> bool:
-    """Whether a session was last active more than 30 days ago (exactly 30 stays, SPEC P-24)."""
-    return 0.0 < one.last_active < now - MAX_AGE_DAYS * DAY

@@ -292,7 +292,7 @@ class EntryBook:
             self.entries[tag] for tag in self.active if tag in self.tags and self.entries[tag].status == SHORT
         ]
         for weakness in most_resolved(able):
-            if is_long_term(weakness, replayed.has_row):
+            if is_long_term(weakness, replayed.stamps):
                 self._resolve(weakness.tag, replace(weakness, status=LONG))
                 self._drop_surplus()
                 return True

@@ -6,7 +6,7 @@ for none. Where an entry is placed is decided in `weakness_entries`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -64,10 +64,6 @@ class Weakness(Struct, frozen=True):
         return self.tested, self.failed, self.streak, self.clean
 
 
-HasRow = Callable[[str], bool]
-"""Whether the ledger has a row of a stamp."""
-
-
 def start_weakness(tag: str, stamp: str, session: str) -> Weakness:
     """The weakness after its first observation (SPEC L-13)."""
     return Weakness(tag, NEW, stamp, stamp, stamp, failed_in=session)
@@ -91,7 +87,7 @@ def record_failure(weakness: Weakness, stamp: str, session: str) -> Weakness:
     )
 
 
-def record_clean(weakness: Weakness, stamp: str, session: str, has_row: HasRow) -> Weakness:
+def record_clean(weakness: Weakness, stamp: str, session: str, stamps: Collection[str]) -> Weakness:
     """The weakness after a session that tested it without showing it (SPEC L-15).
 
     A session counts once, and not if it showed the gap before (SPEC L-22).
@@ -106,10 +102,10 @@ def record_clean(weakness: Weakness, stamp: str, session: str, has_row: HasRow) 
         clean=weakness.clean + 1,
         counted=(*weakness.counted[1 - RECENT :], session),
     )
-    return replace(after, status=find_status(after, has_row))
+    return replace(after, status=find_status(after, stamps))
 
 
-def find_status(weakness: Weakness, has_row: HasRow) -> str:
+def find_status(weakness: Weakness, stamps: Collection[str]) -> str:
     """The status after a session, whose counts the weakness has already: one step of the table.
 
     A weakness that becomes short-term in one session can become long-term in a later one (SPEC L-24).
@@ -117,18 +113,18 @@ def find_status(weakness: Weakness, has_row: HasRow) -> str:
     if not weakness.clean:
         return RECURRING
     if weakness.status == SHORT:
-        return LONG if is_long_term(weakness, has_row) else SHORT
+        return LONG if is_long_term(weakness, stamps) else SHORT
     if weakness.status == LONG:
         return LONG
     return AFTER_CLEAN.get(weakness.status, AFTER_CLEAN[NEW])[min(weakness.clean, LIMIT) - 1]
 
 
-def is_long_term(weakness: Weakness, has_row: HasRow) -> bool:
-    """Whether the ledger proves 28 days between the first and the last clean session (SPEC L-24, L-25)."""
+def is_long_term(weakness: Weakness, stamps: Collection[str]) -> bool:
+    """Whether the ledger proves 28 days between the first and the last clean session (SPEC L-24, L-25). `stamps`: those of its rows."""
     begin, end = time_of(weakness.streak), time_of(weakness.tested)
     if weakness.clean < LIMIT or begin is None or end is None or end - begin < SPAN:
         return False
-    return has_row(weakness.streak) and has_row(weakness.tested)
+    return weakness.streak in stamps and weakness.tested in stamps
 
 
 def retest_due(status: str, tested: str, now: str) -> int | None:
@@ -172,9 +168,6 @@ class Replay(Struct):
     by_pattern: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     """By pattern and gap, the problems that showed it."""
 
-    def has_row(self, stamp: str) -> bool:
-        return stamp in self.stamps
-
     def add_row(self, row: LedgerRow) -> None:
         """Replay one row, which is not older than those before."""
         self.last = row.stamp
@@ -193,7 +186,7 @@ class Replay(Struct):
             self.by_pattern.setdefault(row.pattern, {}).setdefault(tag, set()).add(row.problem)
         for tag in clean:
             if tag in self.tags:
-                self.tags[tag] = record_clean(self.tags[tag], row.stamp, session, self.has_row)
+                self.tags[tag] = record_clean(self.tags[tag], row.stamp, session, self.stamps)
 
     def _find_expected(self, row: LedgerRow) -> Iterable[str]:
         """The tags that a session tested: as reported; otherwise the gaps seen before with its problem, and those of its
@@ -237,13 +230,15 @@ def arrive(
             if tag in row.tags and (was is None or now.status != LONG):
                 changed[tag] = now
         elif now != was:
-            then = _go_on(entry, row, was, now, after.has_row)
+            then = _go_on(entry, row, was, now, after.stamps)
             if (then.first, then.course, then.status) != (entry.first, entry.course, entry.status):
                 changed[tag] = then
     return changed
 
 
-def _go_on(entry: Weakness, row: LedgerRow, was: Weakness | None, now: Weakness, has_row: HasRow) -> Weakness:
+def _go_on(
+    entry: Weakness, row: LedgerRow, was: Weakness | None, now: Weakness, stamps: Collection[str]
+) -> Weakness:
     first = min(entry.first or now.first, now.first)
     if was is not None and (entry.course, entry.status) == (was.course, was.status):
         return replace(now, first=first)
@@ -251,9 +246,9 @@ def _go_on(entry: Weakness, row: LedgerRow, was: Weakness | None, now: Weakness,
         return replace(entry, first=first)  # applied already, before a crash
     if was is not None and entry.course == was.course:
         # Only the status is somebody's (SPEC L-31): the counts are the ledger's, and the status goes on.
-        return replace(now, first=first, status=find_status(replace(now, status=entry.status), has_row))
+        return replace(now, first=first, status=find_status(replace(now, status=entry.status), stamps))
     if entry.tag in row.tags and row.stamp > entry.tested:
         return record_failure(entry, row.stamp, row.session)
     if entry.failed < now.failed <= max(entry.tested, row.stamp):
         return replace(now, first=first)  # the entry misses a failure that the ledger shows (SPEC L-25)
-    return entry if row.stamp <= entry.tested else record_clean(entry, row.stamp, row.session, has_row)
+    return entry if row.stamp <= entry.tested else record_clean(entry, row.stamp, row.session, stamps)
