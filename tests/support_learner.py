@@ -20,8 +20,7 @@ from tacitd.errors import TacitdError
 from tacitd.testing import Crash, FakeClock, HandlerBench
 from tacitd_handlers.learner import make_plugin
 from tacitd_handlers.learner.entry_texts import HistoryEntry, WeaknessEntry
-from tacitd_handlers.learner.learner_paths import resolve_paths
-from tacitd_handlers.learner.learner_state import LearnerState, read_state
+from tacitd_handlers.learner.learner_state import LearnerState, read_state, resolve_paths
 from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
 from tacitd_handlers.learner.profile_text import (
     ABOUT,

@@ -13,7 +13,7 @@ from unittest import mock
 from tacitd.contract import Done
 from tacitd.testing import START, Crash, FakeClock, HandlerBench
 from tacitd.work.task_rows import NewTask, insert_task
-from tacitd_handlers.profile import changelog, make_plugin
+from tacitd_handlers.profile import make_plugin, profile_files
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"
 NOW = START
@@ -135,7 +135,7 @@ class Box:
     @property
     def changelog(self) -> list[dict[str, Any]]:
         """Its entries."""
-        return changelog.read_entries(self.directory / "changelog.jsonl")
+        return profile_files.read_entries(self.directory / "changelog.jsonl")
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:

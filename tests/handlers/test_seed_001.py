@@ -15,8 +15,8 @@ from tacitd.clock import parse_utc
 from tacitd.testing import FakeClock
 from tacitd_handlers.continuity import session_document
 from tacitd_handlers.continuity.session_document import find_path
-from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import profile_confidence as decay
+from tacitd_handlers.profile import profile_files
 from tacitd_handlers.profile.handler import format_counts, parse_counts
 from tacitd_handlers.profile.profile_files import LEAVES
 
@@ -158,7 +158,7 @@ def test_a_change_of_the_session_keeps_every_other_byte(tmp_path: Path) -> None:
 def test_the_constants_are_the_seeds() -> None:
     """P-32: of decay, the changelog and sessions."""
     assert (decay.HALF_LIFE_DAYS, decay.MIN_CONFIDENCE, decay.REINFORCE_BOOST) == (30, 0.1, 0.3)
-    assert (changelog.MAX_ENTRIES, changelog.MAX_AGE_DAYS) == (1000, 90)
+    assert (profile_files.MAX_ENTRIES, profile_files.MAX_AGE_DAYS) == (1000, 90)
     limits = session_document.MAX_AGE_DAYS, session_document.MAX_DECISIONS, session_document.MAX_CONTEXT_NOTES
     assert limits == (30, 50, 20)
 

@@ -17,7 +17,7 @@ import pytest
 
 from support_daemon import Daemon, MakeDaemon
 from tacitd.control.client import CallFailedError
-from tacitd_handlers.profile import changelog
+from tacitd_handlers.profile import profile_files
 
 pytestmark = pytest.mark.scenario
 
@@ -94,7 +94,7 @@ def test_two_writers_and_a_hand(make: MakeDaemon, record_property: Callable[[str
         assert profile["custom"][name] == {f"n{n}": n for n in range(1, WRITES, 2)}
     assert profile["custom"]["hand"] == {f"h{n}": n for n in range(edits)}
     assert profile["bio"] == "mine" and edits > WRITES // 20
-    assert len(changelog.read_entries(folder / "changelog.jsonl", 10 * WRITES)) == 2 * WRITES
+    assert len(profile_files.read_entries(folder / "changelog.jsonl", 10 * WRITES)) == 2 * WRITES
     owned = {one["path"]: one for one in json.loads(daemon.cli("profile", "meta", "--json").stdout)}
     assert {f"hand{n}" for n in range(0, edits, 5)} <= set(owned["interests"]["ownElements"])
     record_property("writes", 2 * WRITES)

@@ -39,5 +39,5 @@ def make_plugin() -> PluginSpec:
         session_budget=5_000,
         status=f"{here}.session_start:report_status",
         mcp=f"{here}.learner_commands:LEARNER",
-        footprint=f"{here}.learner_paths:learner_footprint",
+        footprint=f"{here}.learner_state:learner_footprint",
     )

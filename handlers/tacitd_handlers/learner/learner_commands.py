@@ -135,7 +135,7 @@ def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
     from msgspec.structs import asdict
 
-    from tacitd_handlers.learner.review_dates import date_of, find_due
+    from tacitd_handlers.learner.practice_report import date_of, find_due
 
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
@@ -266,7 +266,7 @@ def context(session_id: str, budget: int) -> None:
     from tacitd.cli.common import get_paths
     from tacitd.session_context.plugin_view import open_rows
     from tacitd_handlers.learner import make_plugin
-    from tacitd_handlers.learner.learner_paths import load_paths
+    from tacitd_handlers.learner.learner_state import load_paths
     from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
 
     session = session_id or hook_session() or os.environ.get(SESSION, "")
@@ -307,7 +307,7 @@ def _now() -> str:
 
 
 def _read_entries() -> list[WeaknessEntry]:
-    from tacitd_handlers.learner.learner_paths import load_paths, read_file
+    from tacitd_handlers.learner.learner_state import load_paths, read_file
     from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 
     return list_entries(PROFILE_FORMAT.read_leaves(read_file(load_paths(os.environ).profile) or b""))
@@ -316,7 +316,7 @@ def _read_entries() -> list[WeaknessEntry]:
 def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
     """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
     from tacitd.text.wording import count_noun
-    from tacitd_handlers.learner.learner_paths import load_paths, read_file
+    from tacitd_handlers.learner.learner_state import load_paths, read_file
     from tacitd_handlers.learner.ledger_file import parse_ledger
 
     table = parse_ledger(read_file(load_paths(os.environ).ledger) or b"")

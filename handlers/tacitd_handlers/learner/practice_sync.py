@@ -23,8 +23,7 @@ from tacitd_handlers.learner.entry_texts import (
     format_session,
     matches_row,
 )
-from tacitd_handlers.learner.learner_paths import PROFILE
-from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
+from tacitd_handlers.learner.learner_state import PROFILE, LearnerState, ReportRecord
 from tacitd_handlers.learner.ledger_file import (
     HEALED,
     NO_DATE,

@@ -40,8 +40,9 @@ from tacitd.files.editors import Editors
 from tacitd.handler import Degradation, Notice
 from tacitd.work.messages import send_message
 from tacitd_handlers.learner.entry_texts import RESOLVED
-from tacitd_handlers.learner.learner_paths import LEDGER, PROFILE, read_file, resolve_paths, shorten_path
 from tacitd_handlers.learner.learner_state import (
+    LEDGER,
+    PROFILE,
     ReportRecord,
     SessionStamp,
     add_notices,
@@ -49,7 +50,10 @@ from tacitd_handlers.learner.learner_state import (
     find_stamp,
     format_state,
     note_session,
+    read_file,
     read_state,
+    resolve_paths,
+    shorten_path,
     store_state,
 )
 from tacitd_handlers.learner.ledger_file import (

@@ -24,7 +24,7 @@ from tacitd_handlers.learner.ledger_file import (
     names_a_session,
     time_of,
 )
-from tacitd_handlers.learner.review_dates import find_due
+from tacitd_handlers.learner.practice_report import find_due
 from tacitd_handlers.learner.session_start import find_retests
 from tacitd_handlers.learner.weakness_entries import match_entries
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, MAX_RESOLVED, SPAN

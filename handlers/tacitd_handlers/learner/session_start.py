@@ -25,14 +25,17 @@ from tacitd.state.paths import state_dir
 from tacitd.text.wording import count_noun
 from tacitd_handlers.learner import SCHEMA
 from tacitd_handlers.learner.entry_texts import RESOLVED, WeaknessEntry
-from tacitd_handlers.learner.learner_paths import (
+from tacitd_handlers.learner.learner_state import (
     LearnerPaths,
+    SessionStamp,
+    find_stamp,
     load_paths,
+    note_session,
     read_file,
     read_section,
+    read_waiting,
     shorten_path,
 )
-from tacitd_handlers.learner.learner_state import SessionStamp, find_stamp, note_session, read_waiting
 from tacitd_handlers.learner.ledger_file import LedgerRow, format_command, names_a_session
 from tacitd_handlers.learner.profile_text import (
     ABOUT,
@@ -301,8 +304,7 @@ def format_retests(found: Sequence[Retest]) -> str:
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """What the two files contain, the retests and the tags that wait for room (SPEC L-50), and reports that were refused."""
-    from tacitd_handlers.learner.learner_paths import load_paths, read_file
-    from tacitd_handlers.learner.learner_state import read_waiting
+    from tacitd_handlers.learner.learner_state import load_paths, read_file, read_waiting
 
     newest = "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?"
     refused = [text for (text,) in rows(newest, REFUSED)][::-1]

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.settings import Duration, Names
-from tacitd_handlers.learner.review_dates import ReviewPlan
+from tacitd_handlers.learner.practice_report import ReviewPlan
 
 
 class LearnerSettings(BaseModel):

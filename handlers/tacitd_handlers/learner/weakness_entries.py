@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from tacitd.errors import TacitdError, UsageError
 from tacitd.handler import Notice
 from tacitd_handlers.learner.entry_texts import WeaknessEntry, format_entry, update_entry
-from tacitd_handlers.learner.learner_paths import PROFILE
-from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
+from tacitd_handlers.learner.learner_state import PROFILE, LearnerState, TagRecord
 from tacitd_handlers.learner.ledger_file import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.profile_text import name_entry
 from tacitd_handlers.learner.weakness_rules import (

@@ -14,13 +14,15 @@ from msgspec import Struct
 from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
 from tacitd_handlers.profile import profile_confidence
-from tacitd_handlers.profile.changelog import AGENT, COMMAND, SYSTEM
 from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, check_profile, fold_spelling, nest_values
 from tacitd_handlers.profile.profile_files import (
+    AGENT,
     CHANGELOG,
+    COMMAND,
     LEAVES,
     META,
     PROFILE,
+    SYSTEM,
     ProfileState,
     find_path,
     is_element,

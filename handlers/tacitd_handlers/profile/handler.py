@@ -18,8 +18,7 @@ from tacitd.files.atomic import edit_file
 from tacitd.handler import Degradation, Notice
 from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile import changelog, profile_confidence
-from tacitd_handlers.profile.changelog import AGENT, FINDING
+from tacitd_handlers.profile import profile_confidence, profile_files
 from tacitd_handlers.profile.changes import (
     ProfilePlan,
     is_change,
@@ -33,7 +32,9 @@ from tacitd_handlers.profile.changes import (
 )
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_files import (
+    AGENT,
     CHANGELOG,
+    FINDING,
     PROFILE,
     ProfileState,
     choose_time,
@@ -74,10 +75,10 @@ def _do(task: Task, tools: Tools) -> Done:
             return _fade(task, tools)
         case "job", "changelog":
             if not find_clock_doubt(tools.rows, read_settled(tools), tools.clock.now()):
-                changelog.prune_changelog(directory / CHANGELOG, tools.clock.now())
+                profile_files.prune_changelog(directory / CHANGELOG, tools.clock.now())
         case "purge", _:
             texts = [str(text) for text in task.data.get("texts", ())]
-            changed = changelog.purge_words(directory, task.key, texts)
+            changed = profile_files.purge_words(directory, task.key, texts)
             return Done(notices=[Notice("purged", str(path)) for path in changed])
         case _:
             pass

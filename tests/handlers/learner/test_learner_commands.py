@@ -16,9 +16,9 @@ from support_learner import Desk, row, stamp
 from support_learner_skill import TeachingSkill, format_weakness
 from tacitd.clock import SystemClock
 from tacitd_handlers.learner.ledger_file import HEADER, format_row, parse_ledger
+from tacitd_handlers.learner.practice_report import find_due
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, TEMPLATE, list_entries
 from tacitd_handlers.learner.progress_review import build_review, find_problems
-from tacitd_handlers.learner.review_dates import find_due
 
 # --- `tacitd learner …`, as a person and as the skill call it: issue, commands; SPEC L-35, L-48 to L-53.
 

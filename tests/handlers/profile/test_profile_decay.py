@@ -15,7 +15,7 @@ from support_examples import examples
 from support_profile import DAY, NOW, Box
 from tacitd.clock import doubt_clock, utc_millis
 from tacitd.testing import START, FakeClock
-from tacitd_handlers.profile import changelog, profile_confidence
+from tacitd_handlers.profile import profile_confidence, profile_files
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import Json
 
@@ -223,8 +223,8 @@ def entry(age_days: float, name: str = "x", millis: bool = True) -> dict[str, ob
 
 
 def prune(log: Path) -> list[object]:
-    changelog.prune_changelog(log, NOW)
-    return [one["n"] for one in changelog.read_entries(log, 10_000)]
+    profile_files.prune_changelog(log, NOW)
+    return [one["n"] for one in profile_files.read_entries(log, 10_000)]
 
 
 def test_older_than_90_days_goes_and_exactly_90_stays(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_garbage_is_put_aside(tmp_path: Path) -> None:
     with log.open("a") as out:
         out.write('{"timestamp": "2026')
     assert prune(log) == ["a", "other", "untimed"]
-    aside = (tmp_path / changelog.QUARANTINE).read_text().splitlines()
+    aside = (tmp_path / profile_files.QUARANTINE).read_text().splitlines()
     assert aside == ["garbage", '{"half', long, "[1]", '{"timestamp": "2026']
     with log.open("a") as out:
         out.write(json.dumps(entry(0, "b")) + "\n")
