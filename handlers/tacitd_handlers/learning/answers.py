@@ -18,7 +18,7 @@ and where it goes, is decided in `plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -115,7 +115,7 @@ class NumberedFact(Struct, frozen=True):
     at: float | None = None
     """When it was said first: seconds since 1970, UTC."""
     tries: int = 0
-    """Answers about it that could not be used."""
+    """1 or 2 after an answer that could not be used: in which half of its facts it was."""
 
     def describe(self) -> str:
         """Return the fact as the prompt shows it: `Corrected: Stop deploying tomorrow (2026-11-20, said 2 times)`."""
@@ -202,21 +202,20 @@ def _message(row: FactRow) -> int:
     return row.prompt if row.prompt is not None else -row.number
 
 
-def split_facts(
-    new: Mapping[int, NumberedFact], old: Mapping[int, NumberedFact], limit: int = FACTS_BYTES
-) -> Iterator[dict[int, NumberedFact]]:
-    """Yield the new facts by number, in portions of one call each, at most `limit` bytes in one, each with all old ones."""
-    portion: dict[int, NumberedFact] = {}
-    size = 0
-    for number, fact in new.items():
-        more = len(fact.describe().encode(errors="replace"))
-        if portion and size + more > limit:
-            yield {**portion, **old}
-            portion, size = {}, 0
-        portion[number] = fact
-        size += more
-    if portion:
-        yield {**portion, **old}
+def choose_facts(facts: Sequence[NumberedFact], limit: int = FACTS_BYTES) -> tuple[NumberedFact, ...]:
+    """Return the facts of one call: at most `limit` bytes of new ones, and all that were left out before.
+
+    Those that no usable answer was given about yet come first, then those of the first half of a failed call, then those of the second.
+    """
+    new = [fact for fact in facts if fact.is_new]
+    tries = min((fact.tries for fact in new), default=0)
+    chosen, size = list[NumberedFact](), 0
+    for fact in (one for one in new if one.tries == tries):
+        size += len(fact.describe().encode(errors="replace"))
+        if chosen and size > limit:
+            break
+        chosen.append(fact)
+    return (*chosen, *(fact for fact in facts if not fact.is_new)) if chosen else ()
 
 
 def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, ExistingLine]:
@@ -262,15 +261,7 @@ class Proposal(Struct, frozen=True):
     replaces: tuple[ExistingLine, ...] = ()
 
 
-class Proposals(Struct, frozen=True):
-    """The lines of one answer."""
-
-    lines: tuple[Proposal, ...] = ()
-    unreadable: int = 0
-    """Number of objects that are no proposal, or that name no number of the prompt."""
-
-
-def parse_proposals(answer: str, numbered: Numbered) -> Proposals | Unusable:
+def parse_proposals(answer: str, numbered: Numbered) -> tuple[Proposal, ...] | Unusable:
     """Return the lines of an answer; none for NONE and an empty answer.
 
     Prose, and an answer in which no object names a number that exists, are Unusable, so that the facts are kept (SPEC S-23).
@@ -286,7 +277,7 @@ def parse_proposals(answer: str, numbered: Numbered) -> Proposals | Unusable:
         return Unusable("no object in the answer names a number of the prompt")
     if not lines and not says_none(answer):
         return Unusable("no line in the answer")
-    return Proposals(lines, found.count(None))
+    return lines
 
 
 def _read_proposal(value: Any, numbered: Numbered, by_key: Mapping[str, NumberedFact]) -> Proposal | None:

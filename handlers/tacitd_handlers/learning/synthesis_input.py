@@ -11,7 +11,7 @@ from msgspec import Struct
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, number_facts
+from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, choose_facts, number_facts
 from tacitd_handlers.learning.folders import ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
 from tacitd_handlers.learning.learned_rows import (
@@ -96,9 +96,11 @@ class SynthesisInput(Struct, frozen=True):
 
     place: Place
     rows: Mapping[int, FactRow]
-    """All facts that wait, by number."""
+    """The facts that wait and are decided on, by number."""
     facts: tuple[NumberedFact, ...]
-    """The facts that no document contains, lines that were corrected again, and behind them those that were left out before."""
+    """Of one call: facts that no document contains, lines that were corrected again, and behind them those that were left out before."""
+    is_partial: bool
+    """Whether other facts wait for a call of their own."""
     known: Mapping[int, int | None]
     """By fact that a document contains, the line of tacitd that says it."""
     forgotten: tuple[int, ...]
@@ -141,9 +143,12 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
         else:
             wanted.append(fact._replace(line=None))
     left_out = [one for one in read_facts(tools.rows, place.number, LEFT_OUT) if not covers(one.text)]
-    facts = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
+    numbered = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
+    facts = choose_facts(numbered)
+    later = {row for fact in numbered if fact.is_new and fact not in facts for row in fact.rows}
+    rows = {number: row for number, row in rows.items() if number not in later}
     return SynthesisInput(
-        place, rows, facts, known, tuple(forgotten), frozenset(reword), files, tuple(folders)
+        place, rows, facts, bool(later), known, tuple(forgotten), frozenset(reword), files, tuple(folders)
     )
 
 

@@ -7,7 +7,7 @@ rows and of files are one transaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loguru import logger
@@ -26,7 +26,6 @@ from tacitd_handlers.learning.answers import (
     Proposal,
     number_lines,
     parse_proposals,
-    split_facts,
 )
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
@@ -81,38 +80,28 @@ _ANY_LINE = "SELECT 1 FROM learning_line WHERE project = ? LIMIT 1"
 
 
 class _PaidAnswer(Struct, frozen=True):
-    """An answer, with its numbers resolved."""
+    """An answer, with its numbers resolved. It is empty where there was nothing to ask."""
 
-    proposals: tuple[Proposal, ...]
-    found: Mapping[str, Any]
+    proposals: tuple[Proposal, ...] = ()
+    found: Mapping[str, Any] = {}
     """Findings of prompt extensions, by the name of the plugin that gets them."""
-    usd: float
+    usd: float = 0.0
     """Cost of the call in US dollars."""
 
 
 class _NoUse(Struct, frozen=True):
-    """Why there is no answer about some facts that can be used."""
+    """Why there is no answer that can be used."""
 
     reason: str
-    facts: tuple[NumberedFact, ...]
     lost: frozenset[int] = frozenset()
     """Rows of the facts whose calls were begun twice and lost. They are not paid for again."""
 
-    def list_given_up(self) -> list[int]:
-        """The rows of the facts that are not asked about again."""
-        given_up = (f for f in self.facts if self.lost.intersection(f.rows) or (f.tries and not self.lost))
-        return [row for fact in given_up for row in fact.rows]
-
-
-class _Asked(Struct, frozen=True):
-    """What became of the calls of one synthesis."""
-
-    answers: tuple[_PaidAnswer, ...] = ()
-    useless: tuple[_NoUse, ...] = ()
-
 
 def synthesize(place: Place, tools: Tools) -> Outcome:
-    """Write lines for all facts that wait in a place. Raises OSError and TacitdError; the facts go on waiting then."""
+    """Write lines for facts that wait in a place, those of one call; others go on waiting and have one of their own.
+
+    Raises OSError and TacitdError; the facts go on waiting then.
+    """
     if place.project is not None and tools.write_mode(place.project) == "off":
         return Done()
     if not tools.rows(
@@ -124,8 +113,8 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
     id = f"learning.file:{place.name}"
     try:
         inputs = build_input(place, tools)
-        asked = _ask_all(inputs, tools)
-        outcome = asked if isinstance(asked, Later) else _write(inputs, asked, tools)
+        answer = _ask(inputs, tools) if inputs.facts else _PaidAnswer()
+        outcome = answer if isinstance(answer, Later) else _write(inputs, answer, tools)
     except FileBusyError:
         raise
     except FileRefusedError as error:
@@ -135,64 +124,34 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
     return outcome
 
 
-# --- the calls
+# --- the call
 
 
-def _ask_all(inputs: SynthesisInput, tools: Tools) -> _Asked | Later:
-    """Ask the model about all facts, in one call or in several if there are very many.
-
-    If a later call has to wait, so do the answers of the others: they are stored, and are not paid for again.
-    """
-    answers, useless = list[_PaidAnswer](), list[_NoUse]()
-    for portion in list_portions(inputs.facts):
-        match _ask(inputs, portion, tools):
-            case _PaidAnswer() as answer:
-                answers.append(answer)
-            case _NoUse() as answer:
-                useless.append(answer)
-            case Later() as later:
-                return later
-    if any(not one.lost for one in useless):
-        tools.degrade(Degradation(ANSWERS, useless[0].reason, ONCE_MORE))
-    elif answers:
-        tools.clear(ANSWERS)
-    return _Asked(tuple(answers), tuple(useless))
-
-
-def list_portions(facts: Sequence[NumberedFact]) -> Iterator[dict[int, NumberedFact]]:
-    """Yield the facts by number, in portions of one call each. Those whose answer could not be used come in two halves."""
-    numbers = dict(enumerate(facts, 1))
-    old = {number: fact for number, fact in numbers.items() if not fact.is_new}
-    fresh = [number for number, fact in numbers.items() if fact.is_new and not fact.tries]
-    again = [number for number, fact in numbers.items() if fact.is_new and fact.tries]
-    half = (len(again) + 1) // 2
-    for some in (fresh, again[:half], again[half:]):
-        yield from split_facts({number: numbers[number] for number in some}, old)
-
-
-def _ask(
-    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], tools: Tools
-) -> _PaidAnswer | _NoUse | Later:
-    """Make one call of the smart tier about some of the facts."""
+def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | _NoUse | Later:
+    """Make the call of the smart tier."""
     root = str(inputs.place.root)
-    extensions = list_extensions(facts.values(), tools)
-    numbered, prompt = _number_input(inputs, facts, extensions, tools)
-    new = {number: fact for number, fact in facts.items() if fact.is_new}
+    extensions = list_extensions(inputs.facts, tools)
+    numbered, prompt = _number_input(inputs, extensions, tools)
+    new = {number: fact for number, fact in numbered.facts.items() if fact.is_new}
     parts = [Part("fact", number, str(fact.rows[0]), fact.text) for number, fact in new.items()]
     # An answer that is used again after a crash names lines by these numbers.
     parts.append(Part("work", 0, "lines", "\n".join((*numbered.show_facts(), *numbered.show_lines()))))
     answer = tools.ask(ModelRequest(prompt, "smart", purpose="synthesis", project=root), parts)
     if isinstance(answer, NoAnswer):
         if answer.why is Why.REPEATED:
-            return _NoUse(answer.reason, tuple(new.values()), frozenset(map(int, answer.repeated)))
-        if answer.blames_the_prompt:
-            return _NoUse(answer.reason, tuple(new.values()))
-        return Later(answer.reason, answer.hint, answer.retry_at)
-    found, text = split_answer(answer.text, extensions)
-    proposals = parse_proposals(text, numbered)
-    if isinstance(proposals, Unusable):
-        return _NoUse(f"the model's answer cannot be used: {proposals.reason}", tuple(new.values()))
-    return _PaidAnswer(proposals.lines, found, answer.usd)
+            return _NoUse(answer.reason, frozenset(map(int, answer.repeated)))
+        if not answer.blames_the_prompt:
+            return Later(answer.reason, answer.hint, answer.retry_at)
+        why = answer.reason
+    else:
+        found, text = split_answer(answer.text, extensions)
+        proposals = parse_proposals(text, numbered)
+        if not isinstance(proposals, Unusable):
+            tools.clear(ANSWERS)
+            return _PaidAnswer(proposals, found, answer.usd)
+        why = f"the model's answer cannot be used: {proposals.reason}"
+    tools.degrade(Degradation(ANSWERS, why, ONCE_MORE))
+    return _NoUse(why)
 
 
 def list_extensions(facts: Iterable[NumberedFact], tools: Tools) -> list[PromptExtension]:
@@ -203,13 +162,11 @@ def list_extensions(facts: Iterable[NumberedFact], tools: Tools) -> list[PromptE
 
 
 def _number_input(
-    inputs: SynthesisInput,
-    facts: Mapping[int, NumberedFact],
-    extensions: Sequence[PromptExtension],
-    tools: Tools,
+    inputs: SynthesisInput, extensions: Sequence[PromptExtension], tools: Tools
 ) -> tuple[Numbered, str]:
     """Return what the numbers mean, and the prompt. Both have as many existing lines as there is room for."""
     files, root = tuple(inputs.files.files), str(inputs.place.root)
+    facts = dict(enumerate(inputs.facts, 1))
     crowded = inputs.files.count_crowded(tools.settings["learning"])
 
     def write(numbered: Numbered) -> str:
@@ -222,10 +179,8 @@ def _number_input(
     return numbered, write(numbered)
 
 
-def _ground_answers(
-    answers: Collection[_PaidAnswer], inputs: SynthesisInput, tools: Tools
-) -> tuple[dict[str, list[Any]], int]:
-    """Return the parts of the answers' findings that the facts support, by plugin, and the number of the other parts."""
+def _ground_answer(answer: _PaidAnswer, inputs: SynthesisInput, tools: Tools) -> tuple[dict[str, Any], int]:
+    """Return the parts of an answer's findings that the facts support, by plugin, and the number of the other parts."""
     new = [fact for fact in inputs.facts if fact.is_new]
     texts = [fact.text for fact in new]
     # The reason for a correction that was made again is in the person's words, and not in the line.
@@ -234,24 +189,19 @@ def _ground_answers(
     ]
     at = next((fact.at for fact in new if fact.at is not None), None)
     sources = Sources(tuple(text for text in texts if text), inputs.folders, at)
-    kept: dict[str, list[Any]] = {}
-    refused = 0
-    for one in answers:
-        found, number = ground_findings(one.found, list_extensions(new, tools), sources)
-        refused += number
-        for name, what in found.items():
-            kept.setdefault(name, []).append(what)
-    return kept, refused
+    return ground_findings(answer.found, list_extensions(new, tools), sources)
 
 
 # --- the outcome
 
 
-def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
+def _write(inputs: SynthesisInput, asked: _PaidAnswer | _NoUse, tools: Tools) -> Outcome:
     """Decide on the proposed lines, and return the changes of files and rows."""
     place = inputs.place
-    found, ungrounded = _ground_answers(asked.answers, inputs, tools)
-    proposals = [one for answer in asked.answers for one in answer.proposals]
+    useless = asked if isinstance(asked, _NoUse) else None
+    answer = asked if isinstance(asked, _PaidAnswer) else _PaidAnswer()
+    found, ungrounded = _ground_answer(answer, inputs, tools)
+    proposals = answer.proposals
     # The files may have changed during the call.
     chosen = [name.rpartition("/")[0] for name in inputs.files.files if "/" in name]
     files = read_files(place, [*inputs.folders, *chosen], tools) if proposals else inputs.files
@@ -267,8 +217,9 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
     _report_crowded(inputs, files, plan, tools)
-    _report_aside(inputs, asked, tools)
-    notices = list(_describe(plan, inputs, asked, ungrounded))
+    aside = _list_given_up(inputs, useless) if useless is not None else []
+    _report_aside(place, [useless.reason] * len(aside) if useless is not None else [], tools)
+    notices = list(_describe(plan, inputs, answer.usd, ungrounded))
     listeners = list_listeners(tools)
     now = tools.clock.now()
     if changes and place.project is not None and not tools.rows(_ANY_LINE, place.number):
@@ -276,13 +227,15 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
 
     def apply(tx: Tx) -> None:
         _store_lines(tx, plan, by_text, files, place, now)
-        _store_facts(tx, inputs, plan, asked)
+        _store_facts(tx, inputs, plan, is_answered=useless is None)
+        if useless is not None:
+            _store_useless(tx, inputs, useless, aside)
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
         _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
-        if plan.void or any(fact.rows for one in asked.useless for fact in one.facts if not fact.tries):
+        if plan.void or inputs.is_partial or (useless is not None and len(aside) < _count_new(inputs)):
             queue_message(tx, "synthesize", place, now)
 
     return Done(apply, tuple(changes), notices=notices)
@@ -373,7 +326,7 @@ def _list_new(facts: Iterable[NumberedFact]) -> list[int]:
     return [row for fact in facts if fact.is_new for row in fact.rows]
 
 
-def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> None:
+def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: bool) -> None:
     """Say what became of each fact. Those of lines are written; void ones go on waiting."""
     known = dict(inputs.known)
     by_text = {row.text: row.number for row in inputs.files.rows}
@@ -388,15 +341,9 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
     mark_facts(tx, inputs.forgotten, "forgotten")
     for one in plan.refused:
         mark_facts(tx, [row for fact in one.facts for row in fact.rows], "refused", one.reason)
+    if not is_answered:
+        return
     waits = {row for fact in plan.void for row in fact.rows}
-    for answer in asked.useless:
-        rows = [row for fact in answer.facts for row in fact.rows]
-        waits.update(rows)
-        given_up = answer.list_given_up()
-        mark_facts(tx, given_up, "aside", answer.reason)
-        if not answer.lost:
-            tried = [(row,) for row in rows if row not in given_up]
-            tx.executemany("UPDATE learning_fact SET tries = tries + 1 WHERE number = ?", tried)
     named = {row for fact in plan.used for row in fact.rows}
     for fact in inputs.facts:
         for number in fact.rows if fact.is_new else ():
@@ -405,13 +352,35 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
                 _settle(tx, number, "known" if fact.line is not None or number in named else "left out")
 
 
+def _count_new(inputs: SynthesisInput) -> int:
+    return sum(len(fact.rows) for fact in inputs.facts if fact.is_new)
+
+
+def _list_given_up(inputs: SynthesisInput, useless: _NoUse) -> list[int]:
+    """The rows of the facts that are not asked about again: of lost calls, or of a second answer that cannot be used."""
+    new = [fact for fact in inputs.facts if fact.is_new]
+    given_up = (f for f in new if useless.lost.intersection(f.rows) or (f.tries and not useless.lost))
+    return [row for fact in given_up for row in fact.rows]
+
+
+def _store_useless(tx: Tx, inputs: SynthesisInput, useless: _NoUse, aside: Sequence[int]) -> None:
+    """Put facts aside; others wait for one more call, in two halves."""
+    mark_facts(tx, aside, "aside", useless.reason)
+    again = [fact for fact in inputs.facts if fact.is_new and not fact.tries]
+    for at, fact in enumerate(again if not useless.lost else ()):
+        tries = 1 if 2 * at < len(again) else 2
+        tx.executemany(
+            "UPDATE learning_fact SET tries = ? WHERE number = ?", [(tries, row) for row in fact.rows]
+        )
+
+
 def _settle(tx: Tx, fact: int, state: FactState) -> None:
     """A fact that waited is in this state, unless it is in a line by now."""
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
 
 
 def _tell_findings(
-    tx: Tx, found: Mapping[str, Sequence[Any]], inputs: SynthesisInput, lines: Sequence[str], now: float
+    tx: Tx, found: Mapping[str, Any], inputs: SynthesisInput, lines: Sequence[str], now: float
 ) -> None:
     """Pass findings on with their origin. `corrected`: the facts that correct something again; `lines`: what was written."""
     new = [fact for fact in inputs.facts if fact.is_new]
@@ -426,7 +395,7 @@ def _tell_findings(
     sessions = list(dict.fromkeys(row.session for row in rows if row.session))
     for name, what in found.items():
         data = {
-            "found": list(what),
+            "found": [what],
             "sessions": sessions,
             "prompts": [id for id, _ in typed],
             "facts": [fact.text for fact in new],
@@ -440,9 +409,9 @@ def _tell_findings(
 # --- what a person is told
 
 
-def _describe(plan: Plan, inputs: SynthesisInput, asked: _Asked, ungrounded: int) -> Iterator[Notice]:
+def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -> Iterator[Notice]:
     """A notice for each line that is written, or withheld because the person removed it; otherwise why there is none."""
-    place, usd = inputs.place, sum(one.usd for one in asked.answers)
+    place = inputs.place
     root = str(place.root) if place.project is not None else ""
     for line in plan.lines:
         prompts = len({prompt for fact in line.facts for prompt in fact.prompts})
@@ -467,12 +436,10 @@ def _describe(plan: Plan, inputs: SynthesisInput, asked: _Asked, ungrounded: int
     yield Notice(NO_LINE, "; ".join(reasons), str(place.root))
 
 
-def _report_aside(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> None:
+def _report_aside(place: Place, reasons: list[str], tools: Tools) -> None:
     """Say how many facts are put aside, and why (SPEC S-23)."""
-    place = inputs.place
-    reasons = [answer.reason for answer in asked.useless for _ in answer.list_given_up()]
     old = tools.rows("SELECT reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number)
-    reasons += [reason for (reason,) in old]
+    reasons = [*reasons, *(reason for (reason,) in old)]
     if not reasons:
         tools.clear(f"{ASIDE}:{place.name}")
         return

@@ -12,7 +12,7 @@ from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
 from tacitd.work.task_rows import choose_prompts
-from tacitd_handlers.learning.answers import HeardAnswer, NumberedFact, parse_heard, split_facts
+from tacitd_handlers.learning.answers import HeardAnswer, NumberedFact, choose_facts, parse_heard
 from tacitd_handlers.learning.scan import (
     EXTRACTION_ANSWER,
     MATERIAL,
@@ -61,8 +61,10 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
     facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
-    numbered = dict(enumerate(map(NumberedFact, facts), 1))
-    assert answers + len(list(split_facts(numbered, {}))) <= said.calls
+    waiting, calls = list(map(NumberedFact, facts)), 0
+    while waiting:
+        waiting, calls = waiting[len(choose_facts(waiting)) :], calls + 1
+    assert answers + calls <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answers import ExistingLine, Numbered, number_facts, number_lines, split_facts
+from tacitd_handlers.learning.answers import (
+    ExistingLine,
+    Numbered,
+    NumberedFact,
+    choose_facts,
+    number_facts,
+    number_lines,
+)
 from tacitd_handlers.learning.learned_rows import FactRow, digest_same
 
 NOON = 1_795_176_000.0
@@ -69,18 +76,30 @@ def test_a_line_that_is_corrected_again_says_so() -> None:
 
 @given(st.integers(0, 40), st.integers(0, 5), st.integers(20, 200))
 @examples(60)
-def test_each_new_fact_is_in_one_portion(new: int, old: int, limit: int) -> None:
-    """S-23: portions keep the numbers, and each has the facts that were left out before."""
+def test_each_new_fact_is_in_one_call(new: int, old: int, limit: int) -> None:
+    """S-23: each call has the facts that were left out before."""
     facts = number_facts(
         [fact(n, f"Use tool{n} for job{n}") for n in range(new)],
         [fact(100 + n, f"Likes thing{n}") for n in range(old)],
     )
-    numbers = dict(enumerate(facts, 1))
-    fresh = {number: one for number, one in numbers.items() if one.is_new}
-    left = {number: one for number, one in numbers.items() if not one.is_new}
-    portions = list(split_facts(fresh, left, limit))
-    found = [number for portion in portions for number, one in portion.items() if one.is_new]
-    assert sorted(found) == sorted(fresh) and all(left.items() <= portion.items() for portion in portions)
+    waiting, calls = [one for one in facts if one.is_new], list[tuple[NumberedFact, ...]]()
+    left = [one for one in facts if not one.is_new]
+    while chosen := choose_facts([*waiting, *left], limit):
+        calls.append(tuple(one for one in chosen if one.is_new))
+        assert [one for one in chosen if not one.is_new] == left
+        waiting = [one for one in waiting if one not in chosen]
+    assert [one for call in calls for one in call] == [one for one in facts if one.is_new]
+
+
+def test_facts_of_a_failed_call_come_in_its_halves() -> None:
+    """S-23: first those that were not asked about, then each half alone."""
+    facts = [NumberedFact(f"Use tool{n}", (n,), tries=tries) for n, tries in enumerate((2, 1, 0, 1))]
+    asked = list[list[int]]()
+    while facts:
+        chosen = choose_facts(facts)
+        asked.append([one.rows[0] for one in chosen])
+        facts = [one for one in facts if one not in chosen]
+    assert asked == [[2], [1, 3], [0]]
 
 
 def test_lines_are_numbered_below_their_files_and_headings() -> None:

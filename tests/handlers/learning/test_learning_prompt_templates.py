@@ -8,7 +8,6 @@ from tacitd_handlers.learning.answers import (
     HeardAnswer,
     Numbered,
     NumberedFact,
-    Proposals,
     parse_heard,
     parse_proposals,
 )
@@ -62,7 +61,7 @@ def test_the_seeds_texts_stand_whole() -> None:
     assert isinstance(examples, HeardAnswer) and len(examples.lines) == 2 and not examples.unreadable
     assert SYNTHESIS_TASKS in load_template("synthesis")
     example = next(line for line in load_template("synthesis").splitlines() if line.startswith('{"'))
-    assert isinstance(parse_proposals(example, NUMBERED), Proposals)
+    assert isinstance(parse_proposals(example, NUMBERED), tuple)
     assert 'No "User" prefix. Keep under 50 lines total.' in load_template("summary")
     assert "meant for the task at hand only" in load_template("synthesis")
 

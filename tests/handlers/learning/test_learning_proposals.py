@@ -16,7 +16,6 @@ from tacitd_handlers.learning.answers import (
     Numbered,
     NumberedFact,
     Proposal,
-    Proposals,
     parse_proposals,
 )
 from tacitd_handlers.shared.model_text import Unusable
@@ -32,18 +31,16 @@ NUMBERED = Numbered(
 WHOLE = {"FILE": "src/AGENTS.md", "SECTION": "Coding", "FACT": "Use pnpm", "FROM": [1], "REPLACES": ["L1"]}
 
 
-def parse(answer: str) -> Proposals:
+def parse(answer: str) -> tuple[Proposal, ...]:
     """The proposals of an answer that can be used."""
     made = parse_proposals(answer, NUMBERED)
-    assert isinstance(made, Proposals), made
+    assert not isinstance(made, Unusable), made
     return made
 
 
 def test_numbers_are_what_they_named() -> None:
     """S-24, S-26: the file, the section, the facts and the lines."""
-    assert parse(json.dumps(WHOLE)).lines == (
-        Proposal("src/AGENTS.md", "Coding", "Use pnpm", (PNPM,), (MINE,)),
-    )
+    assert parse(json.dumps(WHOLE)) == (Proposal("src/AGENTS.md", "Coding", "Use pnpm", (PNPM,), (MINE,)),)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +63,7 @@ def test_numbers_are_what_they_named() -> None:
 )
 def test_forms_that_models_write(answer: str) -> None:
     """S-24: fences, lists, single values, small letters, numbers beside others that do not exist, and marks of the prompt."""
-    assert parse(answer).lines == parse(json.dumps(WHOLE)).lines
+    assert parse(answer) == parse(json.dumps(WHOLE))
 
 
 @pytest.mark.parametrize(
@@ -94,27 +91,27 @@ def test_a_proposal_without_a_new_fact_is_none(odd: dict[str, Any]) -> None:
     """S-67: a line without a number that exists has no source; what was left out before needs a new fact beside it."""
     assert isinstance(parse_proposals(json.dumps({**WHOLE, **odd}), NUMBERED), Unusable)
     made = parse(f"{json.dumps({**WHOLE, **odd})}\n{json.dumps(WHOLE)}")
-    assert len(made.lines) == 1 and made.unreadable == 1
+    assert len(made) == 1
 
 
 def test_a_wrong_number_costs_no_fact() -> None:
     """S-36: a line that says a new fact is made of it, even if the answer names another one."""
-    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1]})).lines
+    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1]}))
     assert one.facts == (TABS,)
-    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1, 2]})).lines
+    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1, 2]}))
     assert one.facts == (PNPM, TABS)
 
 
 def test_lines_are_merged_without_a_fact() -> None:
     """S-54: two lines of tacitd's at least."""
-    (one,) = parse(json.dumps({"FACT": "Use npm or yarn", "REPLACES": ["L1", "L2"]})).lines
+    (one,) = parse(json.dumps({"FACT": "Use npm or yarn", "REPLACES": ["L1", "L2"]}))
     assert one.facts == () and one.replaces == (MINE, MORE) and one.file == ""
 
 
 @pytest.mark.parametrize("answer", ["", " \n", "NONE", "none.", "```\nNONE\n```", "NONE\n\nNothing is new."])
 def test_nothing_new(answer: str) -> None:
     """S-24."""
-    assert parse(answer) == Proposals()
+    assert parse(answer) == ()
 
 
 @pytest.mark.parametrize(
@@ -148,6 +145,6 @@ def test_an_unusable_answer(answer: str) -> None:
 def test_no_json_breaks_the_parser(value: Any) -> None:
     """Bad input: each line has a new fact of the prompt, or merges two lines of it, whatever the answer is."""
     made = parse_proposals(json.dumps(value, ensure_ascii=False), NUMBERED)
-    for one in made.lines if isinstance(made, Proposals) else ():
+    for one in () if isinstance(made, Unusable) else made:
         assert any(fact.is_new for fact in one.facts) or len(one.replaces) >= 2
         assert set(one.facts) <= {PNPM, TABS, OLD} and set(one.replaces) <= {MINE, MORE, THEIRS}
