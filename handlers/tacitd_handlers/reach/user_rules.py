@@ -41,7 +41,6 @@ LIMIT = 2048
 HEAD_START = "<!-- Written by tacitd from "
 HEAD = f"{HEAD_START}your profile, your global lessons and ~/.agents/LEARNED.md. Delete a line to withdraw it; lines that you add stay. -->"
 TITLE = "# The person you work with"
-MARK = "- "
 
 
 class RuleLine(Struct, frozen=True):
@@ -50,7 +49,6 @@ class RuleLine(Struct, frozen=True):
     plugin: str
     id: str
     text: str
-    """With its list mark."""
     by_person: bool = False
 
     @property
@@ -77,7 +75,7 @@ def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSe
     for rule in rules:
         text = quote_imports(sanitize_line(rule.text))
         if text and "<!--" not in text and "-->" not in text and not has_secret(text):
-            found.setdefault(text, RuleLine(plugin, rule.id, MARK + text, rule.by_person))
+            found.setdefault(text, RuleLine(plugin, rule.id, text, rule.by_person))
     return RuleSection(sanitize_line(title), tuple(found.values()))
 
 
@@ -87,31 +85,17 @@ def choose_lines(sections: Sequence[RuleSection], taken: Collection[str] = ()) -
     A line that does not fit is left out. `taken`: lines that a person has written, which are not repeated.
     """
     chosen: list[list[RuleLine]] = [[] for _ in sections]
+    left = LIMIT - len(f"{HEAD}\n\n{TITLE}\n")
     for depth in range(max((len(one.lines) for one in sections), default=0)):
         for mine, section in zip(chosen, sections, strict=True):
-            if depth < len(section.lines) and section.lines[depth].text not in taken:
-                mine.append(section.lines[depth])
-                if measure_text(render_rules(_pair(sections, chosen))) > LIMIT:
-                    mine.pop()
-    return _pair(sections, chosen)
-
-
-def _pair(sections: Sequence[RuleSection], chosen: Sequence[Sequence[RuleLine]]) -> list[RuleSection]:
+            if depth >= len(section.lines) or (line := section.lines[depth]).text in taken:
+                continue
+            shown = f"- {line.text}\n" if mine else f"\n## {section.title}\n\n- {line.text}\n"
+            cost = len(shown.encode("utf-8", "replace"))
+            if cost <= left:
+                mine.append(line)
+                left -= cost
     return [RuleSection(one.title, tuple(lines)) for one, lines in zip(sections, chosen, strict=True)]
-
-
-def render_rules(sections: Sequence[RuleSection]) -> tuple[str, ...]:
-    """The lines of the generated text; none if there is no rule."""
-    made: list[str] = []
-    for section in sections:
-        if section.lines:
-            made += ["", f"## {section.title}", "", *(line.text for line in section.lines)]
-    return (HEAD, "", TITLE, *made) if made else ()
-
-
-def measure_text(lines: Iterable[str]) -> int:
-    """The bytes of these lines in a file."""
-    return sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
 
 
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
@@ -138,7 +122,7 @@ def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> lis
 def read_memory(rows: Rows) -> RulesMemory:
     """What is stored."""
     rules = {
-        leaf: RuleLine(source, id, MARK + leaf.partition("\n")[2], bool(by_person))
+        leaf: RuleLine(source, id, _words(leaf), bool(by_person))
         for leaf, source, id, by_person in rows("SELECT leaf, source, id, by_person FROM reach_rule")
     }
     found = rows("SELECT state, left_out, written, stamp FROM reach_file")
@@ -213,17 +197,13 @@ class _Look:
             return self.note("incomplete" if text.strip() else "missing")
         if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
             return self.note(memory.state, again=True)  # the person's edits come first
-        own = {MARK + value for leaf, value in view.now.items() if leaf not in memory.rules}
+        own = {value for leaf, value in view.now.items() if leaf not in memory.rules}
         sections = self._list_sections(sources)
         chosen = choose_lines(sections, own)
         self._left_out = sum(len(one.lines) for one in sections) - sum(
             len(one.lines) for one in choose_lines(sections)
         )
-        wanted = {
-            bullet(section.title, line.text.removeprefix(MARK)): line
-            for section in chosen
-            for line in section.lines
-        }
+        wanted = {bullet(section.title, line.text): line for section in chosen for line in section.lines}
         if wanted.keys() == memory.rules.keys() and (is_whole or not wanted):
             return self.note("current" if wanted else "none")
         if is_whole and memory.rules and not self._is_due(wanted, sections):
@@ -252,7 +232,7 @@ class _Look:
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
             removed: dict[Leaf, str | None] = {leaf: None for leaf in gone if leaf in now}
-            return removed | {leaf: line.text.removeprefix(MARK) for leaf, line in wanted.items()}
+            return removed | {leaf: line.text for leaf, line in wanted.items()}
 
         def apply(tx: Tx) -> None:
             tx.execute("DELETE FROM reach_rule")
