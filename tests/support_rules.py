@@ -17,8 +17,8 @@ from tacitd.testing import FakeClock, HandlerBench
 from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import NewLineRow, find_line, put_line
 from tacitd_handlers.learning.sources import make_format
+from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.reach.hiding import hide
-from tacitd_handlers.reach.project_rules import queue_copies
 
 RULES = Path(".claude/rules/tacitd-learned.md")
 MODULES = Path(".claude/rules/tacitd")
@@ -37,15 +37,15 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def _put(task: Task, tools: Tools) -> Done:
     assert isinstance(task.project, Project)
-    root = task.project.root
+    project, root = task.project, task.project.root
     path = root / task.data["file"]
-    hide(task.project, [path], tools)
+    hide(project, [path], tools)
     lines = {bullet(heading, text): text for heading, text in task.data["lines"]}
 
     def apply(tx: Tx) -> None:
         for heading, text in task.data["lines"]:
             put_line(tx, NewLineRow(task.project_number, str(path), heading, text), tools.clock.now())
-        queue_copies(tx, task, tools.clock.now())
+        queue_copies(tx, project, task.project_number, tools.clock.now())
 
     change = FileChange(path, make_format(path, root), lambda now, edits: lines, Cause(task.key, "prompt"))
     return Done(apply, (change,))

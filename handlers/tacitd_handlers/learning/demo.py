@@ -6,19 +6,17 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import time
+from unittest import mock
 
 from loguru import logger
 
 from tacitd.app import App, build_app
 from tacitd.cli.status_command import format_status
-from tacitd.clock import Clock, SystemClock
-from tacitd.config.settings import Config
 from tacitd.methods import build_methods
-from tacitd.model.budget import Budget
-from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.samples import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
@@ -49,22 +47,15 @@ def play_demo() -> Iterator[str]:
 
 def _play(directory: Path) -> Iterator[str]:
     yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
-    model = make_demo_model()
-    with run_demo_engine(directory, lambda config, budget: model) as (app, project):
+    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
+    with run_demo_engine(directory, model) as (app, project):
         yield from _narrate(app, project, model)
     yield ""
     yield "The temporary directory is removed now. `tacitd run` does this for your own sessions."
 
 
-def make_demo_model() -> ScriptedModel:
-    """The script that answers instead of Claude."""
-    return ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
-
-
 @contextmanager
-def run_demo_engine(
-    directory: Path, model: Callable[[Config, Budget], Model], clock: Clock | None = None
-) -> Iterator[tuple[App, Path]]:
+def run_demo_engine(directory: Path, model: ScriptedModel) -> Iterator[tuple[App, Path]]:
     """Run an engine in `directory` until the block ends; yield it with the directory of its project, `app`."""
     project = _project(directory)
     paths = Paths(
@@ -73,12 +64,13 @@ def run_demo_engine(
     app = build_app(
         paths,
         {"HOME": str(directory), "TACITD_EXTRACTION__SETTLE": "0s"},
-        clock=clock,
         found=FoundPlugins((make_plugin(),)),
-        model=model,
+        model=lambda config, budget: model,
         watcher_for=SilentWatcher,
     )
-    with _at_home(directory), app:
+    # Nothing of the person's own is read or written.
+    mine = {"HOME": str(directory), "TACITD_STATE_DIR": str(directory / "state")}
+    with mock.patch.dict(os.environ, mine), app:
         thread = threading.Thread(target=app.run)
         thread.start()
         try:
@@ -86,27 +78,6 @@ def run_demo_engine(
         finally:
             app.request_stop()
             thread.join()
-
-
-@contextmanager
-def _at_home(directory: Path) -> Iterator[None]:
-    """Take the person's own files from this directory: nothing of theirs is read or written."""
-    before = {name: os.environ.get(name) for name in ("HOME", "TACITD_STATE_DIR")}
-    os.environ |= {"HOME": str(directory), "TACITD_STATE_DIR": str(directory / "state")}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def type_demo_prompts(app: App, project: Path, clock: Clock) -> None:
-    """Append the prompts, each after the assistant's text before it, to a transcript that the engine reads."""
-    for number, (words, before) in enumerate(TYPED):
-        append_sample_turn(app.paths.config_dir, project, number, before, words, clock.now())
 
 
 def _project(directory: Path) -> Path:
@@ -121,7 +92,8 @@ def _project(directory: Path) -> Path:
 def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     methods = build_methods(app)
     yield "\n1. Prompts are typed into Claude Code; its transcript grows:"
-    type_demo_prompts(app, project, SystemClock())
+    for number, (words, before) in enumerate(TYPED):
+        append_sample_turn(app.paths.config_dir, project, number, before, words, time())
     yield from (f"     > {words}" for words, _ in TYPED)
     methods["sync"]({})
     yield f"\n2. {len(TYPED)} prompts were sent together, in one call of the fast model. It answered:"

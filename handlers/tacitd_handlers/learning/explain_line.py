@@ -16,6 +16,7 @@ from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
     LineState,
+    make_marks,
     read_facts,
     read_lines,
 )
@@ -193,12 +194,8 @@ def _list_changes(rows: Rows, line: LineRow, said: Sequence[SaidFact]) -> list[s
     """The changes that put or took a line; of one whose words were purged, those that rest on its prompts."""
     prompts = [one.prompt_number for one in said if one.prompt_number is not None]
     if line.text == FORGOTTEN:
-        of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({_marks(prompts)}))"
+        of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({make_marks(prompts)}))"
         found = rows(_CHANGES.format(of_prompts), line.path, *prompts)
     else:
         found = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
     return [id for (id,) in found]
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -31,6 +31,7 @@ from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
 from tacitd_handlers.learning.prompt_templates import repeats_prompt, summary_prompt
+from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import (
     Place,
     is_tracked_source,
@@ -49,7 +50,6 @@ from tacitd_handlers.shared.fact_text import strip_user
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 from tacitd_handlers.shared.places import leads_out
 
-SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"
 LINES_LIMIT = 49
 """Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""

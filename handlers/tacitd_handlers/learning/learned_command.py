@@ -376,28 +376,8 @@ _FORBIDDEN = re.compile(
     r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
     re.IGNORECASE,
 )
-_PLAIN = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "any",
-        "to",
-        "be",
-        "in",
-        "on",
-        "it",
-        "that",
-        "this",
-        "for",
-        "of",
-        "or",
-        "and",
-        "more",
-        "than",
-        "only",
-    ]
-)
+_NO_NAMES = "a an the any to be in on it that this for of or and more than only"
+_PLAIN = frozenset(_NO_NAMES.split())
 
 
 class LineCheck(NamedTuple):

@@ -114,7 +114,7 @@ def find_trust(rows: Rows, root: str) -> Literal["yes", "no", ""]:
 def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = WAITING) -> list[FactRow]:
     """The facts of a project, or of the person (None), in these states, the oldest first."""
     found = rows(
-        f"SELECT {_FACT} FROM learning_fact WHERE project IS ? AND state IN ({_marks(states)}) ORDER BY number",
+        f"SELECT {_FACT} FROM learning_fact WHERE project IS ? AND state IN ({make_marks(states)}) ORDER BY number",
         project,
         *states,
     )
@@ -124,13 +124,13 @@ def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = 
 def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = PRESENT) -> list[LineRow]:
     """The lines of a project, or of the person (None), in these states, the oldest first."""
     return _select_lines(
-        rows, f"project IS ? AND state IN ({_marks(states)}) ORDER BY number", project, *states
+        rows, f"project IS ? AND state IN ({make_marks(states)}) ORDER BY number", project, *states
     )
 
 
 def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = PRESENT) -> list[LineRow]:
     """The lines of a file."""
-    return _select_lines(rows, f"path = ? AND state IN ({_marks(states)}) ORDER BY number", path, *states)
+    return _select_lines(rows, f"path = ? AND state IN ({make_marks(states)}) ORDER BY number", path, *states)
 
 
 def find_line(rows: Rows, id: str) -> LineRow | None:
@@ -365,5 +365,6 @@ def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[Lin
     ]
 
 
-def _marks(values: Collection[str]) -> str:
+def make_marks(values: Collection[object]) -> str:
+    """As many `?` as there are values."""
     return ", ".join("?" * len(values))

@@ -16,13 +16,13 @@ from tacitd.files.git import find_project_root, is_tracked, list_work_trees
 from tacitd.handler import DoctorFinding, Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
+from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.reach.client_rules import LEARNED, MODULE_RULES
+from tacitd_handlers.reach.copies import find_obstacle, find_tree
 from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore
-from tacitd_handlers.reach.project_rules import HINT, PROBLEM, find_obstacle, find_tree
+from tacitd_handlers.reach.project_rules import HINT, PROBLEM
 from tacitd_handlers.reach.rule_text import BLOCK, COPY, WHOLE
 from tacitd_handlers.shared.places import leads_out, read_text
-
-RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
 
 
 def find_footprint(environ: Mapping[str, str]) -> Footprint:

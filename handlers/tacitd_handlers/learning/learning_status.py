@@ -15,6 +15,7 @@ from tacitd.clock import local_minutes, parse_utc, utc_seconds
 from tacitd.errors import TacitdError
 from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
+from tacitd_handlers.learning.line_queries import ENOUGH, OFFERS
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -107,11 +108,6 @@ _UNHEEDED = """
 SELECT p.root, l.text, l.corrected_since, l.kept_at FROM learning_line l LEFT JOIN project p ON p.number = l.project
 WHERE l.state = 'present' AND l.corrected_since <> '[]'
 """
-_OFFERS = """
-SELECT count(*) FROM (SELECT same FROM learning_line l WHERE state = 'present' AND project IS NOT NULL
-  AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
-  GROUP BY same HAVING count(DISTINCT project) >= 3)
-"""
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
@@ -125,7 +121,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
         "projects": {root: utc_seconds(at) for root, at in _list_projects(rows)},
         "waits": waiting,
         "withheld": _scalar(rows, "SELECT count(*) FROM learning_line WHERE state = 'withheld'"),
-        "offers": _scalar(rows, _OFFERS),
+        "offers": len(rows(OFFERS, ENOUGH)),
         "refused": {
             "waits": _count_facts(rows, "review"),
             "refused": _count_facts(rows, "refused"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
+from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Tools, Tx
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.files.formats import Bullets, bullet
@@ -50,7 +50,7 @@ from tacitd_handlers.learning.line_queries import (
     name_file,
 )
 from tacitd_handlers.reach import hiding
-from tacitd_handlers.reach.project_rules import queue_copies
+from tacitd_handlers.reach.copies import queue_copies
 
 NEVER = "removed, and never learned again"
 
@@ -292,7 +292,7 @@ class _Decided:
         tell_removed(tx, self._listeners, self._place, gone, self._now)
         project, number = self._place.project, self._find_number(tx)
         if project is not None:
-            queue_copies(tx, Task(0, "message", "", project, number), self._now)
+            queue_copies(tx, project, number, self._now)
             queue_message(tx, "temporary", replace(self._place, number=number), self._now)
 
     def _find_number(self, tx: Tx) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import UNHEEDED
-from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id
+from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id, make_marks
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
@@ -24,7 +24,7 @@ WORDS = 200
 NOBODY = 0
 """The number of a project that has no row."""
 OUTSIDE = "another program of yours appended it to tmp/learning-raw.jsonl"
-_OFFERS = """
+OFFERS = """
 SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
 WHERE l.state = 'present' AND l.project IS NOT NULL
 AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
@@ -104,8 +104,7 @@ def read_said(rows: Rows, project: int | None) -> dict[int, list[SaidFact]]:
 
 def read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
     """The facts of these lines, the oldest first, each once."""
-    marks = ", ".join("?" * len(lines))
-    found = rows(f"{_SAID} WHERE k.line IN ({marks}) GROUP BY f.number ORDER BY f.number", *lines)
+    found = rows(f"{_SAID} WHERE k.line IN ({make_marks(lines)}) GROUP BY f.number ORDER BY f.number", *lines)
     return [make_said(tuple(fields)) for _, *fields in found]
 
 
@@ -194,7 +193,7 @@ def group_facts(facts: Collection[FactRow]) -> dict[str, list[FactRow]]:
 def find_offers(rows: Rows) -> Iterator[tuple[str, list[Path]]]:
     """Lines that are in three projects and not the person's, with the projects' roots. Two clones count as one project. What the
     person declined, removed or took is a row of the person's, and is not offered."""
-    found = rows(_OFFERS, ENOUGH)
+    found = rows(OFFERS, ENOUGH)
     if not found:
         return
     from tacitd_handlers.shared.places import identify_project

@@ -38,13 +38,15 @@ from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 from tacitd_handlers.shared.words import judge_text
 
+RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
+"""What learning makes in the `tmp/` of a project; the summary is made by `known`."""
 LINES = Lines()
 _CORRECTED = "corrected:"
 
 
 def raw_path(root: Path) -> Path:
     """The raw file of a project."""
-    return root / "tmp" / "learning-raw.jsonl"
+    return root / RAW
 
 
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:

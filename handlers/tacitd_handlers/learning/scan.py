@@ -214,7 +214,7 @@ def _find_sessions(
         raise click.BadParameter(
             f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen, handled, paused = SeenPrompts(), handled_prompts(paths.state_dir), paused_prompts(paths.state_dir)
+    seen, (handled, paused) = SeenPrompts(), read_known_prompts(paths.state_dir)
     only = wanted if isinstance(wanted, Project) else None
     transcripts = _transcripts(source, floor)
     with show_progress("reading") as advance:
@@ -225,26 +225,18 @@ def _find_sessions(
                 yield path, sessions
 
 
-def handled_prompts(state_dir: Path) -> frozenset[str]:
-    """Return the ids of the prompts that learning has handled. A scan skips them. Raises TacitdError."""
-    return _list_ids(
-        state_dir,
-        "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
-        "WHERE t.plugin = 'learning' AND t.state <> 'waiting'",
-    )
-
-
-def paused_prompts(state_dir: Path) -> frozenset[str]:
-    """Return the ids of the prompts that were typed while a person had paused learning. Raises TacitdError."""
-    return _list_ids(state_dir, "SELECT id FROM prompt WHERE passed = 'paused'")
-
-
-def _list_ids(state_dir: Path, select: str) -> frozenset[str]:
+def read_known_prompts(state_dir: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the ids of the prompts that learning has handled, which a scan skips, and of those that were typed while a person had
+    paused learning. Raises TacitdError."""
     store = open_readonly(state_dir)
     if store is None:
-        return frozenset()
+        return frozenset(), frozenset()
     with store:
-        return frozenset(id for (id,) in store.rows(select))
+        handled = store.rows(
+            "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
+        )
+        paused = store.rows("SELECT id FROM prompt WHERE passed = 'paused'")
+    return frozenset(id for (id,) in handled), frozenset(id for (id,) in paused)
 
 
 def _transcripts(source: Source, floor: float) -> list[Path]:

@@ -116,11 +116,6 @@ class Place(Struct, frozen=True):
         """For degradations and tasks: the root, or `person`."""
         return str(self.root) if self.project is not None else "person"
 
-    @property
-    def lane(self) -> str:
-        """In which its tasks run."""
-        return str(self.root) if self.project is not None else ""
-
 
 def person_root(environ: Mapping[str, str]) -> Path:
     """The directory of the person's own file."""

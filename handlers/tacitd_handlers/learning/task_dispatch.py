@@ -26,9 +26,9 @@ from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
-from tacitd_handlers.learning.known import SUMMARY, init_project, load_known, update_summary
+from tacitd_handlers.learning.known import init_project, load_known, update_summary
 from tacitd_handlers.learning.learned_rows import find_line, make_line_id, queue_message
-from tacitd_handlers.learning.raw_file import update_raw
+from tacitd_handlers.learning.raw_file import RAW, SUMMARY, update_raw
 from tacitd_handlers.learning.sources import (
     Place,
     find_leaf,
@@ -45,8 +45,9 @@ from tacitd_handlers.learning.sources import (
 from tacitd_handlers.learning.synthesize import ASIDE, synthesize
 from tacitd_handlers.reach import hiding
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
+from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.reach.hiding import hide
-from tacitd_handlers.reach.project_rules import queue_copies, queue_project, write_copies
+from tacitd_handlers.reach.project_rules import write_copies
 from tacitd_handlers.shared.places import leads_out
 
 DAY = 86_400.0
@@ -250,9 +251,6 @@ def _and_queue(done: Done, place: Place, *what: str, tools: Tools) -> Done:
     return replace(done, apply=apply)
 
 
-RAW = "tmp/learning-raw.jsonl"
-
-
 def run_command(task: Task, tools: Tools) -> Done:
     """Do what `init`, `share`, `exclude`, `trust` and `move` ask. Raises UsageError, FileRefusedError, OSError."""
     match task.data.get("do"):
@@ -321,9 +319,10 @@ def move_line(task: Task, tools: Tools) -> Done:
             task.project_number,
             line.number,
         )
-        queue_copies(tx, task, now)
+        if isinstance(task.project, Project):
+            queue_copies(tx, task.project, task.project_number, now)
         for before, common in tx.rows("SELECT root, common FROM project WHERE number = ?", line.project):
-            queue_project(tx, Project(Path(before), git=common is not None), line.project, now)
+            queue_copies(tx, Project(Path(before), git=common is not None), line.project, now)
 
     cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}")
     source = Path(line.path)

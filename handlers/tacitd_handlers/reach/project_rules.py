@@ -8,36 +8,44 @@ applied to its source, and then the copies follow. They have no state but what t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, Task, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.git import list_work_trees
-from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
+from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
-from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     find_trust,
     mark_line,
-    queue_message,
     read_lines_of,
 )
-from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
+from tacitd_handlers.learning.sources import LEAVES, make_format, read_checked, title_for
 from tacitd_handlers.reach.client_rules import (
-    AGENTS,
     LEARNED,
-    PROJECT_RULE,
     SEE_ALSO,
-    TEAM_RULE,
     front_matter,
-    name_module_rules,
+)
+from tacitd_handlers.reach.copies import (
+    LARGEST,
+    WITH_LINES,
+    Copy,
+    describe_kept,
+    find_gone,
+    find_obstacle,
+    find_tree,
+    list_written,
+    match_lines,
+    plan_copies,
+    queue_copies,
+    why_block_kept,
+    why_kept,
 )
 from tacitd_handlers.reach.hiding import (
     RULES_FOLDER,
@@ -50,8 +58,6 @@ from tacitd_handlers.reach.hiding import (
 from tacitd_handlers.reach.rule_text import (
     BLOCK,
     COPY,
-    FOOT_START,
-    HEAD_START,
     TEXT,
     WHOLE,
     is_line,
@@ -60,57 +66,13 @@ from tacitd_handlers.reach.rule_text import (
 )
 from tacitd_handlers.shared.places import read_plain_bytes
 
-COPIES = "copies"
-"""What the task is: see `learned_rows.queue_message`."""
 PROBLEM = "learning.copies"
 HINT = "move it away or mend it; the copy is made when the next session starts"
 NAMED = 5
 """Copies that a problem names."""
-LARGEST = 1 << 20
-"""Bytes. A longer file was not made by tacitd."""
-
-
-class Copy(NamedTuple):
-    """A rule file of a project in one of its work trees."""
-
-    path: Path
-    tree: Path
-    root: Path
-    """The top of the main work tree."""
-    source: Path
-    folder: str = ""
-    """The module's folder relative to the work tree; "" for what holds in the whole project."""
-
-    @property
-    def is_block(self) -> bool:
-        """Whether it is the block in the AGENTS.md of a work tree, for agents that load no rules."""
-        return self.path == self.tree / AGENTS
-
-    @property
-    def home(self) -> Path:
-        """The work tree that the source is in."""
-        return self.tree if self.source.is_relative_to(self.tree) else self.root
-
-    @property
-    def name(self) -> str:
-        """The source's path relative to its work tree."""
-        if self.folder:
-            return f"{self.folder}/{AGENTS}"
-        return TEAM_RULE if self.source.name == AGENTS else LEARNED
 
 
 # --- the task
-
-
-def queue_copies(tx: Tx, task: Task, now: float) -> None:
-    """Have the copies follow the sources of a task's project, once its changes are committed."""
-    if isinstance(task.project, Project):
-        queue_project(tx, task.project, task.project_number, now)
-
-
-def queue_project(tx: Tx, project: Project, number: int | None, now: float) -> None:
-    """The same for a project."""
-    queue_message(tx, COPIES, Place(number, project.root, project), now)
 
 
 def write_copies(task: Task, tools: Tools) -> Done:
@@ -139,58 +101,6 @@ def write_copies(task: Task, tools: Tools) -> Done:
     return Done(look.apply, look.changes, notices=look.kept)
 
 
-def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The copies of a project that tacitd wrote; a person may edit them."""
-    return [] if root is None else _list_written(rows, root, COPY)
-
-
-def list_blocks(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The AGENTS.md of a project in which tacitd keeps a block."""
-    return [] if root is None else _list_written(rows, root, BLOCK)
-
-
-def _list_written(rows: Rows, root: Path, format: Format) -> list[Path]:
-    found = rows(
-        "SELECT path FROM shared_file WHERE format = ? AND changes > 0 "
-        "AND project = (SELECT number FROM project WHERE root = ?) ORDER BY path",
-        format.name,
-        str(root),
-    )
-    return [Path(path) for (path,) in found]
-
-
-def plan_copies(rows: Rows, number: int | None, root: Path, *, blocks: bool) -> list[Copy]:
-    """The copies that a project may have: of LEARNED.md, and of each AGENTS.md with a line of tacitd's. `blocks`: also in the root's
-    AGENTS.md (`reach.codex`)."""
-    paths = {Path(path) for (path,) in rows(_WITH_LINES, number)}
-    folders = [
-        path.parent.relative_to(root).as_posix()
-        for path in sorted(paths)
-        if path.name == AGENTS and path.is_relative_to(root) and path != root / TEAM_RULE
-    ]
-    named = name_module_rules(folders)
-    found = list[Copy]()
-    for tree in list_work_trees(root):
-        found.append(Copy(tree / PROJECT_RULE, tree, root, _own_or(tree, root, LEARNED)))
-        if blocks:
-            is_team = root / TEAM_RULE in paths
-            source = root / TEAM_RULE if is_team else _own_or(tree, root, LEARNED)
-            found.append(Copy(tree / AGENTS, tree, root, source))
-        if root / TEAM_RULE in paths and tree != root:
-            found.append(Copy(tree / TEAM_RULE, tree, root, root / TEAM_RULE))
-        for folder, name in named.items():
-            found.append(Copy(tree / name, tree, root, _own_or(tree, root, f"{folder}/{AGENTS}"), folder))
-    return found
-
-
-_WITH_LINES = "SELECT DISTINCT path FROM learning_line WHERE project IS ? AND state = 'present'"
-
-
-def _own_or(tree: Path, root: Path, name: str) -> Path:
-    """A work tree's own file if it has one, as a file that git tracks; otherwise the main one's."""
-    return tree / name if os.path.lexists(tree / name) else root / name
-
-
 class _CopyRound:
     """One comparison of a project's copies with their sources."""
 
@@ -215,7 +125,7 @@ class _CopyRound:
     def restore_sources(self) -> Done | None:
         """Put back files that `git clean` took; lines of a file that went otherwise may be learned again. None if none is missing."""
         root, rows, now = self._project.root, self._tools.rows, self._tools.clock.now()
-        paths = (Path(path) for (path,) in rows(_WITH_LINES, self._number))
+        paths = (Path(path) for (path,) in rows(WITH_LINES, self._number))
         missing = [path for path in paths if path.is_relative_to(root) and not os.path.lexists(path)]
         if not missing:
             return None
@@ -232,14 +142,14 @@ class _CopyRound:
         def apply(tx: Tx) -> None:
             for line in gone:
                 mark_line(tx, line.number, "gone")
-            queue_project(tx, self._project, self._number, now)
+            queue_copies(tx, self._project, self._number, now)
 
         return Done(apply, changes)
 
     def _was_cleaned(self, path: Path) -> bool:
         """Whether all that git does not track is gone, in the same clone and at the same commit: nobody removed this file alone."""
         root, rows = self._project.root, self._tools.rows
-        written = [one for one in _list_written(rows, root, COPY) if find_tree(one) == root]
+        written = [one for one in list_written(rows, root, COPY) if find_tree(one) == root]
         heads = rows("SELECT head FROM shared_file WHERE path = ?", str(path))
         return (
             bool(written)
@@ -287,7 +197,7 @@ class _CopyRound:
         view = self._tools.look(copy.path, BLOCK)
         base: dict[Leaf, str] = dict(self._tools.rows(_WRITTEN, str(copy.path)))
         now = view.now
-        is_written = copy.path in _list_written(self._tools.rows, self._project.root, BLOCK)
+        is_written = copy.path in list_written(self._tools.rows, self._project.root, BLOCK)
         if not is_written and now.keys() - leaves.keys():
             self.problems.append(f"{copy.path} has a block that this tacitd did not write: delete it")
             return
@@ -382,7 +292,7 @@ class _CopyRound:
 
     def remove_leftovers(self) -> None:
         """Remove copies that are not wanted any more and have nothing of a person."""
-        for path in _list_written(self._tools.rows, self._project.root, BLOCK):
+        for path in list_written(self._tools.rows, self._project.root, BLOCK):
             base = self._tools.rows(_WRITTEN, str(path))
             if path not in self._wanted and path.exists() and base:
                 gone: dict[Leaf, str | None] = {WHOLE: None, **{leaf: None for leaf, _ in base}}
@@ -390,7 +300,7 @@ class _CopyRound:
                     f"block {self._tools.clock.now()}", "tacitd", "the block is not needed any more"
                 )
                 self.changes.append(FileChange(path, BLOCK, _always(gone), cause, unlisted=frozenset(gone)))
-        for path in _list_written(self._tools.rows, self._project.root, COPY):
+        for path in list_written(self._tools.rows, self._project.root, COPY):
             if path in self._wanted or not os.path.lexists(path):
                 continue
             what = find_obstacle(path, find_tree(path), self._tools.rows)
@@ -406,55 +316,12 @@ class _CopyRound:
             self.changes.append(change)
 
 
-def find_tree(path: Path) -> Path:
-    """The top of the work tree that a rule file is in."""
-    return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(CONTEXT_FILES.rules).parts)
-
-
 _BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
 _WRITTEN = "SELECT leaf, written FROM shared_leaf WHERE path = ?"
 
 
 def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
     return lambda now, edits: changes
-
-
-def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
-    """Why nothing is read or written at the place of a copy, as a clause; "" if nothing is in the way."""
-    try:
-        return next(_list_obstacles(path, tree, rows), "")
-    except FileRefusedError as error:
-        return f"is not up to date: {error.what}"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-
-
-def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
-    for depth in range(1, len(path.relative_to(tree).parts)):
-        place = tree.joinpath(*path.relative_to(tree).parts[:depth])
-        if place.is_symlink():
-            yield f"is behind the link {place}"
-        if os.path.lexists(place) and not place.is_dir():
-            yield f"cannot be made: {place} is not a directory"
-    if git.read_index_mode(tree, path):
-        yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
-    if os.path.lexists(path) and _is_foreign(path, tree, rows):
-        yield "was not written by this tacitd: move it away"
-    refuse_unwritable(path)
-
-
-def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
-    """Whether what stands in the place of a copy is not tacitd's. Raises FileRefusedError, OSError."""
-    refuse_foreign(path)
-    data = path.read_bytes()
-    COPY.read_leaves(data)
-    known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-    return b"\0" in data or not (known or (HEAD_START.encode() in data and _is_hidden(tree, path)))
-
-
-def _is_hidden(tree: Path, path: Path) -> bool:
-    """Whether this clone's own exclude file has it: a clone does not bring that, so tacitd made the file, whatever the store lost."""
-    return git.is_ignored(tree, path) and not git.read_index_mode(tree, path)
 
 
 def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
@@ -471,38 +338,5 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
     return ""
 
 
-def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
-    """Why an edit of a copy cannot be moved to its source; "" if it can."""
-    if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
-        return "git tracks that"
-    return "" if copy.source.exists() else "that does not exist"
-
-
-def why_block_kept(copy: Copy, project: Project, tools: Tools) -> str:
-    """Why a line that is gone from a block is not deleted in its source; "" if it is."""
-    if project.git and git.read_index_mode(copy.tree, copy.path):
-        return f"git tracks {copy.path.name}"
-    return why_kept(copy, project, tools)
-
-
-def describe_kept(copy: Copy, why: str) -> str:
-    """What is wrong with a block that lacks lines of its source."""
-    return f"{copy.path} lacks lines that are not deleted in {copy.source}: {why}; put them back, or delete them there"
-
-
-def find_gone(edits: Edits) -> frozenset[Leaf]:
-    """The lines of tacitd's that are gone from a block; what stands in the place of one is none of tacitd's."""
-    return edits.removed | edits.changed.keys()
-
-
 def _list_theirs(edits: Edits) -> set[Leaf]:
     return {*edits.added, *(leaf for leaf, _ in edits.changed.values())}
-
-
-def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
-    """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
-    if is_cut:
-        whole = [*known, HEAD_START, FOOT_START]
-        return lambda text: any(one.startswith(text) for one in whole)
-    exact = set(known)
-    return lambda text: text in exact

@@ -70,11 +70,6 @@ def normalise_text(text: str) -> str:
     return " ".join(_words(text))
 
 
-def same_fact(one: str, other: str) -> bool:
-    """Whether the two lines say the same. Symmetric and reflexive."""
-    return make_key(one) == make_key(other)
-
-
 def make_key(text: str) -> str:
     """What lines that say the same have in common: their normal form, or the text where it has no words."""
     return normalise_text(text) or _plain(text)

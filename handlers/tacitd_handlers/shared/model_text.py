@@ -129,24 +129,8 @@ class Unusable(Struct, frozen=True):
 
 _BULLET = compile_lazily(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
 _QUOTES = "\"'`“”‘’«»„"
-_NOTHING = frozenset(
-    [
-        "none",
-        "n/a",
-        "nil",
-        "null",
-        "nothing",
-        "keine",
-        "keiner",
-        "aucun",
-        "aucune",
-        "ninguno",
-        "ninguna",
-        "geen",
-        "rien",
-        "nada",
-    ]
-)
+_NO_WORDS = "none n/a nil null nothing keine keiner aucun aucune ninguno ninguna geen rien nada"
+_NOTHING = frozenset(_NO_WORDS.split())
 _NONE = compile_lazily(
     r"(?:output|answer|result|facts?)?[\W_]*(?:(?:none|n/a|nil|null|nothing|keiner?|aucune?|ningun[oa]|geen|rien|nada)(?! of\b)(?!\w)"
     r"|(?:there (?:are|is|were) )?no (?:[a-z]+ ){0,3}?(?:preferences?|facts?|opinions?|beliefs?|corrections?|information)\b)",
