@@ -107,6 +107,6 @@ def make_plugin() -> PluginSpec:
             "doctor": f"{here}.learning_footprint:find_problems",
             "banner": f"{here}.learning_footprint:format_banner_lines",
         },
-        mcp=f"{here}.mcp_tools:LEARNING",
+        mcp=f"{here}.learned_text:LEARNING",
         footprint=f"{here}.learning_footprint:find_footprint",
     )

@@ -1,8 +1,8 @@
-"""Learning's part of a session's text: lines of LEARNED.md, and of the AGENTS.md files from the root to the directory.
+"""What sessions get of learned lines beside the rule files: learning's part of a session's text, and the tools of the MCP server.
 
-The client loads them by itself as a rule (SPEC S-37), and then nothing is printed. Otherwise, those lines are printed that are tacitd's,
-and the others of a project that the person trusts: text that came with a repository is a stranger's. It runs at each session's
-start, so this module imports little.
+The client loads the lines of LEARNED.md, and of the AGENTS.md files from the root to the directory, by itself as a rule (SPEC S-37), and
+then nothing is printed. Otherwise, those lines are printed that are tacitd's, and the others of a project that the person trusts: text
+that came with a repository is a stranger's. It runs at each session's start, so this module imports little.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.files.git import INDEX_LOCK, find_project_root, find_repository, read_index_mode
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.learned_rows import find_trust
@@ -114,3 +115,39 @@ def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:
         return
     if (text := strip_block(read_text(path, LIMIT))).strip():
         yield path, text
+
+
+LEARNING = AgentInterface(
+    tools=(
+        AgentTool(
+            "list_learned",
+            "The rules that were learned in a project from what the person typed, each with its file, when it was said, "
+            "how often, and whether it is broken again or stale. A session loads most of them by itself; `explain_line` tells why one exists.",
+            ("learned", "--json"),
+            (ToolParameter("project", "A directory in the project; leave it out for the session's own."),),
+        ),
+        AgentTool(
+            "search_learned",
+            "Find learned rules in all of the person's projects by words, each with its file. Use it when they ask what they "
+            "said elsewhere, or how they do something in other projects.",
+            ("learned", "--all", "--json"),
+            (ToolParameter("words", "All of them must occur; case does not matter.", required=True),),
+            is_rare=True,
+        ),
+    ),
+    resources=(
+        AgentResource(
+            "learned",
+            "LEARNED.md",
+            "The learned lines of this project, and the AGENTS.md files on the way to this directory.",
+            read=f"{__name__}:read_learned",
+        ),
+    ),
+)
+
+
+def read_learned(cwd: Path, budget: int) -> str:
+    """The text of LEARNED.md, and of the AGENTS.md files from the root to the directory, at most `budget` characters."""
+
+    parts = [f"=== {path} ===\n{text.rstrip()}\n" for path, text in read_context_files(cwd)]
+    return "\n".join(parts)[:budget]
