@@ -12,7 +12,7 @@ import pytest
 from support_rules import MINUTE, RulesBench, find
 from support_world import Fact, Facts, make_world
 from tacitd.contract import Done
-from tacitd.errors import UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.testing import World
 from tacitd_handlers.learning.edits import LearnedRules
@@ -73,7 +73,7 @@ def test_a_move_that_is_not_possible_says_why(bench: RulesBench) -> None:
     """An unknown id, the same place, a folder that may have no AGENTS.md."""
     bench.put(PNPM)
     (bench.project / "node_modules").mkdir()
-    with pytest.raises(UsageError, match="no learned line"):
+    with pytest.raises(TacitdError, match="no learned line"):
         bench.run_command("move", {"do": "move", "id": "00000000", "directory": str(bench.project)})
     with pytest.raises(UsageError, match="already"):
         move(bench, PNPM, bench.project)
