@@ -305,8 +305,8 @@ def with_tacitd_records(files: list[Path]) -> str:
 
 
 def _source(files: list[Path]) -> Source:
-    from tacitd.sources.base import OwnCalls
     from tacitd.sources.registry import make_source
+    from tacitd.sources.source import OwnCalls
 
     return make_source(files[0].parent, OwnCalls(cwd="/nonexistent", sentinel="tacitd:", sessions=set()))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import is_new, opening
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.transcripts import ClaudeCode
+from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail
 
 SOURCE = ClaudeCode(Path("/nonexistent/claude"))

@@ -12,12 +12,12 @@ from tacitd.contract import Batch, Done, Outcome, Row, Task, Tx
 from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
-from tacitd.sources.base import SessionClaim
 from tacitd.sources.follow import Follower
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.samples import append_client_record, append_sample_record
 from tacitd.sources.sessions import Sessions
+from tacitd.sources.source import SessionClaim
 from tacitd.sources.watch import SilentWatcher
 from tacitd.store import Store, do_nothing
 from tacitd.testing import FakeClock

@@ -34,12 +34,11 @@ from tacitd.model.port import SENTINEL, Model, ModelHealth
 from tacitd.model_factory import make_daemon_model
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
-from tacitd.sources.source import Source
+from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.settings_in_force import replace_settings

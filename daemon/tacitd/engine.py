@@ -28,8 +28,7 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
-from tacitd.work.client_hints import ClientHints
-from tacitd.work.inbox import Inbox, make_stopped_error
+from tacitd.work.inbox import ClientHints, Inbox, make_stopped_error
 from tacitd.work.old_prompts import FirstStart, note_known_prompts
 from tacitd.work.project_rows import Choices, ProjectLookup, find_missing_projects, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
@@ -40,10 +39,11 @@ from tacitd.work.task_rows import (
     ENGINE,
     NewTask,
     ReadyTask,
+    end_session,
     find_due_prompts,
     insert_task,
     next_due,
-    queue_session_task,
+    set_back,
 )
 from tacitd.work.task_runner import TaskRunner
 
@@ -65,8 +65,7 @@ AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
 LEAVE_WITHIN = 300.0
-"""Seconds that a reload waits for the tasks that run: longer than a model call gets by default. One may hang for hours with a mount that does not
-answer, and no other begins meanwhile."""
+"""Seconds that a reload waits for the tasks that run: longer than a model call gets by default."""
 
 
 class WorkPlan(Struct, frozen=True):
@@ -93,7 +92,6 @@ class Engine:
         clock: Clock,
         wake: threading.Event,
         *,
-        schedule: Schedule | None = None,
         post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
         note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
@@ -109,7 +107,7 @@ class Engine:
         self._plan = plan
         self._clock = clock
         self.wake = wake
-        self.schedule = schedule or Schedule(clock)
+        self.schedule = Schedule(clock)
         self.inbox = Inbox(wake)
         self.recognition = RecognitionWatch()
         self.started_at = clock.now()
@@ -329,12 +327,7 @@ class Engine:
             logger.warning("the clock jumped by {:.0f} s", jump)
         if jump < -JUMP:
             with self._store.write() as tx:
-                tx.execute(
-                    "UPDATE task SET due = CASE WHEN not_before IS NULL THEN due + ? ELSE ? END WHERE due > ?",
-                    jump,
-                    now,
-                    now,  # what was due before stays due
-                )
+                set_back(tx, jump, now)
         self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again
 
     def _notice(self, *, full: bool) -> None:
@@ -386,18 +379,7 @@ class Engine:
         now, wanting = self._clock.now(), self._plan.wants_ends
         with self._store.write() as tx:
             for one in done:
-                for project, root in tx.rows(  # none if it ended before, and only part of a line came since
-                    "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project "
-                    "WHERE s.id = ? AND s.ended IS NULL",
-                    one.session,
-                ):
-                    queue_session_task(tx, wanting, "session-ended", one.session, project, root, now)
-                tx.execute(
-                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL",
-                    now,
-                    one.why,
-                    one.session,
-                )
+                end_session(tx, wanting, one.session, one.why, now)
         for one in done:
             del self._ending[one.path]
         self._next_due = 0.0

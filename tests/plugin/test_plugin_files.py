@@ -17,7 +17,7 @@ import generate
 from support_sources import ROOT
 from tacitd import __version__
 from tacitd.service.client_plugin import NAME, find_marketplace
-from tacitd.sources.claude_code.hook_events import EVENTS
+from tacitd.sources.claude_code.transcripts import EVENTS
 from tacitd.state.socket_file import SCRIPT as INSTALLED
 
 SCRIPT = ROOT / "plugin" / "hooks" / "run-hook.sh"

@@ -15,10 +15,9 @@ from tacitd.clock import utc_millis
 from tacitd.errors import FAILED, TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.sources.assembler import SeenPrompts
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
-from tacitd.sources.source import Source
+from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.transcript import judge_transcript
 
 FindProject = Callable[[str], Project | NoProject]

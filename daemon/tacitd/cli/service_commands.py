@@ -218,8 +218,7 @@ def _manager(places: Paths) -> Manager:
 
 
 def _facts(places: Paths) -> ServiceFacts:
-    from tacitd.model.environment import account_environment
-    from tacitd.model.locate import find_command
+    from tacitd.model.environment import account_environment, find_command
     from tacitd.service.detach import own_command
     from tacitd.service.managers import collect_facts
 

@@ -22,16 +22,17 @@ from tacitd.errors import FileRefusedError, StoreLostError
 from tacitd.model.budget import Budget
 from tacitd.model.call_caps import HINT as BUDGET_HINT
 from tacitd.model.call_caps import MinuteFull
-from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.environment import (
+    OptionsProbe,
     account_environment,
     child_environment,
     client_arguments,
+    describe_missing,
+    find_command,
     private_directory,
     with_directory,
 )
-from tacitd.model.locate import OptionsProbe, describe_missing, find_command
-from tacitd.model.outcome import HINTS, classify_outcome
+from tacitd.model.outcome import HINTS, ClientReport, classify_outcome, parse_output
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why, frame_prompt
 from tacitd.model.process import FinishedProcess, run_process
 

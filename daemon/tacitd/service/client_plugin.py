@@ -19,8 +19,7 @@ from msgspec import Struct
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError, describe_os_error
 from tacitd.handler import DoctorFinding
-from tacitd.model.environment import with_directory
-from tacitd.model.locate import find_command
+from tacitd.model.environment import find_command, with_directory
 from tacitd.state.paths import SOCKET_FILE, Paths
 from tacitd.state.socket_file import HOOKS_DIR, SCRIPT
 

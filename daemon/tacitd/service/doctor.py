@@ -24,8 +24,13 @@ from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
 from tacitd.files import git
 from tacitd.handler import DoctorFinding, load_hook
-from tacitd.model.environment import child_environment, missing_options, with_directory
-from tacitd.model.locate import describe_missing, find_command
+from tacitd.model.environment import (
+    child_environment,
+    describe_missing,
+    find_command,
+    missing_options,
+    with_directory,
+)
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.model_factory import open_model

@@ -23,8 +23,7 @@ from tacitd.files.git import find_project_root
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.plugin_view import TAG, collect_sections, fence_sections, give_advice, list_items
-from tacitd.sources.base import HookQuestion
-from tacitd.sources.source import Source
+from tacitd.sources.source import HookQuestion, Source
 from tacitd.store import Store
 from tacitd.text.wording import count_noun
 

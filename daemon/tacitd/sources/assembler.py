@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources import lines
-from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
+from tacitd.sources.source import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
 from tacitd.text.hashes import blake2b
 
 _KINDS = 100

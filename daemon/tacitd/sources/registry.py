@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 
 if TYPE_CHECKING:
-    from tacitd.sources.base import OwnCalls
-    from tacitd.sources.source import Source
+    from tacitd.sources.source import OwnCalls, Source
 
 __all__ = ["CONTEXT_FILES", "find_codex", "make_source"]
 

@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
-from tacitd.sources.base import SessionClaim
+from tacitd.sources.source import SessionClaim
 
 GONE_FOR = 120.0
 """Seconds for which a process must be gone before its session counts as ended."""

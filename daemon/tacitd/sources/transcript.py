@@ -16,9 +16,8 @@ from msgspec import Struct
 from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt, Record
 from tacitd.sources import lines
-from tacitd.sources.base import JudgedLine, PromptVerdict
 from tacitd.sources.lines import Position, mark_at, position_at
-from tacitd.sources.source import Source
+from tacitd.sources.source import JudgedLine, PromptVerdict, Source
 
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""

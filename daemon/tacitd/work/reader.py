@@ -26,9 +26,8 @@ from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Record
 from tacitd.handler import Notice
-from tacitd.sources.base import Recognition
 from tacitd.sources.lines import Position
-from tacitd.sources.source import Source
+from tacitd.sources.source import Recognition, Source
 from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities

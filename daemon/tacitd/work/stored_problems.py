@@ -10,7 +10,7 @@ from tacitd.contract import Rows, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
-from tacitd.sources.base import Recognition
+from tacitd.sources.source import Recognition
 from tacitd.work.work_status import OWNER
 
 if TYPE_CHECKING:

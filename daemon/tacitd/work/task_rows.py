@@ -149,6 +149,15 @@ def next_due(rows: Rows, now: float) -> float | None:
     return found
 
 
+def set_back(tx: Tx, jump: float, now: float) -> None:
+    """The clock was set back by so many seconds (`jump` is below 0): what waits goes on waiting for as long as before, and what waits for a
+    time is tried. What was due stays due."""
+    tx.execute(
+        "UPDATE task SET due = CASE WHEN not_before IS NULL THEN due + ? ELSE ? END WHERE due > ?",
+        *(jump, now, now),
+    )
+
+
 def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool = False) -> Task | None:
     """Read a task with its prompts; None if it is gone. A task of prompts of which none waits any more has none."""
     found = rows(
@@ -346,3 +355,14 @@ def queue_session_task(
     key = root if kind == "session-started" else session
     for plugin in plugins:
         insert_task(tx, NewTask(plugin, root, kind, key, project, session), now)
+
+
+def end_session(tx: Tx, plugins: Collection[str], session: str, why: str, now: float) -> None:
+    """A session has ended, and its last records are read: queue its end for these plugins. Where it ended before, and only part of a line
+    came since, nothing follows."""
+    for project, root in tx.rows(
+        "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ? AND s.ended IS NULL",
+        session,
+    ):
+        queue_session_task(tx, plugins, "session-ended", session, project, root, now)
+    tx.execute("UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL", now, why, session)

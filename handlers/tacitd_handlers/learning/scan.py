@@ -42,10 +42,9 @@ from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
 from tacitd.sources.assembler import SeenPrompts
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
-from tacitd.sources.source import Source
+from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun

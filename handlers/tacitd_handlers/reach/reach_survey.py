@@ -44,7 +44,7 @@ from tacitd_handlers.shared.places import leads_out, read_text
 
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextFile
-    from tacitd.sources.base import ClientUse
+    from tacitd.sources.source import ClientUse
 
 _SOURCE = compile_lazily(r"(?m)^<!-- Written by tacitd from (?P<source>[^\n]+?): ")
 DAEMON = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tacitd.model.port import SENTINEL, frame_prompt
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import LineMessage, TranscriptLine
+from tacitd.sources.source import OwnCalls
 
 
 def test_every_prompt_begins_with_the_sentinel() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from support_model import House, why
 from support_waiting import PATIENCE, is_gone, starts_when, until
-from tacitd.model.locate import describe_missing
+from tacitd.model.environment import describe_missing
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.model.process import FinishedProcess, run_process
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.scenario
 
 def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """S-08: an absent client is a state, costs nothing, and the state ends when it is installed."""
-    monkeypatch.setattr("tacitd.model.locate._places", lambda command, home: iter(()))
+    monkeypatch.setattr("tacitd.model.environment._places", lambda command, home: iter(()))
     program, away = house.stand_in.program, house.root / "away"
     model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
     program.rename(away)

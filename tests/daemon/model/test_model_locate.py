@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.model import locate
-from tacitd.model.locate import find_command
+from tacitd.model.environment import find_command
 
 
 def put(path: Path) -> Path:
@@ -53,6 +52,6 @@ def test_a_path_is_only_looked_for_there(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_none_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No client is an ordinary state (DESIGN "Model", S-08)."""
-    monkeypatch.setattr(locate, "_places", lambda command, home: iter([tmp_path / "x"]))
+    monkeypatch.setattr("tacitd.model.environment._places", lambda command, home: iter([tmp_path / "x"]))
     (tmp_path / "claude").write_text("not executable")
     assert find_command("claude", {"PATH": str(tmp_path), "HOME": str(tmp_path)}) is None

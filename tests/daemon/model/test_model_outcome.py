@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.model.client_output import parse_output
-from tacitd.model.outcome import LONGEST, classify_outcome, reset_time
+from tacitd.model.outcome import LONGEST, classify_outcome, parse_output, reset_time
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
 

@@ -16,8 +16,8 @@ from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.session_texts import KEPT, SessionTexts, ShownTexts
-from tacitd.sources.base import HookQuestion
 from tacitd.sources.registry import make_source
+from tacitd.sources.source import HookQuestion
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 

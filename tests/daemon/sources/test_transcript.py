@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from support_transcripts import BEGUN, SOURCE, called, drain, queue, raw, read, said, spoken, typed, write
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
+from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import ReadStep, Tail, judge_transcript, read_prompts, read_records
 
 

@@ -16,16 +16,16 @@ from msgspec.structs import replace
 from tacitd.clock import parse_utc
 from tacitd.events import TEXT_LIMIT, Record, ToolAnswer
 from tacitd.sources.assembler import Assembler, SpokenContext
-from tacitd.sources.base import OwnCalls, PromptVerdict, Recognition
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
     ATTACHING,
     ENTRYPOINTS,
     UNKNOWN_VALUE,
+    PromptQueue,
+    QueuedPrompt,
     is_headless,
     judge_line,
 )
-from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
     NOBODYS,
@@ -42,6 +42,7 @@ from tacitd.sources.claude_code.records import (
     read_blocks,
     text_of,
 )
+from tacitd.sources.source import OwnCalls, PromptVerdict, Recognition
 
 _CALLS = 100
 """How many tool calls are known, the newest. A result follows its call at once, or after those made with it."""

@@ -18,9 +18,8 @@ from msgspec import Struct
 from tacitd.events import TEXT_LIMIT, Prompt, Record, ToolUse
 from tacitd.sources import lines
 from tacitd.sources.assembler import Assembler
-from tacitd.sources.base import OwnCalls, PersonWords, PromptVerdict, Recognition
 from tacitd.sources.lines import read_some
-from tacitd.sources.source import Source
+from tacitd.sources.source import OwnCalls, PersonWords, PromptVerdict, Recognition, Source
 
 HEAD_BYTES = 256 << 10
 """Bytes of a rollout's beginning that are read for its first lines, which contain the client's own instructions."""

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.sources.base import HookQuestion, SessionHint
-from tacitd.sources.claude_code import hook_events
-from tacitd.sources.claude_code.hook_events import EVENTS
+from tacitd.sources.claude_code import transcripts
+from tacitd.sources.claude_code.transcripts import EVENTS
+from tacitd.sources.source import HookQuestion, SessionHint
 
 COMMON = {"session_id": "2c79", "transcript_path": "/p/2c79.jsonl", "cwd": "/w"}
 
 
 def test_what_is_asked() -> None:
     """CLAUDE_CODE.md 4.2 and 4.3: the exact inputs."""
-    start = hook_events.read_question({**COMMON, "hook_event_name": "SessionStart", "source": "resume"})
+    start = transcripts.parse_question({**COMMON, "hook_event_name": "SessionStart", "source": "resume"})
     assert start == HookQuestion(
         "SessionStart", "context", "2c79", Path("/p/2c79.jsonl"), "/w", source="resume"
     )
-    agent = hook_events.read_question(
+    agent = transcripts.parse_question(
         {**COMMON, "hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "Explore"}
     )
     assert agent is not None and (agent.kind, agent.agent) == ("context", "Explore")
@@ -30,7 +30,7 @@ def test_what_is_asked() -> None:
         "tool_name": "Bash",
         "error": "x" * 30_000 + "end",
     }
-    found = hook_events.read_question(failed)
+    found = transcripts.parse_question(failed)
     assert found is not None and (found.kind, found.tool) == ("failure", "Bash")
     assert len(found.error) == 20_000 and found.error.endswith("end")
 
@@ -50,27 +50,27 @@ def test_what_is_asked() -> None:
 )
 def test_other_input_asks_nothing(data: dict[str, object]) -> None:
     """Another event, another form."""
-    assert hook_events.read_question(data) is None
+    assert transcripts.parse_question(data) is None
 
 
 def test_what_is_printed() -> None:
     """A session's start takes plain text in all versions; the newer events take JSON only."""
     question = HookQuestion("SessionStart", "context", "s", Path("/p"), "/w")
     assert (
-        hook_events.format_answer(question, "text") == "text"
-        and hook_events.format_answer(question, "") == ""
+        transcripts.encode_answer(question, "text") == "text"
+        and transcripts.encode_answer(question, "") == ""
     )
     for event in ("SubagentStart", "PostToolUseFailure"):
         question = HookQuestion(event, "failure", "s", Path("/p"), "/w")
-        said = json.loads(hook_events.format_answer(question, "text\n"))
+        said = json.loads(transcripts.encode_answer(question, "text\n"))
         assert said == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "text\n"}}
-        assert hook_events.format_answer(question, "") == ""
+        assert transcripts.encode_answer(question, "") == ""
 
 
 def test_what_a_hook_says() -> None:
     """CLAUDE_CODE.md 4.2: the end of a session and a compaction are marked; other input says nothing."""
     for event in EVENTS:
-        assert hook_events.read_hint({**COMMON, "hook_event_name": event}) == SessionHint(
+        assert transcripts.parse_hint({**COMMON, "hook_event_name": event}) == SessionHint(
             "2c79", Path("/p/2c79.jsonl"), ended=event == "SessionEnd", compacts=event == "PreCompact"
         )
     odd: list[dict[str, object]] = [
@@ -81,4 +81,4 @@ def test_what_a_hook_says() -> None:
         {"transcript_path": "p"},
     ]
     for change in odd:
-        assert hook_events.read_hint({**COMMON, "hook_event_name": "Stop", **change}) is None
+        assert transcripts.parse_hint({**COMMON, "hook_event_name": "Stop", **change}) is None

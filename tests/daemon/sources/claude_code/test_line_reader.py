@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spoken, typed, write
 from tacitd.events import Prompt, Record
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
+from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:")

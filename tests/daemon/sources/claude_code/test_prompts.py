@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_transcripts import REJECTION
-from tacitd.sources.base import OwnCalls, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import own_words
 from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import decode_line
+from tacitd.sources.source import OwnCalls, PromptVerdict
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:", sessions={"own-session"})
 REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\n"

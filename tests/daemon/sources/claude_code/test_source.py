@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tacitd.sources.base import ClientUse, SessionClaim
 from tacitd.sources.claude_code.transcripts import TAIL, ClaudeCode, parse_claim
 from tacitd.sources.registry import make_source
 from tacitd.sources.samples import append_sample_turn
+from tacitd.sources.source import ClientUse, SessionClaim
 from tacitd.sources.transcript import read_records
 
 SOURCE = ClaudeCode(Path("/nonexistent"))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from support_codex import PARENT, SESSION, START, Rollout
 from support_examples import examples
 from tacitd.events import Prompt
-from tacitd.sources.base import OwnCalls
 from tacitd.sources.codex.rollouts import Codex, find_home
+from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail, judge_transcript, read_prompts, read_records
 
 VERSIONS = ("0.42.0", "0.98.0", "0.157.0", "0.169.0")
