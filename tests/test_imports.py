@@ -159,8 +159,6 @@ FORMAT_ELSEWHERE = {
     },
     # A prefix of the ids that tacitd gives to tasks.
     "tacitd_handlers.continuity.client_tasks": {"agent-"},
-    # Files of tacitd's own: choices, and what the first design left.
-    "tacitd.files.purge": {".jsonl"},
     # The logs of the tutor's own sessions.
     "tacitd_handlers.tutor.session_log": {".jsonl"},
 }

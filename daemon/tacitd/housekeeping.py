@@ -13,7 +13,7 @@ from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.engine import SYNC_JOB
 from tacitd.errors import ConfigError, TacitdError
-from tacitd.files.purge import purge_texts
+from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, StoredItem
 from tacitd.model.port import ModelHealth
 from tacitd.session_context.plugin_view import list_items
@@ -65,12 +65,13 @@ def _finish_purge(app: App, task: Task) -> Outcome:
 
 
 def purge_own_files(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
-    """Blank the texts in the state directory, remove the last report, and return the files that changed.
+    """Blank the texts in the logs, remove the last report, and return the files that changed.
 
     `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay whole. Raises OSError, TacitdError: then
     it is to be done again.
     """
-    purged = purge_texts(app.paths.state_dir, texts, keep=keep)
+    logs = sorted(app.paths.state_dir.glob("*.log"))
+    purged = [path for path in logs if blank_in_place(path, texts, keep=keep)]
     report = report_file(app.environ)
     if report.is_file():
         report.unlink()

@@ -21,7 +21,7 @@ from tacitd.errors import FileRefusedError, StoreLostError, TacitdError, Unavail
 from tacitd.events import NoProject, Project
 from tacitd.files.atomic import list_kept_copies
 from tacitd.files.disk import DISK
-from tacitd.files.purge import contains_texts, find_left_texts
+from tacitd.files.purge import contains_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.handler import Decision, DecisionChoice, Degradation, StoredItem
 from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
@@ -257,11 +257,9 @@ def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, S
         purged += [change.path for change in done.files]
         purged += [Path(each.text) for each in done.notices if each.did == "purged"]
     purged += purge_own_files(app, id, texts, others)
-    left = find_left_texts(app.paths.state_dir, texts)
-    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
-    kept = [{"text": text, "files": [], "id": others[text].id} for text in texts if text in others]
+    kept = [{"text": text, "id": others[text].id} for text in texts if text in others]
     yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, texts, keep=others)]
-    return {"purged": [str(path) for path in purged], "left": [*kept, *files], "yours": yours}
+    return {"purged": [str(path) for path in purged], "left": kept, "yours": yours}
 
 
 def _list_kept_files(app: App) -> list[Path]:

@@ -13,14 +13,7 @@ pytestmark = pytest.mark.scenario
 
 WORDS = "Prefers topaz-77 jewels"
 RECORD = json.dumps({"at": 1.0, "text": WORDS, "words": [WORDS]}) + "\n"
-IN_STATE = (
-    "dead.jsonl",
-    "rescue.jsonl",
-    "start.log",
-    "tacitd.1.log",
-    "handlers/learning/quarantine.jsonl",
-    "handlers/learning/summaries.jsonl",
-)
+IN_STATE = ("start.log", "tacitd.1.log")
 IN_HOME = (".claude/user-memory/changelog.jsonl", ".claude/user-memory/sessions/session-other.json")
 IN_PROJECT = ("tmp/known-facts-summary.md",)
 OF_THE_PERSON = (
@@ -50,7 +43,6 @@ def test_purged_words_are_blanked_or_the_file_is_named(make: MakeDaemon) -> None
     blanked = {daemon.state / name for name in IN_STATE}
     blanked |= {daemon.home / name for name in IN_HOME} | {daemon.project / name for name in IN_PROJECT}
     kept = {daemon.home / name for name in OF_THE_PERSON}
-    (daemon.state / "handlers").mkdir(mode=0o700, exist_ok=True)
     for path in (*blanked, *kept):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("a") as file:

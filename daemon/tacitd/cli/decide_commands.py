@@ -80,7 +80,8 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     if purge:
         echo_message(f"its words were blanked in {count_noun(len(done['purged']), 'file')} of tacitd's")
         for one in done["left"]:
-            echo_message(_describe_left(one["text"], one["files"], one["id"]))
+            id, words = one["id"], escape_output(one["text"])
+            echo_message(f"“{words}” is still stored as {id}: `tacitd forget {id} --purge` removes it there")
         if done["yours"]:
             echo_message(f"left in files that are yours, edit them by hand: {_name_files(done['yours'])}")
     elif not undo:
@@ -104,16 +105,6 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
         echo_json([{**found.as_data(), **done}])
     else:
         echo_message(done["what"])
-
-
-def _describe_left(text: str, files: Sequence[str], id: str) -> str:
-    """Say where a single word is left, or which other item (`id`) has the text."""
-    if id:
-        return (
-            f"“{escape_output(text)}” is still stored as {id}: `tacitd forget {id} --purge` removes it there"
-        )
-    names = _name_files(files)
-    return f"left, because a word this short is in other texts and records too: “{escape_output(text)}” in {names}"
 
 
 def _name_files(files: Sequence[str]) -> str:

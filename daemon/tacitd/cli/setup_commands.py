@@ -100,16 +100,15 @@ def check() -> None:
 @json_option("Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
     """Show every setting, its current value and what it does. Each line is valid in config.toml."""
-    from tacitd.config.settings import format_settings, list_settings
+    from tacitd.config.settings import format_setting, list_settings
 
     config = _load()
     settings = list(list_settings(config))
     if as_json:
         echo_json({key: value for key, value, _ in settings})
         return
-    written = dict(format_settings(config))
     for key, value, about in settings:
-        echo_text(f"# {key} is not set" if value is None else f"{key} = {written[key]}")
+        echo_text(f"# {key} is not set" if value is None else f"{key} = {format_setting(config, key)}")
         if about:
             echo_text(f"    # {about}")
 

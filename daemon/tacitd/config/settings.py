@@ -303,12 +303,8 @@ def list_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value, field.description or ""
 
 
-def format_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every setting as (key, value as TOML), durations as `30m`. JSON serves as TOML, except for `null`: not set."""
-    for name in type(config).model_fields:
-        value = getattr(config, name)
-        if isinstance(value, BaseModel):
-            yield from format_settings(value, f"{prefix}{name}.")
-        else:
-            plain = config.model_dump(mode="json", include={name})[name]
-            yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)
+def format_setting(config: Config, key: str) -> str:
+    """A setting's value as TOML, durations as `30m`. JSON serves as TOML, except for `null`: not set."""
+    section, _, name = key.rpartition(".")
+    of: BaseModel = config.get_section(section) if section else config
+    return json.dumps(of.model_dump(mode="json", include={name})[name], ensure_ascii=False)

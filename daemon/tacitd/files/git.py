@@ -24,6 +24,7 @@ from typing import NamedTuple
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
 from tacitd.text.hashes import sha256
+from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
@@ -417,3 +418,45 @@ def _is_linked_to(top: Path, root: Path) -> bool:
         return False
     found = find_repository(top)
     return found is not None and found.here == top and found.top == Path(os.path.realpath(root))
+
+
+# --- the address that identifies a repository: its remote, without what differs between clones; nothing is fetched from it
+
+_REMOTE = compile_lazily(
+    r'^\s*\[\s*remote\s+"([^"]*)"\s*\][^[]*?^\s*url\s*=[ \t]*(\S[^\n]*?)\s*$', re.IGNORECASE | re.MULTILINE
+)
+_ADDRESS = compile_lazily(
+    r"(?:([a-z][a-z0-9+.-]*)://|(?:[^/@:]+@)?(?=[^/:@\s[]{2,}:(?!/)|\[[0-9a-f:]+\]:))(.+)", re.IGNORECASE
+)
+"""A URL, or `git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
+
+
+def read_remote(repository: Repository) -> str:
+    """Return the normalised address of a repository's remote `origin`, otherwise of its first remote; "" without one."""
+    found = _REMOTE.findall(read_small_file(repository.common_dir / "config"))
+    urls = dict(reversed(found))  # of several, the first counts
+    url = urls.get("origin") or next((urls[name] for name in sorted(urls)), "")
+    return normalise_remote(url, repository.top)
+
+
+def normalise_remote(url: str, base: Path | None = None) -> str:
+    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none, and for one
+    that may have a part of a password in its path (a raw `/` in it).
+
+    Scheme, user, password, port, query, `.git` and case are left out. `base`: the directory that a relative path starts at.
+    """
+    url = url.strip().strip("\"'")
+    address = _ADDRESS.fullmatch(url)
+    if not url or address is None or (address[1] or "").casefold() == "file":
+        local = address[2] if address else url
+        place = os.path.realpath((base or Path("/")) / Path(local).expanduser()) if url else ""
+        return place.removesuffix("/.git").removesuffix(".git").rstrip("/")
+    place = address[2] if address[1] else re.sub(r"(\]|^[^:[]+):", r"\1/", address[2], count=1)
+    authority = re.split(r"[/?#]", place, maxsplit=1)[0]
+    rest = place[len(authority) :]
+    host = re.sub(r":\d*$", "", authority.rpartition("@")[2])
+    is_host = re.fullmatch(r"\[[0-9a-f:.]+\]|[^:\s]+", host) is not None
+    if not is_host or ("@" in rest and "@" not in authority and not re.search(r"\.|\]|^localhost$", host)):
+        return ""
+    parts = [part for part in re.split(r"[?#]", rest)[0].casefold().split("/") if part not in ("", ".")]
+    return "/".join([host.casefold().rstrip("."), *parts]).removesuffix(".git").rstrip("/")

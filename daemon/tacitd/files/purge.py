@@ -1,10 +1,8 @@
 """Blanking a person's words in tacitd's own files, for `tacitd forget --purge`.
 
-Files keep their length, because a process may have them open or append to them. Which words are blanked is decided by the owner
-of the item.
-
-A long text is blanked wherever it is, a shorter one of several words where no word or path goes on beside it. A single short word
-is not looked for, because it may be a word of a record's own (`done`): `find_left_texts` names the files that have it.
+Files keep their length, because a process may have them open or append to them. A long text is blanked wherever it is, a shorter one
+of several words where no word or path goes on beside it. A single short word is not looked for, because it may be a word of a record's
+own (`done`).
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,9 +25,6 @@ WITHIN = 12
 """Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
 SHORTEST = 4
 """Characters. A shorter text is not looked for."""
-OURS = (".log", ".json", ".jsonl")
-"""The ends of the names of files of records. A second descriptor of the store, once closed, would drop SQLite's locks; the store
-removes words itself."""
 LARGEST = 64 << 20
 """Bytes of a file; a larger one is none of tacitd's."""
 _UNSPACED = compile_lazily("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uff66-\uff9f]")
@@ -37,30 +32,6 @@ _UNSPACED = compile_lazily("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30f
 # In JSON a new line is \n.
 _BEFORE = r"(?:(?<![.\w/\\@-])|(?<=\\[nrt]))"
 _AFTER = r"(?![\w/@-]|[.:]\w|\\(?![nrt\"]))"
-
-
-def purge_texts(directory: Path, texts: Collection[str], *, keep: Collection[str] = ()) -> list[Path]:
-    """Blank these texts in tacitd's files below `directory`, and return those that changed. Links are not followed.
-
-    `keep`: texts of other items, which stay whole although they are or contain one of `texts`. Raises OSError; calling it again
-    continues.
-    """
-    return [path for path in _list_files(directory) if blank_in_place(path, texts, keep=keep)]
-
-
-def find_left_texts(directory: Path, texts: Collection[str]) -> dict[str, list[Path]]:
-    """By text that is not looked for and still in a file below `directory`, those files. Raises OSError."""
-    found: dict[str, list[Path]] = {}
-    left = sorted({text for text in texts if text.strip() and not _is_long(text) and not _is_phrase(text)})
-    for path in _list_files(directory) if left else ():
-        try:
-            data = path.read_text("utf-8", "surrogateescape") if path.stat().st_size <= LARGEST else ""
-        except FileNotFoundError:  # replaced meanwhile, see `_list_files`
-            continue
-        for text in left:
-            if any(re.search(_BEFORE + spelling + _AFTER, data) for spelling in _list_spellings(text)):
-                found.setdefault(text, []).append(path)
-    return found
 
 
 def blank_value(value: Any, texts: Collection[str], keep: Collection[str] = ()) -> Any:
@@ -120,16 +91,6 @@ def contains_texts(path: Path, texts: Collection[str], *, keep: Collection[str] 
     if form is None or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
         return False
     return any(not at.lastindex for at in form.finditer(path.read_text("utf-8", "surrogateescape")))
-
-
-def _list_files(directory: Path) -> Iterator[Path]:
-    for path in sorted(directory.rglob("*")):
-        # The daemon replaces its files meanwhile: a temporary one may be gone.
-        try:
-            if path.suffix in OURS and stat.S_ISREG(path.lstat().st_mode):
-                yield path
-        except FileNotFoundError:
-            continue
 
 
 def _is_phrase(text: str) -> bool:

@@ -250,12 +250,12 @@ def _read(stream: io.TextIOWrapper) -> str:
 
 # --- the answer, bounded
 
-DEEPEST = 50
-"""Levels of a document that is shortened; what is deeper is left out."""
 LONGEST_TEXT = 400
 """Characters of a text in a document that is shortened, or fewer if it must have few elements."""
 FIELDS = 40
-"""The same for the fields of an object."""
+"""Of an object that are shown if there is room for few elements of lists."""
+LEVELS = 20
+"""Of a document that is shortened; what is deeper is left out."""
 
 
 class Bounded(NamedTuple):
@@ -281,35 +281,31 @@ def bound_output(text: str, limit: int = LARGEST_RESULT) -> Bounded:
 
 
 def _bound_document(document: Any, limit: int) -> Bounded:
-    text = _write(document)
+    text, count = _write(document), limit // 2  # an element takes a character and a comma
     if len(text) <= limit:
         return Bounded(text)
-    count = limit // 2  # an element takes a character and a comma
-    while len(text := _write(_shorten(document, count))) > limit and count:
+    while len(text := _write(_shorten(document, count, LEVELS))) > limit and count:
         count = count * 7 // 8
-    left = _count(document) - _count(json.loads(text))
-    return Bounded(text, f"{left:,} values are left out, and long texts are cut; ask for less")
+    return Bounded(
+        text, f"of long lists all but the first {count} are left out, and long texts are cut; ask for less"
+    )
 
 
-def _shorten(value: Any, count: int, depth: int = DEEPEST) -> Any:
+def _shorten(value: Any, count: int, levels: int) -> Any:
     """The value with at most `count` elements of each list; with few, also with few fields and short texts."""
     longest = min(LONGEST_TEXT, 10 * count + 10)
-    if isinstance(value, str):
-        return value if len(value) <= longest else value[:longest] + "…"
-    if depth == 0 and isinstance(value, list | dict):
-        return None
-    if isinstance(value, list):
-        return [_shorten(one, count, depth - 1) for one in value[:count]]
-    if isinstance(value, dict):
-        fields = list(value.items())[: max(count, min(FIELDS, 5 * count + 1))]
-        return {name[:longest]: _shorten(one, count, depth - 1) for name, one in fields}
-    return value
-
-
-def _count(value: Any) -> int:
-    """The values in a document that are neither lists nor objects."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 1 if inner is None else sum(map(_count, inner))
+    match value:
+        case str():
+            return value if len(value) <= longest else value[:longest] + "…"
+        case list() | dict() if not levels:
+            return None
+        case list():
+            return [_shorten(one, count, levels - 1) for one in value[:count]]
+        case dict():
+            fields = list(value.items())[: max(count, min(FIELDS, 5 * count + 1))]
+            return {name[:longest]: _shorten(one, count, levels - 1) for name, one in fields}
+        case _:
+            return value
 
 
 def _write(document: Any) -> str:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -188,7 +187,6 @@ def _check_daemon(paths: Paths) -> Iterator[DoctorFinding]:
         if isinstance(error, BusyError):
             yield _fail("daemon.odd", error.what, error.hint)
             return
-        yield from check_socket(paths)
         hint = "`tacitd service install` keeps one running; or `tacitd start`"
         yield _warn("daemon.absent", error.what, hint)
     except TacitdError as error:
@@ -199,19 +197,6 @@ def _check_daemon(paths: Paths) -> Iterator[DoctorFinding]:
             yield _ok("daemon.there", what)
         else:
             yield _warn("daemon.other-version", what, "run `tacitd restart`")
-
-
-def check_socket(paths: Paths) -> Iterator[DoctorFinding]:
-    """Report a file in the socket's place, or a socket that nobody answers."""
-    try:
-        mode = paths.socket.lstat().st_mode
-    except OSError:
-        return
-    if stat.S_ISSOCK(mode):
-        what = f"{paths.socket} is left over from a daemon that has ended"
-        yield _warn("socket.stale", what, "the next start replaces it")
-    else:
-        yield _fail("socket.taken", f"{paths.socket} exists and is not a socket", "move it away")
 
 
 def _check_retention(paths: Paths) -> DoctorFinding:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -31,10 +31,8 @@ tacitd.sqlite-shm choices.jsonl hooks/tacitd-hook socket tacitd.sock
 """
 STATE_FILES = tuple(_NAMES.split())
 """The files of the state directory, as docs/files.md lists them; a test compares the two."""
-STATE_FOLDERS = ("handlers", "hooks", "model")
+STATE_FOLDERS = ("hooks", "model")
 """The folders of the state directory. A person may have others, and files of their own in these."""
-HANDLER_FILES = ("*.json", "*.jsonl", "*.bin", "lock")
-"""A plugin's files in its folder of `handlers`."""
 SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
 
@@ -122,7 +120,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
         sweep_temporary(directory, math.inf, DISK)
-    yield from _empty_state(places.state_dir, by_name)
+    yield from _empty_state(places.state_dir)
     for directory in dict.fromkeys(place for one in footprints for place in one.own):
         with suppress(OSError):
             directory.rmdir()
@@ -135,16 +133,13 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield f"kept {places.config_file}: you wrote it"
 
 
-def list_state_files(state_dir: Path, plugins: Container[str] = ()) -> list[Path]:
-    """The files in the state directory that tacitd made, by their names.
-
-    `plugins`: the installed ones. The folders of others are known by the log of the first design.
-    """
-    return [path for path in _list_entries(state_dir) if _is_ours(path, path.relative_to(state_dir), plugins)]
+def list_state_files(state_dir: Path) -> list[Path]:
+    """The files in the state directory that tacitd made, by their names."""
+    return [path for path in _list_entries(state_dir) if _is_ours(path, path.relative_to(state_dir))]
 
 
 def _list_entries(state_dir: Path) -> Iterator[Path]:
-    """The entries at the top, and in place of the three folders the files in them. Links are not followed."""
+    """The entries at the top, and in place of the two folders the files in them. Links are not followed."""
     for entry in sorted(state_dir.iterdir()) if state_dir.is_dir() else ():
         if entry.name in STATE_FOLDERS and entry.is_dir() and not entry.is_symlink():
             for place, folders, names in os.walk(entry):
@@ -154,21 +149,15 @@ def _list_entries(state_dir: Path) -> Iterator[Path]:
             yield entry
 
 
-def _is_ours(path: Path, name: Path, plugins: Container[str]) -> bool:
+def _is_ours(path: Path, name: Path) -> bool:
     """Whether this file has a name and is of the kind that tacitd makes there. `name`: below the state directory."""
     if str(name) == SOCKET_NAME:
         return path.is_socket() and not path.is_symlink()
-    if any(fnmatch(str(name), pattern) for pattern in STATE_FILES):
-        return path.is_file() or path.is_symlink() or path.is_socket()
-    if path.is_symlink() or not path.is_file():
-        return False
-    if name.parts[0] != "handlers" or len(name.parts) < 3:
-        return False
-    folder = path.parents[len(name.parts) - 3]
-    return folder.name in plugins and any(path.match(pattern) for pattern in HANDLER_FILES)
+    is_named = any(fnmatch(str(name), pattern) for pattern in STATE_FILES)
+    return is_named and (path.is_file() or path.is_symlink() or path.is_socket())
 
 
-def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
+def _empty_state(state_dir: Path) -> Iterator[str]:
     """Remove the files that docs/files.md lists in the state directory, and the folders that are empty then.
 
     TACITD_STATE_DIR may name a directory with other files in it: those stay and are named.
@@ -178,7 +167,7 @@ def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
     folders = [state_dir, *(folder for name in STATE_FOLDERS for folder in _list_folders(state_dir / name))]
     for folder in folders:
         sweep_temporary(folder, math.inf, DISK)
-    for file in list_state_files(state_dir, plugins):
+    for file in list_state_files(state_dir):
         file.unlink()
     for folder in reversed(folders):
         with suppress(OSError):

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.git import find_repository
-from tacitd.files.git_remotes import read_remote
+from tacitd.files.git import find_repository, read_remote
 from tacitd.state.paths import config_dir, find_home
 
 if TYPE_CHECKING:

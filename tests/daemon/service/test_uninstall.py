@@ -57,15 +57,11 @@ def test_purge(places: Paths) -> None:
 
 def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
     """TACITD_STATE_DIR may name a directory with other things in it: only what docs/files.md lists is removed."""
-    mine = {"notes.txt", "handlers/web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
+    mine = {"notes.txt", "web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
     for name in mine:
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("mine")
-    ours = [
-        "handlers/lessons/1/origins.jsonl",
-        *STATE_FILES,
-    ]
-    for name in (one.replace("[0-9]", "1") for one in ours):
+    for name in (one.replace("[0-9]", "1") for one in STATE_FILES):
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("")
     (places.state_dir / "tacitd.sock").unlink()
@@ -78,18 +74,9 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
 
 
 def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places: Paths) -> None:
-    """TACITD_STATE_DIR may be a folder with hooks, a model and handlers of the person's own: each is named."""
-    mine = [
-        "hooks/pre-commit",
-        "model/work/weights.bin",
-        "model/notes.md",
-        "handlers/learning/views.py",
-    ]
-    ours = [
-        "hooks/tacitd-hook",
-        "handlers/learning/1/x.json",
-    ]
-    for name in (*mine, *ours):
+    """TACITD_STATE_DIR may be a folder with hooks and a model of the person's own: each is named."""
+    mine = ["hooks/pre-commit", "model/work/weights.bin", "model/notes.md"]
+    for name in (*mine, "hooks/tacitd-hook"):
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("mine")
     said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"learning": Footprint()}))
