@@ -41,20 +41,6 @@ def test_run_once_does_all_that_waits_and_leaves(make: MakeDaemon) -> None:
     assert daemon.snapshot() == before and len(daemon.claude.calls()) == calls
 
 
-def test_run_once_finds_orphans(make: MakeDaemon) -> None:
-    """SPEC S-52: the facts of a session whose daemon was killed, and those of another tool."""
-    daemon = make()
-    daemon.cli("run", "--once")
-    daemon.type_("s1", "Prefers amber-2")
-    assert daemon.cli("run", "--once").returncode == 0
-    assert daemon.learned == []  # that session may still be live
-    long_ago(daemon)
-    with (daemon.project / "tmp/learning-raw.jsonl").open("a") as file:
-        file.write('{"facts": ["Prefers amber-3"]}\n')
-    assert daemon.cli("run", "--once").returncode == 0
-    assert sorted(daemon.learned) == ["Prefers amber-2", "Prefers amber-3"]
-
-
 def test_run_once_with_something_parked_ends_with_75(make: MakeDaemon) -> None:
     """Exit code 75, with the parked work and its reason on stderr; later the work continues."""
     daemon = make([{"match": ".", "fault": "usage-limit"}])
@@ -109,21 +95,6 @@ def test_init_where_there_is_no_project(make: MakeDaemon) -> None:
         assert not (daemon.project / "LEARNED.md").exists()
         if daemon.process is None:
             daemon.start()
-
-
-def test_exclude_holds_from_that_moment_and_undo_gives_it_back(make: MakeDaemon) -> None:
-    """DESIGN "Where it writes": `exclude DIR` stops writing there and model calls for it, without a restart."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-6")
-    daemon.sync()
-    assert daemon.cli("exclude", str(daemon.project)).returncode == 0
-    daemon.type_("s1", "Prefers secret-7")
-    assert daemon.synthesize() == [] and daemon.learned == []
-    assert not any("secret-7" in text for text in daemon.claude.prompts())
-    assert daemon.cli("exclude", "--undo", str(daemon.project)).returncode == 0
-    daemon.synthesize()
-    assert daemon.learned == ["Prefers amber-6"]
 
 
 def test_sync_says_what_waits_and_write_does_it(make: MakeDaemon) -> None:
@@ -197,25 +168,6 @@ def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
     assert len(daemon.status()["parked"]) >= 7, "the document keeps each of them"
 
 
-@pytest.mark.parametrize("running", [True, False])
-def test_scan_learns_the_past_when_it_is_asked_to(make: MakeDaemon, running: bool) -> None:
-    """DESIGN "Sources": old prompts are not paid for unless a person asks; `scan --yes` learns from them, once."""
-    daemon = make()
-    daemon.type_("s1", "Prefers amber-8")
-    if running:
-        daemon.start()
-        daemon.synthesize()
-    else:
-        daemon.cli("run", "--once")
-    assert daemon.claude.prompts() == []
-    done = daemon.cli("scan", "--since", "30d", "--yes")
-    assert done.returncode == 0 and "1 prompt in 1 session:" in done.stderr, done.stderr
-    assert daemon.learned == ["Prefers amber-8"]
-    calls = len(daemon.claude.calls())
-    assert daemon.cli("scan", "--since", "30d", "--yes").returncode == 0
-    assert len(daemon.claude.calls()) == calls and daemon.learned == ["Prefers amber-8"]
-
-
 def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) -> None:
     """It names what is parked and why, and ends with 75; also as JSON."""
     daemon = make([{"match": ".", "fault": "logged-out"}])
@@ -226,21 +178,6 @@ def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) 
     said = json.loads(daemon.cli("sync", "--json").stdout)
     assert said["done"] and said["parked"][0]["attempts"] >= 1
     assert {one["id"] for one in said["degraded"]} >= {"model.logged-out"}
-
-
-def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
-    """DESIGN "Consumers": the text of rejected prompts is kept until a person drops it."""
-    daemon = make([{"match": "poison", "reply": "x" * 20_000, "raw": True}, {"match": ".", "reply": "NONE"}])
-    daemon.start(DISPATCH__FIRST_PAUSE="50ms")
-    daemon.type_("s1", "poison-10")
-    for _ in range(8):
-        daemon.cli("sync")
-    kept = json.loads(daemon.cli("rescue", "--json").stdout)
-    assert [one["text"] for one in kept] == ["poison-10"]
-    listed = daemon.cli("rescue")
-    assert "poison-10" in listed.stdout and kept[0]["id"] in listed.stdout
-    assert "dropped 1" in daemon.cli("rescue", "drop", kept[0]["id"]).stderr
-    assert "nothing waits here" in daemon.cli("rescue").stderr
 
 
 def test_pause_and_resume(make: MakeDaemon) -> None:
@@ -333,28 +270,6 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.
         assert b"SCRIPT" in shown.read()
         process.communicate(timeout=60)
     assert process.returncode != 0 and list(place.iterdir()) == []
-
-
-def test_a_learned_line_is_shown_undone_and_restored(make: MakeDaemon) -> None:
-    """`history` names the change, `undo` takes it back in the running daemon, said again the line is withheld."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-40")
-    assert daemon.cli("sync", "--write").returncode == 0
-    assert daemon.learned == ["Prefers amber-40"]
-    change = json.loads(daemon.cli("history", str(daemon.project), "--json").stdout)[0]
-    assert [one["added"] for one in change["lines"]] == ["Prefers amber-40"] and len(change["prompts"]) == 1
-    done = daemon.cli("undo", change["id"])
-    assert done.returncode == 0 and "      - Prefers amber-40\n" in done.stdout, done.stderr
-    assert daemon.learned == []
-    daemon.type_("s2", "Prefers amber-40")
-    daemon.cli("sync", "--write")
-    assert daemon.learned == []
-    withheld = daemon.cli("learned", str(daemon.project), "--withheld", "--json")
-    assert [one["line"] for one in json.loads(withheld.stdout)] == ["Prefers amber-40"]
-    undone = json.loads(daemon.cli("show", change["id"], "--json").stdout)[0]["undone_by"]
-    assert daemon.cli("undo", undone).returncode == 0
-    assert daemon.learned == ["Prefers amber-40"]
 
 
 def test_status_has_a_line_for_profile_sessions_and_practice(make: MakeDaemon) -> None:

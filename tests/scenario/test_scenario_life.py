@@ -227,33 +227,6 @@ def test_the_line_of_the_readme_is_answered(make: MakeDaemon) -> None:
         assert json.loads(answered.stdout)["result"]["pid"] == answer["result"]["pid"]
 
 
-def test_nonsense_on_the_socket_disturbs_nobody(make: MakeDaemon) -> None:
-    """RELIABILITY 17, in short: garbage, an unknown method, a request without an end, and many at once."""
-    daemon = make()
-    daemon.start()
-    assert _ask(daemon, b"\x00\xff garbage\n")["error"]["code"] == -32700
-    assert _ask(daemon, b'{"jsonrpc":"2.0","id":7,"method":"explode"}\n')["error"]["code"] == -32601
-    assert _ask(daemon, b'{"jsonrpc":"2.0","id":8,"method":"lag","params":{}}\n')["error"]
-    silent = [socket.socket(socket.AF_UNIX) for _ in range(20)]
-    try:
-        for one in silent:
-            one.connect(str(daemon.socket))
-            one.sendall(b"{" * 1000)
-        daemon.type_("s1", "Prefers amber-1")
-        daemon.sync()
-        assert daemon.put_to_model() == ["Prefers amber-1"]
-    finally:
-        for one in silent:
-            one.close()
-
-
-def _ask(daemon: Daemon, data: bytes) -> dict[str, dict[str, object]]:
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(daemon.socket))
-        connection.sendall(data)
-        return dict(json.loads(connection.makefile().readline()))
-
-
 def test_once_leaves_nothing_behind_when_it_is_asked_to_end(make: MakeDaemon) -> None:
     """RELIABILITY 14, for `run --once` under cron or `timeout`: no orphan process, a message, and 128 plus the signal.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,28 +72,3 @@ def test_log_follows_the_daemon_and_the_next_one(make: MakeDaemon) -> None:
     said = file.read_text()
     assert code == 0 and "Traceback" not in said and "Abort" not in said
     assert said.count("learned: Prefers amber-1") == 1 and said.count("learned: Prefers basalt-2") == 1
-
-
-def test_a_closed_pipe_ends_the_log(make: MakeDaemon) -> None:
-    """`tacitd log | head -1` is no error."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.synthesize()
-    log = daemon.spawn("log", output="piped")
-    assert log.wait(PATIENCE) == 0
-    done = subprocess.run(
-        ["bash", "-c", '"$@" | head -1', "bash", *daemon.before, *_program(), "log"],
-        env=daemon.environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert len(done.stdout.splitlines()) == 1 and "Traceback" not in done.stderr
-
-
-def _program() -> list[str]:
-    from support_daemon import PROGRAM
-
-    return PROGRAM

@@ -97,33 +97,6 @@ def test_a_thousand_calls_at_once(make: MakeDaemon) -> None:
     assert [one["source"] for one in read_changelog(daemon)] == ["mcp/hook"] * 20
 
 
-def test_garbage_is_survived(make: MakeDaemon) -> None:
-    """What is no message is refused, and the next call is answered."""
-    daemon = make()
-    with start_server(daemon) as process:
-        write_lines(process, HELLO)
-        assert read_answers(process, 1)[0]["result"]["serverInfo"]["name"] == "tacitd"
-        write_lines(
-            process,
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            b"not json\n",
-            b"\xff\xfe\n",
-            b"\n",
-            b"[]\n",
-            {"jsonrpc": "2.0", "id": 1, "method": "no/such"},
-            make_call(2, "no_such_tool"),
-            make_call(3, "get_profile", of="someone"),
-            {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": 7}},
-            make_call(5, "get_profile"),
-        )
-        answers = read_answers(process, 5)
-        assert [number for number, one in sorted(answers.items()) if "error" in one] == [1, 2, 4]
-        assert answers[3]["result"]["isError"] and not answers[5]["result"].get("isError")
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(PATIENCE) == 0
-
-
 def remember_many(daemon: Daemon, process: subprocess.Popen[bytes], written: int) -> None:
     """Begin a session with fifty calls, and wait until more than `written` of them have written their value."""
     write_lines(process, HELLO)

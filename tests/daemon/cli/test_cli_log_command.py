@@ -99,3 +99,15 @@ def test_it_follows_also_from_a_store_to_the_next(
     monkeypatch.setattr("tacitd.cli.log_command.time.sleep", happen)
     said = cli.run("log", "-f")
     assert [line.partition(": ")[2] for line in said.out.splitlines()] == ["one", "two", "three", "four"]
+
+
+def test_the_same_several_times_in_a_row_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    """For a person; in JSON each stands for itself."""
+    clock = FakeClock(1_790_000_000.0)
+    store = Store.open(cli.state, clock)
+    for text in ("one", "one", "one", "two", "one"):
+        store_made(store, "learner", Notice("done", text), clock.now())
+    store.close()
+    lines = [line.partition("  ")[2] for line in cli.run("log").out.splitlines()]
+    assert lines == ["done: one  (3 times)", "done: two", "done: one"]
+    assert len(cli.run("log", "--json").json) == 5

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from test_cli_status_command import DOCUMENT
 
 from support_cli import Cli
-from support_examples import examples
 from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.status_command import format_status, parked_lines
 from tacitd.errors import PARKED
@@ -44,15 +41,6 @@ def test_many_transcripts_with_one_reason_are_one_line() -> None:
     assert list(parked_lines(mixed)) == [("learning: 3 work items: over the budget", "h")]
 
 
-def test_the_time_is_local_and_that_of_the_first_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time is local, not UTC."""
-    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
-    times = ["2026-11-20T05:40:00Z", None, "2026-11-20T04:40:00Z"]
-    rows = [row(f"growth of /{number}", not_before=time) for number, time in enumerate(times)]
-    assert list(parked_lines(rows)) == [(f"learning: 3 transcripts: r, until {local_time(at)}", "h")]
-    assert local_time(at) == datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
-
-
 def test_several_plugins_that_wait_for_the_same_are_one_line() -> None:
     """One paused session is one row, however many plugins wait for its end; another reason is another row."""
     rows = [
@@ -70,19 +58,6 @@ def test_several_plugins_that_wait_for_the_same_are_one_line() -> None:
 
 
 names, reasons = st.sampled_from(["learning", "profile"]), st.sampled_from(["budget", "absent", "paused"])
-
-
-@examples(100)
-@given(st.sets(st.tuples(names, reasons, st.integers(0, 9)), max_size=30))
-def test_every_piece_of_work_is_in_exactly_one_line(pieces: set[tuple[str, str, int]]) -> None:
-    """The counts of the lines that name a plugin and a reason add up."""
-    rows = [row(f"growth of /{number}", reason, handler=name) for name, reason, number in sorted(pieces)]
-    counts: Counter[tuple[str, str]] = Counter()
-    for text, _ in parked_lines(rows):
-        plugins, what, reason = text.split(": ")
-        number = int(what.split()[0]) if what.endswith(" transcripts") else 1
-        counts.update({(name, reason): number for name in plugins.split(", ")})
-    assert counts == Counter((name, reason) for name, reason, _ in pieces)
 
 
 def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFixture[str]) -> None:

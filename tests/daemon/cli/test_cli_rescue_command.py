@@ -40,40 +40,30 @@ def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> Non
     patch.setattr(control_commands, "connect_or_run", somewhere)
 
 
-def test_what_is_still_parked_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parked work was tried, and waits again: exit code 75, with the reason."""
-    answer(monkeypatch, {"retried": 0, "parked": 2, "gone": []}, parked=[ROW])
-    said = cli.run("rescue", "retry", "--all")
-    assert said.code == PARKED and said.err == (
-        "tried again: 0 rejected prompts, 2 parked work items\n"
-        "parked: learning: job retry: no model\nhint: install it\n"
-    )
-
-
-def test_what_was_handled_is_done(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is parked any more: exit code 0, and the learned lines."""
-    answer(monkeypatch, {"retried": 1, "parked": 1, "gone": []}, made=[{"line": "learned: Use pnpm"}])
-    said = cli.run("rescue", "retry", "--all")
-    assert (said.code, said.err) == (
-        0,
-        "tried again: 1 rejected prompt, 1 parked work item\nlearned: Use pnpm\nall handled\n",
-    )
-
-
-def test_rejected_once_more(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prompt was tried by its id and rejected again: it is not `all handled`."""
-    answer(monkeypatch, {"retried": 1, "parked": 0, "gone": []}, rescued=1)
-    said = cli.run("rescue", "retry", "u1")
-    assert said.err == (
-        "tried again: 1 rejected prompt\n1 text was rejected or waits: `tacitd rescue` lists them\nall read\n"
-    )
-
-
-def test_there_was_nothing_to_try(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No rejected prompt and no parked work."""
-    answer(monkeypatch, {"retried": 0, "parked": 0, "gone": []})
-    said = cli.run("rescue", "retry", "--all")
-    assert (said.code, said.err) == (
-        0,
-        "nothing was rejected, and nothing is parked that can be tried now\nall handled\n",
-    )
+@pytest.mark.parametrize(
+    ("arguments", "retry", "sync", "code", "said"),
+    [
+        # It was tried, and waits again.
+        ("--all", (0, 2), {"parked": [ROW]}, PARKED, "tried again: 0 rejected prompts, 2 parked work items\n"
+            "parked: learning: job retry: no model\nhint: install it\n"),
+        ("--all", (1, 1), {"made": [{"line": "learned: Use pnpm"}]}, 0,
+            "tried again: 1 rejected prompt, 1 parked work item\nlearned: Use pnpm\nall handled\n"),
+        # Rejected once more: it is not `all handled`.
+        ("u1", (1, 0), {"rescued": 1}, 0,
+            "tried again: 1 rejected prompt\n1 text was rejected or waits: `tacitd rescue` lists them\nall read\n"),
+        ("--all", (0, 0), {}, 0,
+            "nothing was rejected, and nothing is parked that can be tried now\nall handled\n"),
+    ],
+)  # fmt: skip
+def test_retry_says_what_became_of_it(
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: str,
+    retry: tuple[int, int],
+    sync: dict[str, Any],
+    code: int,
+    said: str,
+) -> None:
+    answer(monkeypatch, {"retried": retry[0], "parked": retry[1], "gone": []}, **sync)
+    done = cli.run("rescue", "retry", arguments)
+    assert (done.code, done.err) == (code, said)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from support_waiting import PATIENCE, until
-from tacitd.control import client, protocol, server
+from tacitd.control import protocol, server
 from tacitd.control.client import CallFailedError, call_daemon
 from tacitd.control.protocol import METHOD_NOT_FOUND
 from tacitd.control.server import CONNECTIONS, Server
@@ -83,14 +83,6 @@ def _said(connection: socket.socket) -> list[dict[str, Any]]:
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
 
-def test_a_call_is_answered(served: Server) -> None:
-    """Issue "Control": private directory, private socket, an answer."""
-    assert call_daemon(served.path, "ping") == {"version": "x"}
-    assert call_daemon(served.path, "echo", {"a": [1, "é"]}) == {"a": [1, "é"]}
-    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE(served.path.stat().st_mode) & 0o077 == 0
-
-
 @pytest.mark.parametrize(
     ("method", "what", "code"),
     [("parked", "it waits", PARKED), ("usage", "no such job", 2), ("bug", "RuntimeError", 1), ("full", "No space left", 1), ("late", "too busy", 1), ("key", "KeyError", 1), ("nothing", "no such method", 1)],
@@ -101,15 +93,6 @@ def test_a_call_that_fails_says_why(served: Server, method: str, what: str, code
         call_daemon(served.path, method)
     assert what in caught.value.what and caught.value.code == code and "secret" not in str(caught.value)
     assert call_daemon(served.path, "ping"), "and the next call is answered"
-
-
-def test_one_line_as_in_the_readme(served: Server) -> None:
-    """Issue "Control": `printf … | nc -U` works: the client closes its side and is answered; the last newline may be missing."""
-    for line in (PING, PING.rstrip()):
-        with _connect(served) as connection:
-            connection.sendall(line)
-            connection.shutdown(socket.SHUT_WR)
-            assert [answer["result"] for answer in _said(connection)] == [{"version": "x"}]
 
 
 def test_many_lines_in_one_connection(served: Server) -> None:
@@ -318,13 +301,6 @@ def test_close_is_safe_before_open_and_twice(short: Path) -> None:
     assert (short / "t.sock").read_text() == "mine"
 
 
-def test_who_asks_nobody_is_told_so(short: Path) -> None:
-    """Exit code 69, with the hint."""
-    with pytest.raises(UnavailableError) as caught:
-        call_daemon(short / "absent.sock", "ping")
-    assert "tacitd run" in caught.value.hint
-
-
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"7\n", b'{"jsonrpc":"2.0"}\n', b'{"error":7}\n', b""]
 )
@@ -347,15 +323,3 @@ def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
         call_daemon(path, "ping")
     thread.join(PATIENCE)
     other.close()
-
-
-def test_who_does_not_answer_is_not_waited_for(short: Path) -> None:
-    """`status` must not hang if the daemon is stuck."""
-    path = short / "t.sock"
-    wedged = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    wedged.bind(str(path))
-    wedged.listen()
-    with pytest.raises(client.BusyError, match="did not answer") as refused:
-        client.call_daemon(path, "ping", timeout=0.05)
-    assert "kill -9" in refused.value.hint
-    wedged.close()

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tacitd.files import disk as disk_calls
-from tacitd.files.atomic import edit_file
 from tacitd.files.disk import Disk, make_dirs, mode_within, read_all, write_all
 from tacitd.testing import FaultyDisk
 
@@ -139,11 +138,3 @@ def test_place_never_overwrites(tmp_path: Path, system: bool) -> None:
     assert sorted(os.listdir(tmp_path)) == ["free", "there"] and (tmp_path / "there").read_text() == "there"
     with pytest.raises(FileNotFoundError):
         Disk().place(tmp_path / "gone", tmp_path / "x")
-
-
-@pytest.mark.usefixtures("system")
-def test_an_edit_works_either_way(tmp_path: Path) -> None:
-    """DESIGN "Files": compare-then-replace elsewhere."""
-    for _ in range(2):
-        assert edit_file(tmp_path / "a.md", lambda data: (data or b"") + b"x\n")
-    assert (tmp_path / "a.md").read_bytes() == b"x\nx\n" and os.listdir(tmp_path) == ["a.md"]

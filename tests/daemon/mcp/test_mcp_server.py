@@ -85,24 +85,6 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
     assert refusal(tmp_path, lambda client: client.call_tool("gone", {})) == "there is no tool 'gone'"
 
 
-def test_many_calls_at_once_all_count(tmp_path: Path) -> None:
-    """They run one after the other, because standard streams belong to the whole process: no answer gets another's output."""
-
-    async def call_often(client: Client) -> list[str]:
-        texts: list[str] = []
-
-        async def call() -> None:
-            texts.append((await client.call_tool("count_up", {})).content[0].text)  # type: ignore[union-attr]
-
-        async with anyio.create_task_group() as group:
-            for _ in range(50):
-                group.start_soon(call)
-        return texts
-
-    numbers = [int(text.split()[0]) for text in with_client(tmp_path, call_often)]
-    assert sorted(numbers) == list(range(1, 51))
-
-
 def test_the_tools_are_listed_during_a_long_tool(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / GATE)
 

@@ -47,14 +47,6 @@ def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
     assert any("--purge" in text for text in said) and "learned" in said[-1]
 
 
-def test_purge(places: Paths) -> None:
-    """The state is removed too; a configuration that a person wrote stays and is named. A second time does nothing."""
-    said = list(uninstall_daemon(places, None, purge=True))
-    assert not places.state_dir.exists() and places.config_file.exists()
-    assert any("you wrote it" in text for text in said)
-    assert list(uninstall_daemon(places, None, purge=True))
-
-
 def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
     """TACITD_STATE_DIR may name a directory with other things in it: only what docs/files.md lists is removed."""
     mine = {"notes.txt", "web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
@@ -96,21 +88,6 @@ def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
     assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
     assert f"kept {places.socket}: it is not a socket" in said
     assert (f"kept {inside}: it is not a socket" in said) == purge
-
-
-def test_a_link_to_a_socket_stays(places: Paths) -> None:
-    """Neither the link nor the socket is tacitd's."""
-    leave_a_socket(places.state_dir / "other")
-    places.socket.symlink_to(places.state_dir / "other")
-    said = list(uninstall_daemon(places, None, purge=False))
-    assert places.socket.is_symlink() and f"kept {places.socket}: it is not a socket" in said
-
-
-def test_purge_without_any_call_of_the_model(places: Paths) -> None:
-    """docs/files.md: the directory is tacitd's."""
-    (places.state_dir / "model" / "work").mkdir(parents=True)
-    said = list(uninstall_daemon(places, None, purge=True))
-    assert not places.state_dir.exists() and f"removed {places.state_dir}" in said
 
 
 def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -> None:

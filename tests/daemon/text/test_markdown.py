@@ -356,8 +356,6 @@ def test_a_removed_only_bullet_returns_between_its_blank_lines(after: str) -> No
 
 # --- the place of a new section, and headings without lines -----------------------------------------------
 
-LETTERS = st.sampled_from(["a", "b", "c", "d", "mine 1", "mine 2"])
-
 
 def test_a_new_section_gets_its_place() -> None:
     """Before the first of those that come after it, otherwise at the end."""
@@ -371,22 +369,6 @@ def test_a_new_section_gets_its_place() -> None:
         put_line(b"text\n## General\n- x\n", "A", "a", "", ["General"])
         == b"text\n\n## A\n- a\n\n## General\n- x\n"
     )
-
-
-LATER = {"One": ("Two", "Three"), "Two": ("Three",), "Three": (), "Other": ()}
-
-
-@examples(150)
-@given(st.lists(st.tuples(st.sampled_from(sorted(LATER)), LETTERS), max_size=8), st.booleans())
-def test_many_lines_at_once_are_as_one_after_the_other(lines: list[tuple[str, str]], empty: bool) -> None:
-    start = None if empty else b"# T\n\n## Three\n- there\n\n## mine\ntext\n"
-    after = start
-    for heading, line in lines:
-        after = put_line(after, heading, line, "T", LATER[heading])
-    assert put_lines(start, lines, "T", LATER) == after
-    wanted = [heading for heading in LATER if heading != "Other"]
-    there = [line[3:].decode() for line in (after or b"").splitlines() if line.startswith(b"## ")]
-    assert [one for one in there if one in wanted] == [one for one in wanted if one in there]
 
 
 def test_no_empty_heading_is_left() -> None:
