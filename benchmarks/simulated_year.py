@@ -32,7 +32,6 @@ from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning.learned_rows import (
     NewFact,
-    NewLineRow,
     count_said,
     insert_fact,
     mark_line,
@@ -214,7 +213,7 @@ def _learn(
     insert_fact(tx, new)
     ((fact,),) = tx.rows("SELECT max(number) FROM learning_fact")
     heading = ("Coding", "Testing", "Tools", "Style")[number % 4]
-    line = put_line(tx, NewLineRow(place, path, heading, text, [fact]), now)
+    line = put_line(tx, now, place, path, heading, text, facts=[fact])
     change = tx.execute(
         "INSERT INTO change(id, key, at, plugin, project, by, cause, session, state) "
         "VALUES(?, ?, ?, 'learning', ?, 'prompt', 'synthesis', ?, 'done')",

@@ -27,7 +27,6 @@ from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineState,
     NewFact,
-    NewLineRow,
     count_said,
     insert_fact,
     note_correction,
@@ -45,19 +44,17 @@ def run(task: Task, tools: Tools) -> Outcome:
         path, text, heading = Path(task.data["path"]), task.data["text"], task.data["heading"]
         cause = Cause(task.key, "prompt", prompts=task.data["prompts"])
         project = None if task.data["everywhere"] else task.project_number
-        new = NewLineRow(
-            project, str(path), heading, text, task.data["facts"], contrary=task.data["contrary"]
-        )
+        facts, contrary = task.data["facts"], task.data["contrary"]
         now = tools.clock.now()
         change = FileChange(
             path, make_format(path, path.parent), lambda there, edits: {bullet(heading, text): text}, cause
         )
-        return Done(lambda tx: _put(tx, new, now), [change])
+
+        def apply(tx: Tx) -> None:
+            put_line(tx, now, project, str(path), heading, text, facts=facts, contrary=contrary)
+
+        return Done(apply, [change])
     return task_dispatch.run(task, tools)
-
-
-def _put(tx: Tx, new: NewLineRow, now: float) -> None:
-    put_line(tx, new, now)
 
 
 class LearnedRows:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,14 +24,30 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
+from tacitd.clock import local_date, utc_seconds
 from tacitd.errors import FAILED, TacitdError, UsageError
+from tacitd.files.git import find_project_root
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.text.wording import count_noun, format_table
+from tacitd_handlers.learning import make_plugin
+from tacitd_handlers.learning.learned_rows import PRESENT, LineRow, read_lines
+from tacitd_handlers.learning.learning_status import describe_first_lines, describe_waiting_facts
+from tacitd_handlers.learning.line_queries import (
+    ItemPlace,
+    SaidFact,
+    describe_corrections,
+    describe_count,
+    is_stale,
+    list_own_lines,
+    list_places,
+    name_file,
+    name_place,
+    read_said,
+)
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.handler import StoredItem
-    from tacitd_handlers.learning.learned_rows import LineRow
-    from tacitd_handlers.learning.line_queries import ItemPlace, SaidFact
-
 OWN_PLUGIN = "learning"
 _ONCE_LEARNED = (
     "SELECT 1 FROM learning_line l WHERE project = ? AND state <> 'present' "
@@ -82,13 +98,10 @@ def learned(
     yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
     and `accept` take the ids.
     """
-    from tacitd.session_context.plugin_view import open_rows
-    from tacitd_handlers.learning import make_plugin
-
     if withheld + refused + forgotten + (check is not None) > 1:
         raise click.UsageError("--withheld, --refused, --forgotten and --check exclude each other")
     directory, wanted = _split_arguments(project, words, everywhere)
-    root = None if directory is None else _find_root(directory)
+    root = None if directory is None else find_project_root(directory)
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         if check is not None:
             _print_check(rows, check)
@@ -109,29 +122,13 @@ def _split_arguments(
     The first argument is a directory if there is one of that name, or if it is written like a path.
     """
     is_path = project is not None and (
-        project in (".", "..")
-        or project.startswith("~")
-        or "/" in project
-        or _is_directory(Path.cwd() / project)
+        project in (".", "..") or project.startswith("~") or "/" in project or os.path.isdir(project)  # noqa: PTH112  a sentence that is searched for can be longer than any name
     )
     if everywhere and is_path:
         raise UsageError("--all and a directory exclude each other", "leave one of them out")
     searched = words if is_path or project is None else (project, *words)
     directory = None if everywhere else resolve_directory(project if is_path else None)
     return directory, tuple(word.casefold() for word in searched)
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a sentence that is searched for can be longer than any name
-        return False
-
-
-def _find_root(directory: Path) -> Path:
-    from tacitd.files.git import find_project_root
-
-    return find_project_root(directory)
 
 
 def _contains(text: str, words: Iterable[str]) -> bool:
@@ -141,17 +138,15 @@ def _contains(text: str, words: Iterable[str]) -> bool:
 
 def _print_check(rows: Rows, id: str) -> None:
     """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
-    from tacitd_handlers.learning.learned_rows import PRESENT, read_lines
-
     places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
     found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
     if len(found) != 1:
         raise TacitdError(
             f"no line has the id {show_argument(id)}", "`tacitd learned` lists the lines with their ids"
         )
-    check = make_check(found[0].text)
-    echo_message(check.about)
-    echo_json(check.hooks)
+    about, hooks = make_check(found[0].text)
+    echo_message(about)
+    echo_json(hooks)
 
 
 # --- lines
@@ -159,9 +154,6 @@ def _print_check(rows: Rows, id: str) -> None:
 
 def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool) -> int:
     """Print the learned lines that contain the words; return how many there are."""
-    from tacitd_handlers.learning.learned_rows import read_lines
-    from tacitd_handlers.learning.line_queries import list_places, name_place, read_said
-
     found: list[tuple[ItemPlace, LineRow, list[SaidFact]]] = []
     for place in [*list_places(rows, root)[1:], *list_places(rows, root)[:1]]:  # the person's last
         said = read_said(rows, place.number)
@@ -188,9 +180,6 @@ def _as_data(
     place: ItemPlace, line: LineRow, said: Sequence[SaidFact], counts: dict[str, int]
 ) -> dict[str, Any]:
     """A line as JSON. Times are UTC, `2025-12-17T01:50:00Z`."""
-    from tacitd.clock import utc_seconds
-    from tacitd_handlers.learning.line_queries import is_stale, name_file
-
     return {
         "kind": "line",
         "id": line.id,
@@ -234,14 +223,6 @@ def _format_lines(
     found: Iterable[tuple[ItemPlace, LineRow, Sequence[SaidFact]]], *, with_root: bool
 ) -> Iterator[str]:
     """A head for each file and heading, and a line with id, text, how often and when it was last said."""
-    from tacitd.clock import local_date
-    from tacitd_handlers.learning.line_queries import (
-        describe_corrections,
-        describe_count,
-        is_stale,
-        name_place,
-    )
-
     before, now = "", time.time()
     for place, line, said in found:
         here = name_place(line, place.root)
@@ -261,10 +242,6 @@ def _format_lines(
 
 def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
-    from tacitd.text.wording import count_noun
-    from tacitd_handlers.learning.learning_status import describe_first_lines, describe_waiting_facts
-    from tacitd_handlers.learning.line_queries import list_own_lines, list_places, name_file
-
     state_dir, now = get_paths().state_dir, time.time()
     roots = [place.root for place in list_places(rows, root) if place.root is not None]
     waiting = list(describe_waiting_facts(rows, roots, state_dir, now))
@@ -323,8 +300,6 @@ def _is_of_kind(item: StoredItem, kind: str) -> bool:
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts."""
-    from tacitd.text.wording import format_table
-
     table = (
         (
             one.id,
@@ -352,8 +327,6 @@ def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
     """When a text was refused last, and why: `at` (UTC), `verdict` (`waits` or `refused`), `reason`, `text`, `words`."""
     if item.kind != "refused fact" or item.state != "proposed":
         return {}
-    from tacitd.clock import utc_seconds
-
     found = rows(
         "SELECT state, reason, said_at FROM learning_fact WHERE text = ? AND state IN ('review', 'refused') "
         "ORDER BY number DESC LIMIT 1",
@@ -380,28 +353,20 @@ _NO_NAMES = "a an the any to be in on it that this for of or and more than only"
 _PLAIN = frozenset(_NO_NAMES.split())
 
 
-class LineCheck(NamedTuple):
-    """What to put into a project's `.claude/settings.json`."""
-
-    about: str
-    """For a person."""
-    hooks: dict[str, Any]
-
-
-def make_check(line: str) -> LineCheck:
-    """The hook for a line."""
+def make_check(line: str) -> tuple[str, dict[str, Any]]:
+    """A sentence about the hook for a line, and what to put into a project's `.claude/settings.json`."""
     words = [word.strip(".-/") for word in _FORBIDDEN.findall(line)]
     words = [word for word in dict.fromkeys(words) if len(word) > 1 and word.casefold() not in _PLAIN]
     if not words:
         about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
-        return LineCheck(about, _hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
+        return about, (_hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
     found = "|".join(re.escape(word) for word in words)
     program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
     about = (
         f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
         "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"
     )
-    return LineCheck(about, _hook("PreToolUse", "Bash", program))
+    return about, (_hook("PreToolUse", "Bash", program))
 
 
 def _hook(event: str, matcher: str, program: str) -> dict[str, Any]:

@@ -187,23 +187,21 @@ def insert_fact(tx: Tx, new: NewFact) -> None:
     )
 
 
-class NewLineRow(NamedTuple):
-    """A line that tacitd writes."""
-
-    project: int | None
-    path: str
-    """Absolute."""
-    heading: str
-    text: str
-    facts: Sequence[int] = ()
-    """What it is made of."""
-    state: LineState = "present"
-    contrary: str = ""
-
-
-def put_line(tx: Tx, new: NewLineRow, now: float) -> int:
-    """Insert a line, or make the one with its id a line of this state again; return its number. Its facts are written then, and count."""
-    id = make_line_id(new.path, new.text)
+def put_line(
+    tx: Tx,
+    now: float,
+    project: int | None,
+    path: str,
+    heading: str,
+    text: str,
+    *,
+    facts: Sequence[int] = (),
+    state: LineState = "present",
+    contrary: str = "",
+) -> int:
+    """Insert a line, or make the one with its id a line of this state again; return its number. `path`: absolute. `facts`: what it is made
+    of; they are written then, and count."""
+    id = make_line_id(path, text)
     for (number,) in tx.rows("SELECT number FROM learning_line WHERE id = ? AND state = 'replaced'", id):
         # It was contradicted: what is counted begins anew.
         tx.execute("DELETE FROM learning_line_fact WHERE line = ?", number)
@@ -213,18 +211,18 @@ def put_line(tx: Tx, new: NewLineRow, now: float) -> int:
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
         "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL, corrected_since = '[]'",
         id,
-        new.project,
-        new.path,
-        new.heading,
-        new.text,
-        digest_same(new.text),
-        new.state,
+        project,
+        path,
+        heading,
+        text,
+        digest_same(text),
+        state,
         now,
         now,
-        new.contrary,
+        contrary,
     )
     ((number,),) = tx.rows("SELECT number FROM learning_line WHERE id = ?", id)
-    add_facts(tx, number, new.facts)
+    add_facts(tx, number, facts)
     return int(number)
 
 
@@ -296,8 +294,7 @@ def note_correction(tx: Tx, line: int) -> None:
 
 def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> None:
     """A person gave a line another meaning: the new one is theirs, with the facts of the old one, which counts as deleted."""
-    new = NewLineRow(row.project, row.path, heading, text)
-    number = put_line(tx, new, now)
+    number = put_line(tx, now, row.project, row.path, heading, text)
     tx.execute(
         "UPDATE learning_line SET by = 'person', written_at = ? WHERE number = ?", row.written_at, number
     )
@@ -320,13 +317,7 @@ def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "")
 
 def queue_message(tx: Tx, what: str, place: Place, now: float) -> None:
     """Queue work of learning's own in a place: `task_dispatch` has what each `what` is. It waits once for each place."""
-    from tacitd.contract import Task  # a command that reads needs none of these
-    from tacitd.events import NoProject
-    from tacitd.work.messages import send_message
-
-    project = place.project or NoProject("", "the person's")
-    about = Task(0, "message", "", project, place.number)
-    send_message(tx, "learning", "learning", f"{what} {place.name}", about, {}, now)
+    tell_plugin(tx, "learning", place, f"{what} {place.name}", {}, (), now)
 
 
 def list_listeners(tools: Tools) -> list[str]:

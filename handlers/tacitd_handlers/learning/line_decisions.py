@@ -27,7 +27,6 @@ from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     LineRow,
-    NewLineRow,
     digest_same,
     find_line,
     list_listeners,
@@ -131,8 +130,8 @@ class _Decided:
             case "drop":
 
                 def forget(tx: Tx) -> None:
-                    new = NewLineRow(self._find_number(tx), path, heading, text, state="forgotten")
-                    number = put_line(tx, new, self._now)
+                    own = self._find_number(tx)
+                    number = put_line(tx, self._now, own, path, heading, text, state="forgotten")
                     tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
                     self._never(tx, [digest_same(text)])
                     self._follow(tx)
@@ -196,8 +195,7 @@ class _Decided:
                     mark_facts(tx, numbers, "forgotten")
                     self._never(tx, [one.same for one in facts])
                 else:  # an offer: the lines in the projects stay
-                    new = NewLineRow(None, path, heading, text, state="forgotten")
-                    put_line(tx, new, self._now)
+                    put_line(tx, self._now, None, path, heading, text, state="forgotten")
 
             said = (
                 "it is never proposed again"
@@ -208,11 +206,10 @@ class _Decided:
         stored = clean_text(self._decision.text) if self._decision.choice == "edit" else text
         what = "accept" if self._decision.choice == "keep" else "review edit"
         change = self._put(path, heading, stored, what)
-        new = NewLineRow(self._place.number, path, heading, stored, numbers)
 
         def apply(tx: Tx) -> None:
             self._lift(tx, [digest_same(stored)])
-            number = put_line(tx, new, self._now)
+            number = put_line(tx, self._now, self._place.number, path, heading, stored, facts=numbers)
             if line is not None and stored != line.text:
                 mark_line(tx, line.number, "replaced", number)
             _keep(tx, number, self._now)

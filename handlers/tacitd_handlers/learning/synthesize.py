@@ -31,7 +31,6 @@ from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
-    NewLineRow,
     add_facts,
     count_said,
     digest_same,
@@ -298,8 +297,8 @@ def _store_lines(
         path = str(place.root / line.path)
         heading = next((old.heading for old in olds if old.path == path), line.heading)
         contrary = line.beside[0].text if line.beside else ""
-        new = NewLineRow(place.number, path, heading, line.text, _list_new(line.facts), contrary=contrary)
-        number = put_line(tx, new, now)
+        facts = _list_new(line.facts)
+        number = put_line(tx, now, place.number, path, heading, line.text, facts=facts, contrary=contrary)
         reworded = {fact.line for fact in line.facts}
         takes_over = len(olds) > 1 or any(old.number in reworded for old in olds)
         for old in olds:

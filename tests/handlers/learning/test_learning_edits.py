@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import LearningBench, git
+from support_learning import LearningBench
 
 PNPM, SHORT = "Use pnpm, not npm", "Keep answers short"
 
@@ -22,14 +22,6 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
         yield made
 
 
-def test_a_deleted_line_stays_deleted(bench: LearningBench) -> None:
-    """S-28: it is not written again; said again, it waits for the person with its new words."""
-    bench.edit(f"- {PNPM}\n", "")
-    assert bench.line(PNPM).state == "removed" and bench.line(SHORT).state == "present"
-    bench.learn("use pnpm, not npm, please", PNPM, "s2")
-    assert bench.bullets == [SHORT] and bench.line(PNPM).state == "withheld" and bench.line(PNPM).said == 2
-
-
 def test_a_line_that_the_person_writes_again_is_theirs(bench: LearningBench) -> None:
     """S-28: a deleted line that comes back by hand is present, and no synthesis replaces it."""
     bench.edit(f"- {PNPM}\n", "")
@@ -38,16 +30,6 @@ def test_a_line_that_the_person_writes_again_is_theirs(bench: LearningBench) -> 
     assert (line.state, line.by) == ("present", "person")
     bench.learn("use bun, not pnpm", "Use bun, not pnpm", "s2")
     assert "P1. Use pnpm, not npm" in bench.model.prompts[-1] and PNPM in bench.bullets
-
-
-def test_a_reworded_line_is_the_persons(bench: LearningBench) -> None:
-    """S-28: it keeps their words and the origin, and the old text counts as deleted."""
-    bench.edit(PNPM, "Use pnpm 9, not npm")
-    line = bench.line("Use pnpm 9, not npm")
-    assert (line.state, line.by, line.said) == ("present", "person", 1)
-    assert (bench.line(PNPM).state, bench.line(PNPM).replaced_by) == ("removed", line.number)
-    bench.learn("use pnpm, not npm, please", PNPM, "s2")
-    assert bench.bullets == ["Use pnpm 9, not npm", SHORT]
 
 
 @pytest.mark.parametrize("name", ["LEARNED.md", ".claude/rules/tacitd-learned.md"])
@@ -67,44 +49,6 @@ def test_a_line_with_another_mark_or_heading_is_the_same(bench: LearningBench) -
     bench.edit("## Coding\n", "## Tools\n")
     line = bench.line(PNPM)
     assert (line.number, line.state, line.heading, line.by) == (before, "present", "Tools", "person")
-
-
-def test_what_git_took_away_may_be_learned_again(bench: LearningBench) -> None:
-    """S-28 "doubt": a branch without the line deletes nothing."""
-    root = bench.root
-    git(root, "init", "-q")
-    (root / "README").write_text("x\n")
-    git(root, "add", "README")
-    git(root, "commit", "-qm", "begin")
-    with bench.bench._app.store.write() as tx:
-        tx.execute("INSERT INTO choice(scope, name, what, at) VALUES('project', ?, 'share', 0)", str(root))
-    text = bench.text
-    (root / "LEARNED.md").write_text(text.replace(f"- {PNPM}\n", ""))
-    git(root, "add", "-f", "LEARNED.md")
-    git(root, "commit", "-qm", "without")
-    git(root, "checkout", "-qb", "with")
-    (root / "LEARNED.md").write_text(text)
-    git(root, "commit", "-qam", "with")
-    bench.look()
-    git(root, "checkout", "-q", "-")
-    bench.look()
-    assert bench.bullets == [SHORT] and bench.line(PNPM).state == "gone"
-    git(root, "checkout", "-q", "with")
-    bench.look()
-    assert bench.line(PNPM).state == "present"
-    bench.edit(f"- {PNPM}\n", "")
-    assert bench.line(PNPM).state == "removed"
-
-
-def test_an_undone_line_is_taken_back(bench: LearningBench) -> None:
-    """What a person undoes counts as their edit."""
-    yarn = "Use yarn from now on, not pnpm"
-    made = f"FILE: LEARNED.md\nSECTION: Coding\nFACT: {yarn}\nREPLACES: {PNPM}"
-    bench.learn("we use yarn from now on, not pnpm", yarn, "s2", made)
-    assert bench.bullets == [yarn, SHORT]
-    bench.edit(yarn, PNPM)
-    assert (bench.line(PNPM).state, bench.line(yarn).state) == ("present", "removed")
-    assert bench.line(yarn).replaced_by == bench.line(PNPM).number
 
 
 def test_the_persons_own_file_is_watched_too(bench: LearningBench) -> None:

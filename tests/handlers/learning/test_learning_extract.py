@@ -11,7 +11,6 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -20,17 +19,6 @@ PNPM = "Use pnpm, not npm"
 def bench(tmp_path: Path) -> Iterator[LearningBench]:
     with LearningBench(tmp_path) as made:
         yield made
-
-
-def test_a_fact_waits_with_its_words(bench: LearningBench) -> None:
-    """S-01, S-02: what was heard is a row with the sentence that it rests on, and a line of the raw file."""
-    bench.say("Please go on. No, use pnpm, not npm.", f"[1] Corrected: {PNPM}")
-    assert bench.facts("text", "words", "corrected", "state", "project IS NULL") == [
-        (PNPM, "No, use pnpm, not npm.", 1, "waiting", 0)
-    ]
-    (raw,) = bench.raw
-    assert raw["facts"] == [PNPM] and raw["session"] == "s1" and raw["ts"] == "2026-11-20T04:30:00Z"
-    assert len(raw["prompts"]) == 1 and not bench.text
 
 
 def test_commands_are_not_asked_about(bench: LearningBench) -> None:
@@ -56,15 +44,6 @@ def test_what_was_not_said_is_not_stored_as_a_fact(
     bench.learn(typed, RawAnswer(json.dumps(line)))
     assert bench.facts("state") == [(state,)] and bench.facts("reason <> ''") == [(1,)]
     assert bench.text == "" and bench.raw == []
-
-
-def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
-    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
-    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
-    assert bench.facts("text") == []
-    bench.heard = "[1] Indent with tabs in this repository"
-    bench.bench.settle(QUIET)
-    assert bench.facts("text") == [("Indent with tabs in this repository",)]
 
 
 def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> None:
@@ -137,13 +116,6 @@ def test_the_second_correction_makes_a_rule(bench: LearningBench) -> None:
     assert (line.said, line.corrections, len(line.corrected_since)) == (3, 3, 1)
 
 
-def test_documents_are_not_learned_again(bench: LearningBench) -> None:
-    """S-06: what AGENTS.md says is no new fact, and makes no line."""
-    (bench.root / "AGENTS.md").write_text("# App\n\n- Run the tests with make\n")
-    bench.learn("run the tests with make", "Run the tests with make")
-    assert bench.text == "" and [state for (state,) in bench.facts("state") if state == "waiting"] == []
-
-
 def test_an_answer_is_paid_for_once_in_a_crash(bench: LearningBench) -> None:
     """A crash before the commit repeats the task and not the call."""
     bench.heard = PNPM
@@ -161,17 +133,6 @@ def _crash(*_: object) -> None:
     raise MemoryError("the process ends here")
 
 
-def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
-    """S-23: an unusable answer is asked for once more, then the prompt is rejected and listed, not lost."""
-    bench.say("use pnpm, not npm", RawAnswer("I could not find anything of note in here, sorry."))
-    assert any("cannot be used" in one for one in bench.bench.degraded)
-    for _ in range(4):
-        bench.bench.settle(QUIET)
-    assert bench.count_calls("extraction") == 2
-    ((state, reason),) = bench.bench.rows("SELECT state, reason FROM prompt_task WHERE plugin = 'learning'")
-    assert state == "rejected" and "cannot be used" in reason
-
-
 def test_a_call_that_was_lost_twice_is_not_paid_a_third_time(bench: LearningBench) -> None:
     """Reliability 16: its prompt is rejected."""
     bench.say("use pnpm, not npm", NoAnswer(Why.REPEATED, "lost", repeated=("unknown",)))
@@ -182,15 +143,3 @@ def test_a_call_that_was_lost_twice_is_not_paid_a_third_time(bench: LearningBenc
     bench.bench.settle(QUIET)
     ((state,),) = bench.bench.rows("SELECT state FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected"
-
-
-def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
-    """S-28: a text that a person chose never to be learned leaves no fact."""
-    from tacitd_handlers.learning.learned_rows import digest_same
-
-    with bench.bench._app.store.write() as tx:
-        tx.execute(
-            "INSERT INTO choice(scope, name, what, at) VALUES('text', ?, 'never', 0)", digest_same(PNPM)
-        )
-    bench.learn("use pnpm, not npm", PNPM)
-    assert bench.facts("text") == [] and bench.text == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,16 +148,6 @@ def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
 # --- init
 
 
-def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: ScriptedModel) -> None:
-    """S-42: because a person asked; a file that is there stays as it is. Without documents nobody is asked."""
-    assert rows.command("init") == ["LEARNED.md and its summary are there"]
-    assert (rows.root / "LEARNED.md").read_text() == "# Learned Preferences\n"
-    assert "/LEARNED.md" in hidden(rows) and summary(rows) == "# Known facts\n" and model.asked == []
-    write(rows.root / "LEARNED.md", "mine\n")
-    rows.command("init")
-    assert (rows.root / "LEARNED.md").read_text() == "mine\n"
-
-
 def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
     rows.bench._app.write_modes.set_mode(rows.root, "off")
     with pytest.raises(UsageError, match="excluded: nothing was written"):
@@ -168,38 +157,6 @@ def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
 
 
 # --- share and exclude
-
-
-def test_share_reveals_and_its_undo_hides_again(rows: LearnedRows) -> None:
-    """S-34: LEARNED.md and AGENTS.md leave the exclude file and come back; the copies and `tmp/` stay hidden all the time."""
-    rows.learn(PNPM)
-    rows.learn("Name handlers after events", file="src/AGENTS.md")
-    rows.command("hide")
-    assert {"/LEARNED.md", "/src/AGENTS.md"} <= {*hidden(rows)}
-    write(locate_exclude_file(rows.root), "\n".join([*hidden(rows), "/mine", "/tmp/learning-*", ""]))  # type: ignore[arg-type]
-    rows.bench._app.write_modes.set_mode(rows.root, "shared")
-    rows.command("reveal")
-    assert not {"/LEARNED.md", "/src/AGENTS.md"} & {*hidden(rows)} and {"/mine", "/tmp/learning-*"} <= {
-        *hidden(rows)
-    }
-    rows.bench._app.write_modes.set_mode(rows.root, "local")
-    assert rows.command("hide") == [] and {"/LEARNED.md", "/src/AGENTS.md"} <= {*hidden(rows)}
-
-
-def test_exclude_removes_the_copies_at_once_and_names_what_stays(rows: LearnedRows) -> None:
-    """S-34: a copy in which the person wrote stays, and is named."""
-    rows.learn(PNPM)
-    copy = rows.root / ".claude/rules/tacitd-learned.md"
-    for text in ("", "\nmy own words\n"):
-        rows.clock.advance(60.0)
-        rows.bench._app.write_modes.set_mode(rows.root, "local")
-        rows.command("follow")
-        assert PNPM in copy.read_text()
-        copy.write_text(copy.read_text() + text)
-        rows.bench._app.write_modes.set_mode(rows.root, "off")
-        rows.clock.advance(60.0)
-        assert rows.command("follow") == ([str(copy)] if text else [])
-        assert os.path.lexists(copy) == bool(text) and rows.bullets() == [PNPM]
 
 
 def test_an_unknown_command_is_refused(rows: LearnedRows) -> None:

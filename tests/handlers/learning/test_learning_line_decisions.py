@@ -31,20 +31,6 @@ def decide(
 # --- lines
 
 
-def test_a_forgotten_line_goes_and_is_never_learned_again(rows: LearnedRows) -> None:
-    """S-28: with its section, and the choice stands in the file that a new store reads; the person's own text stays."""
-    (rows.root / "LEARNED.md").write_text("# Mine\n\n## Other\n- my own line\n")
-    rows.learn(PNPM)
-    waiting = rows.hear(PNPM, "pnpm, I said")
-    assert "never learned again (app/LEARNED.md)" in decide(rows, PNPM, "drop")
-    assert (rows.root / "LEARNED.md").read_text() == "# Mine\n\n## Other\n- my own line\n"
-    assert rows.is_never(PNPM) and rows.is_never("use pnpm, never npm!") and not rows.is_never(SHORT)
-    assert rows.rows("SELECT state FROM learning_fact WHERE number = ?", waiting) == [("forgotten",)]
-    assert find_texts(rows.items(), "forgotten") == [PNPM]
-    with pytest.raises(UsageError, match="forgotten already"):
-        decide(rows, PNPM, "drop")
-
-
 def test_the_facts_of_a_forgotten_line_are_forgotten_too(rows: LearnedRows) -> None:
     """S-28: a line in other words than its fact; said as the fact says it, it is not learned either."""
     fact = rows.hear("pnpm instead of npm")
@@ -54,19 +40,6 @@ def test_the_facts_of_a_forgotten_line_are_forgotten_too(rows: LearnedRows) -> N
     assert rows.is_never("pnpm instead of npm")
     decide(rows, PNPM, "restore")
     assert not rows.is_never("pnpm instead of npm") and not rows.is_never(PNPM)
-
-
-def test_forget_is_undone(rows: LearnedRows) -> None:
-    """S-28: the line is in its file again under its heading, with its words and its count."""
-    rows.learn(PNPM, "no, use pnpm")
-    rows.learn(SHORT, heading="Communication")
-    before = rows.find(PNPM)
-    decide(rows, PNPM, "drop")
-    assert rows.bullets() == [SHORT]
-    assert "in its file again" in decide(rows, PNPM, "restore")
-    assert sorted(rows.bullets()) == [SHORT, PNPM] and rows.find(PNPM) == before
-    with pytest.raises(UsageError, match="stored already"):
-        decide(rows, PNPM, "restore")
 
 
 def test_a_persons_own_line_is_forgotten_and_put_back(rows: LearnedRows) -> None:
@@ -190,36 +163,6 @@ def test_review_asks_about_a_contradiction_until_it_is_kept_or_the_persons_line_
     file.write_text(before)
     decide(rows, PNPM, "keep")
     assert rows.reviewed() == {} and PNPM in rows.bullets()
-
-
-def test_review_asks_about_a_rule_that_is_broken_again(rows: LearnedRows) -> None:
-    """It says when, and offers a check; kept, it asks again with the next correction."""
-    id = rows.learn(PNPM)
-    for number in (2, 3):
-        rows.clock.advance(DAY)
-        assert rows.reviewed() == {}
-        rows.hear(PNPM, line=PNPM, corrected=True, state="known", session=f"s{number}")
-    (why,) = rows.reviewed().values()
-    assert "corrected 2 times since it was written (20" in why and f"tacitd learned --check {id}" in why
-    decide(rows, PNPM, "keep")
-    assert rows.reviewed() == {}
-    rows.clock.advance(DAY)
-    rows.hear(PNPM, line=PNPM, corrected=True, state="known", session="s4")
-    assert "corrected 3 times" in rows.reviewed()[PNPM]
-
-
-@pytest.mark.parametrize(
-    ("said", "days", "asks"), [(1, 99, False), (1, 101, True), (3, 299, False), (3, 301, True)]
-)
-def test_review_asks_about_a_line_that_was_not_said_for_long(
-    rows: LearnedRows, said: int, days: int, asks: bool
-) -> None:
-    """S-54: 100 days for each time that it was said; kept, it asks again after 100 days more."""
-    rows.learn(PNPM)
-    rows.change("UPDATE learning_line SET said = ?, last_said = ?", said, rows.clock.now() - days * DAY)
-    assert bool(rows.reviewed()) == asks
-    rows.change("UPDATE learning_line SET kept_at = ?", rows.clock.now() - 50 * DAY)
-    assert rows.reviewed() == {}
 
 
 # --- all projects

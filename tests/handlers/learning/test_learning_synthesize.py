@@ -9,7 +9,6 @@ import pytest
 
 from support_heard import RawAnswer
 from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench
-from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.learning.synthesize import PROMPT_LIMIT
 
 PNPM, YARN, SHORT = "Use pnpm, not npm", "Use yarn from now on, not pnpm", "Keep answers short"
@@ -26,16 +25,6 @@ def block(text: str, *, replaces: str = "", start: str = "", file: str = "LEARNE
     lines = [f"FILE: {file}", "SECTION: Coding", f"FACT: {text}"]
     lines += [f"FROM: {start}"] if start else []
     return "\n".join([*lines, *([f"REPLACES: {replaces}"] if replaces else [])])
-
-
-def test_a_fact_becomes_a_line_at_the_end(bench: LearningBench) -> None:
-    """S-20, S-25: one call at the session's end; the fact is written, the raw file is gone, the line has its origin."""
-    bench.learn("no, use pnpm, not npm", f"[1] Corrected: {PNPM}")
-    assert bench.text == f"# Learned Preferences\n\n## Coding\n- {PNPM}\n" and bench.raw == []
-    line = bench.line(PNPM)
-    assert (line.state, line.said, line.corrections, line.heading) == ("present", 1, 1, "Coding")
-    assert bench.facts("state") == [("written",)] and bench.count_calls("synthesis") == 1
-    assert bench.bench.rows("SELECT prompt FROM change_prompt JOIN change ON number = change") == [(1,)]
 
 
 def test_two_messages_count_twice_and_one_message_once(bench: LearningBench) -> None:
@@ -92,16 +81,6 @@ def test_a_line_that_says_more_becomes_its_facts(bench: LearningBench) -> None:
     assert bench.bullets == [PNPM]
 
 
-@pytest.mark.parametrize(
-    "file", ["../../LEARNED.md", "/etc/LEARNED.md", "src/missing/AGENTS.md", "AGENTS.md"]
-)
-def test_a_place_that_was_not_offered_is_the_projects_file(bench: LearningBench, file: str) -> None:
-    """S-24: nothing is written outside the project, in a folder that does not exist, or in the person's AGENTS.md."""
-    bench.learn("use pnpm, not npm", PNPM, proposed=block(PNPM, file=file))
-    assert bench.bullets == [PNPM] and not (bench.root / "AGENTS.md").exists()
-    assert list(bench.bench.home.rglob("LEARNED.md")) == [bench.root / "LEARNED.md"]
-
-
 def test_an_unusable_answer_is_halved_once_then_put_aside(bench: LearningBench) -> None:
     """S-23: the facts are asked about in two halves; one half that gets no answer is put aside, not lost, not paid a third time."""
     bench.bench.type("use pnpm, not npm", "keep answers short", session="s1")
@@ -124,17 +103,6 @@ def _answer(bench: LearningBench, answer: str, prompt: str) -> str:
     from support_heard import write_proposals
 
     return write_proposals(answer, prompt)
-
-
-def test_without_a_model_facts_wait(bench: LearningBench) -> None:
-    """S-23: a model that is gone costs nothing and loses nothing; the lines come when it is back."""
-    bench.say("use pnpm, not npm", PNPM)
-    bench.model.rules = [(SYNTHESIS, NoAnswer(Why.ABSENT, "no claude")), *bench.model.rules]
-    bench.end()
-    assert bench.facts("state") == [("waiting",)] and bench.text == ""
-    bench.model.rules = bench.model.rules[1:]
-    bench.bench.settle(7200.0)
-    assert bench.bullets == [PNPM]
 
 
 def test_the_answer_of_a_synthesis_is_paid_for_once(bench: LearningBench) -> None:
@@ -200,25 +168,6 @@ def test_many_lines_are_said_and_merged(tmp_path: Path) -> None:
         assert "it may have 10. Merge L lines" in bench.model.prompts[-1]
 
 
-def test_a_contrary_line_of_the_person_stays(bench: LearningBench) -> None:
-    """S-28: a person's line that says the opposite is not replaced; the new line knows it, and they decide."""
-    (bench.root / "LEARNED.md").write_text("# Ours\n\n## Coding\n- Never use pnpm\n")
-    bench.learn("use pnpm", "Use pnpm", proposed=block("Use pnpm", start="1"))
-    assert bench.bullets == ["Never use pnpm", "Use pnpm"]
-    assert bench.line("Use pnpm").contrary == "Never use pnpm"
-
-
-def test_a_file_that_cannot_be_edited_costs_no_call(bench: LearningBench) -> None:
-    """A file that is not UTF-8: it is named in `status` before anything is paid for, and the line comes when it is mended."""
-    path = bench.root / "LEARNED.md"
-    path.write_bytes(b"# Ours \xff\n")
-    bench.learn("use pnpm, not npm", PNPM)
-    assert bench.count_calls("synthesis") == 0 and any("LEARNED.md" in one for one in bench.bench.degraded)
-    path.write_text("# Ours\n")
-    bench.bench.settle(7200.0)
-    assert bench.bullets == [PNPM]
-
-
 def test_the_persons_lines_are_shown_and_not_theirs_to_change(bench: LearningBench) -> None:
     """S-26: P lines stay whatever the answer names."""
     (bench.root / "LEARNED.md").write_text("# Ours\n\n## Coding\n- Use npm\n")
@@ -239,17 +188,6 @@ def test_orphans_become_lines_without_a_session(bench: LearningBench) -> None:
     bench.bench.settle(IDLE)
     bench.bench.run_job("recover")
     assert bench.bullets == [PNPM]
-
-
-def test_an_excluded_project_is_not_written(bench: LearningBench) -> None:
-    """DESIGN "Where it writes": facts that wait when a person excludes the project cost no call."""
-    bench.say("use pnpm, not npm", PNPM)
-    with bench.bench._app.store.write() as tx:
-        tx.execute(
-            "INSERT INTO choice(scope, name, what, at) VALUES('project', ?, 'exclude', 0)", str(bench.root)
-        )
-    bench.end()
-    assert bench.count_calls("synthesis") == 0 and bench.text == ""
 
 
 def test_the_prompt_has_a_limit_whatever_stands_in_the_files(bench: LearningBench) -> None:

@@ -16,17 +16,6 @@ from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.user_rules import HEAD, find_footprint
 
 
-def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
-    """Nothing is written without a line. The file is the person's alone."""
-    reach.wait()
-    assert not reach.path.parent.exists() and reach.bench.status["state"] == "none"
-    reach.know(colour="Likes: red")
-    reach.wait()
-    assert reach.text == format_toys("Likes: red")
-    assert reach.path.stat().st_mode & 0o777 == 0o600
-    assert reach.bench.status_lines == [f"1 line about you in {reach.path}"]
-
-
 def test_each_change_is_in_the_history(reach: ReachBox) -> None:
     """What was added and withdrawn; a deletion by hand is the person's, and a run of the job without a change leaves no record."""
     reach.know(a="Likes: red", b="Size: big")
@@ -74,36 +63,6 @@ def test_what_the_person_changed_is_followed_within_a_minute(reach: ReachBox) ->
     reach.bench.restart()
     reach.wait()
     assert reach.bullets == ["Size: big", "Shape: round"]
-
-
-def test_a_deleted_line_is_withdrawn(reach: ReachBox) -> None:
-    """It is withdrawn at its plugin, and does not come back."""
-    reach.know(a="a", b="b", c="c")
-    reach.wait()
-    reach.edit("- b\n", "")
-    reach.wait(2 * MINUTE)
-    assert ToyRules.withdrawn == ["b"] and reach.text == format_toys("a", "c")
-    reach.bench.settle(2 * DAY)
-    reach.wait()
-    assert reach.text == format_toys("a", "c")
-
-
-def test_an_added_line_stays_where_it_is(reach: ReachBox) -> None:
-    """Through rewrites and withdrawals; it does not count against 2 KB, and is not repeated when it is learned too."""
-    reach.know(a="a", b="b", c="c")
-    reach.wait()
-    reach.edit("- a\n", "- a\n- mine\n" + "- " + "long " * 600 + "\n")
-    reach.edit("- c\n", "- c\n\n# Mine\nd\n")
-    mine = reach.text
-    reach.wait()
-    assert reach.text == mine
-    reach.know(mine="mine", d="d")
-    reach.bench.settle(DAY)
-    reach.wait()
-    assert reach.bullets[:2] == ["a", "mine"] and reach.bullets[3:] == ["b", "c", "d"]
-    reach.drop("a", "mine")
-    reach.wait()
-    assert reach.bullets[0] == "mine" and "# Mine\nd\n" in reach.text and ToyRules.withdrawn == []
 
 
 def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> None:

@@ -50,18 +50,6 @@ def test_the_copies_follow_their_source_everywhere(bench: RulesBench) -> None:
     assert bench.problems == []
 
 
-def test_a_module_s_copy_is_for_its_paths(bench: RulesBench) -> None:
-    """REACH 1 (2): front matter in list form with a leading slash; it goes with its last line."""
-    bench.put("Name it cart", file="pkg/cart/AGENTS.md")
-    text = bench.rule(module="pkg-cart").read_text()
-    assert text.startswith(
-        '---\npaths:\n  - "/pkg/cart/**"\n---\n\n<!-- Written by tacitd from pkg/cart/AGENTS.md: '
-    )
-    assert bench.bullets(bench.rule(module="pkg-cart")) == ["Name it cart"] and not bench.rule().exists()
-    bench.edit(bench.project / "pkg/cart/AGENTS.md", "- Name it cart\n", "")
-    assert not bench.rule(module="pkg-cart").exists() and bench.states() == {"Name it cart": "removed"}
-
-
 def test_the_person_s_text_is_copied_too(bench: RulesBench) -> None:
     """What a person writes into LEARNED.md reaches sessions, also prose; comments and imports do not."""
     bench.put(PNPM)
@@ -223,44 +211,6 @@ def test_an_edit_that_cannot_be_moved_is_named(bench: RulesBench) -> None:
 
 
 # --- what git and places do
-
-
-def test_git_clean_takes_nothing_away(bench: RulesBench) -> None:
-    """DESIGN "Doubt": everything that git does not track is gone at once, and comes back."""
-    bench.put(PNPM, SHORT)
-    bench.put("Name it cart", file="pkg/AGENTS.md")
-    bench.git("clean", "-fdxq")
-    assert not bench.rule().exists()
-    (bench.project / "pkg").mkdir(exist_ok=True)
-    bench.begin_session("s1")
-    bench.pass_minutes(3)
-    assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
-    assert bench.bullets(bench.rule(module="pkg")) == ["Name it cart"]
-    assert set(bench.states().values()) == {"present"}
-
-
-def test_a_source_that_the_person_removed_stays_away(bench: RulesBench) -> None:
-    """DESIGN "Doubt", missing: its copies go; the lines may be learned again."""
-    bench.put(PNPM)
-    (bench.project / "LEARNED.md").unlink()
-    bench.pass_minutes(3)
-    assert not (bench.project / "LEARNED.md").exists() and not bench.rule().exists()
-    assert bench.states() == {PNPM: "gone"}
-
-
-def test_another_branch_s_file_is_git_s(bench: RulesBench) -> None:
-    """Git removes a LEARNED.md that a branch tracks: the copies follow, and follow again when it is back."""
-    bench.put(PNPM)
-    bench.git("checkout", "-q", "-b", "with")
-    bench.git("add", "-f", "LEARNED.md")
-    bench.git("commit", "-q", "-m", "with")
-    bench.pass_minutes(2)
-    bench.git("checkout", "-q", "main")
-    bench.pass_minutes(3)
-    assert not bench.rule().exists() and not (bench.project / "LEARNED.md").exists()
-    bench.git("checkout", "-q", "with")
-    bench.pass_minutes(3)
-    assert bench.bullets(bench.rule()) == [PNPM]
 
 
 def test_bad_places_hold_nothing_up(bench: RulesBench, tmp_path: Path) -> None:
