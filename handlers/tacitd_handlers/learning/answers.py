@@ -150,7 +150,6 @@ class Numbered(Struct, frozen=True):
     """The files that may be chosen, relative to the project."""
 
     def show_facts(self) -> list[str]:
-        """The facts as the prompt has them."""
         return [f"{number}. {fact.describe()}" for number, fact in self.facts.items()]
 
     def show_lines(self) -> list[str]:

@@ -157,7 +157,6 @@ class LearnedRules:
         self._state = state_dir(environ)
 
     def list_files(self) -> Sequence[Path]:
-        """The file."""
         return [self._path]
 
     def list_rules(self) -> Sequence[PersonRule]:

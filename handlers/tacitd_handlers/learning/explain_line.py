@@ -171,7 +171,6 @@ def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
 
 
 def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
-    """The calls that the prompts and the facts were part of."""
     keys = [("prompt", key) for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
     keys += [("fact", str(one.number)) for one in said]
     pairs = ", ".join(["(?, ?)"] * len(keys))

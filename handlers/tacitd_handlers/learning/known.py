@@ -173,7 +173,6 @@ def _report_link(project: Project, tools: Tools) -> None:
 
 
 def _read_distilled(tools: Tools, directives: Iterable[Directive]) -> dict[str, str]:
-    """The model's answers by digest; "" for one that was of no use."""
     wanted = {one.digest for one in directives}
     found: dict[str, str] = dict(tools.rows("SELECT digest, text FROM learning_distilled"))
     return {digest: text for digest, text in found.items() if digest in wanted}

@@ -31,8 +31,6 @@ _LINE = (
 
 
 class FactRow(NamedTuple):
-    """A row of learning_fact."""
-
     number: int
     project: int | None
     session: str
@@ -50,8 +48,6 @@ class FactRow(NamedTuple):
 
 
 class LineRow(NamedTuple):
-    """A row of learning_line."""
-
     number: int
     id: str
     project: int | None
@@ -129,12 +125,10 @@ def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = 
 
 
 def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = PRESENT) -> list[LineRow]:
-    """The lines of a file."""
     return _select_lines(rows, f"path = ? AND state IN ({make_marks(states)}) ORDER BY number", path, *states)
 
 
 def find_line(rows: Rows, id: str) -> LineRow | None:
-    """The line with this id."""
     return next(iter(_select_lines(rows, "id = ?", id)), None)
 
 
@@ -153,8 +147,6 @@ def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
 
 
 class NewFact(NamedTuple):
-    """A fact that was heard."""
-
     project: int | None
     session: str
     prompt: int | None
@@ -261,7 +253,6 @@ def count_said(tx: Tx, line: int) -> None:
 
 
 def mark_line(tx: Tx, line: int, state: LineState, replaced_by: int | None = None) -> None:
-    """A line is in this state now."""
     tx.execute(
         "UPDATE learning_line SET state = ?, replaced_by = ? WHERE number = ?", state, replaced_by, line
     )
@@ -308,7 +299,6 @@ def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> Non
 
 
 def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:
-    """Facts are in this state now."""
     tx.executemany(
         "UPDATE learning_fact SET state = ?, reason = ? WHERE number = ?",
         [(state, reason, fact) for fact in facts],
@@ -321,7 +311,6 @@ def queue_message(tx: Tx, what: str, place: Place, now: float) -> None:
 
 
 def list_listeners(tools: Tools) -> list[str]:
-    """The plugins that are told which lines are gone."""
     from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT  # not for a command that reads
 
     return [one.name for one in tools.list_prompt_parts(SYNTHESIS_PROMPT)]
@@ -357,5 +346,4 @@ def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[Lin
 
 
 def make_marks(values: Collection[object]) -> str:
-    """As many `?` as there are values."""
     return ", ".join("?" * len(values))

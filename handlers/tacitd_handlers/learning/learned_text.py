@@ -105,7 +105,6 @@ def _worktree_of(cwd: Path) -> Path | None:
 
 
 def _existing_directory(cwd: Path) -> Path:
-    """The directory, or its nearest parent that exists."""
     return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
 
 

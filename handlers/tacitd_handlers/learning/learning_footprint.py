@@ -86,13 +86,11 @@ def _list_ignores(root: Path) -> Iterator[Path]:
 
 
 def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:
-    """What takes the block out of an AGENTS.md."""
     leaves = [leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", path)]
     return lambda data: BLOCK.splice(data, dict.fromkeys([WHOLE, *leaves]))
 
 
 def _is_whole(path: Path, rows: Rows) -> bool:
-    """Whether all that stands in a copy is tacitd's."""
     if not os.path.lexists(path) or find_obstacle(path, find_tree(path), rows):
         return False
     base: dict[str, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))

@@ -75,7 +75,6 @@ def list_places(rows: Rows, root: Path | None) -> list[ItemPlace]:
 
 
 def find_place(rows: Rows, root: Path | None) -> ItemPlace:
-    """The place with this root."""
     return list_places(rows, root)[-1] if root is not None else ItemPlace(None, None)
 
 
@@ -89,7 +88,6 @@ def name_file(path: str, root: Path | None) -> str:
 
 
 def name_place(line: LineRow, root: Path | None) -> str:
-    """A line's file and heading: `LEARNED.md · Coding`."""
     file = name_file(line.path, root)
     return f"{file} · {line.heading}" if line.heading else file
 
@@ -178,7 +176,6 @@ def make_said(row: Row) -> SaidFact:
 
 
 def make_fact_id(project: int | None, same: str) -> str:
-    """The id of a fact that is no line."""
     return make_id("fact", str(project or ""), same)
 
 

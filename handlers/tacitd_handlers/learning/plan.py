@@ -27,8 +27,6 @@ REPLACED_LIMIT = 2
 
 
 class FileNow(Struct, frozen=True):
-    """A file as it is when the lines are written."""
-
     statements: tuple[str, ...] = ()
     """All that is said in it, its bullets first."""
     headings: tuple[str, ...] = ()
@@ -64,8 +62,6 @@ class RefusedText(Struct, frozen=True):
 
 
 class NewLine(Struct, frozen=True):
-    """A line to write."""
-
     path: str
     heading: str
     text: str
@@ -126,7 +122,6 @@ def choose_heading(section: str, headings: Collection[str]) -> str:
 
 
 def _is_there(line: ExistingLine, now: Situation) -> bool:
-    """Whether a line is what it was when the model was asked."""
     file = now.files.get(line.path, FileNow())
     return line.text in (file.ours if line.is_ours else file.statements)
 
@@ -252,7 +247,6 @@ class _Files:
         return taken, [line for line in may if line not in taken]
 
     def _find_contrary(self, draft: NewLine) -> Iterator[ExistingLine]:
-        """Lines of the person's that are its contrary."""
         for path, lines in self._theirs.items():
             if path in (draft.path, *ROOT_FILES) or path in self._now.documents:
                 line = next((line for line in lines if is_reversal(draft.text, line)), None)

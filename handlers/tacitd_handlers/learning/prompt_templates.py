@@ -44,7 +44,6 @@ class PromptMessage(Struct, frozen=True):
 
 @cache
 def load_template(name: PromptName) -> str:
-    """The text of a prompt's file without the last newline."""
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 

@@ -45,7 +45,6 @@ _CORRECTED = "corrected:"
 
 
 def raw_path(root: Path) -> Path:
-    """The raw file of a project."""
     return root / RAW
 
 
@@ -97,7 +96,6 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
 
 
 def take_appended(path: Path, edits: Edits, tools: Tools) -> Done:
-    """Make facts of what another program appended."""
     place = find_place(path, tools)
     if place is None or not edits.added or _report_foreign(place, tools):
         return Done()

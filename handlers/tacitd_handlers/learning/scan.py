@@ -70,8 +70,6 @@ MATERIAL = 60_000
 
 
 class SessionVolume(Struct, frozen=True):
-    """The prompts of one session in one project."""
-
     project: str
     """The project's root."""
     prompts: int
@@ -85,8 +83,6 @@ class SessionVolume(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """Upper bounds for a scan. `usd` is in US dollars."""
-
     sessions: int
     prompts: int
     calls: int

@@ -118,7 +118,6 @@ class Place(Struct, frozen=True):
 
 
 def person_root(environ: Mapping[str, str]) -> Path:
-    """The directory of the person's own file."""
     return Path(environ.get("HOME") or Path.home()) / ".agents"
 
 
@@ -160,12 +159,10 @@ def find_place(path: Path, tools: Tools) -> Place | None:
 
 
 def make_place(number: int | None, project: Project, tools: Tools) -> Place:
-    """The place of a project."""
     return Place(number, project.root, project, tools.write_mode(project) == "local")
 
 
 def person_place() -> Place:
-    """The person's own place."""
     return Place(None, person_root(os.environ), None)
 
 
@@ -264,7 +261,6 @@ class SourceFile(Struct, frozen=True, dict=True):
 
     @property
     def ours(self) -> list[LineRow]:
-        """The lines in it that are tacitd's to change."""
         return [row for row in self.rows if row.by == "tacitd"]
 
     @cached_property
@@ -280,7 +276,6 @@ class SourceFile(Struct, frozen=True, dict=True):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings above its list items."""
         return tuple(dict.fromkeys(heading for heading, _ in self.leaves if heading))
 
 

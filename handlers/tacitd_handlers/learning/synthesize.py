@@ -127,7 +127,6 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
 
 
 def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | _NoUse | Later:
-    """Make the call of the smart tier."""
     root = str(inputs.place.root)
     extensions = list_extensions(inputs.facts, tools)
     numbered, prompt = _number_input(inputs, extensions, tools)
@@ -436,7 +435,6 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
 
 
 def _report_aside(place: Place, reasons: list[str], tools: Tools) -> None:
-    """Say how many facts are put aside, and why (SPEC S-23)."""
     old = tools.rows("SELECT reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number)
     reasons = [*reasons, *(reason for (reason,) in old)]
     if not reasons:

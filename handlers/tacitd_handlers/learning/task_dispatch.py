@@ -292,7 +292,6 @@ def _list_files(project: Project, tools: Tools) -> list[Path]:
 
 
 def move_line(task: Task, tools: Tools) -> Done:
-    """Move a line. Raises UsageError."""
     line, now = find_line(tools.rows, str(task.data["id"])), tools.clock.now()
     if line is None or line.state != "present":
         raise TacitdError(f"no learned line has the id {task.data['id']}", "`tacitd learned` shows the ids")

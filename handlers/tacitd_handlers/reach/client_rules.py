@@ -39,12 +39,10 @@ def parse_version(text: str) -> Version | None:
 
 
 def format_version(version: Version) -> str:
-    """The version as text."""
     return ".".join(map(str, version))
 
 
 def loads_rules(version: Version) -> bool:
-    """Whether the client loads rules at all."""
     return version >= RULES_SINCE
 
 

@@ -125,8 +125,6 @@ _GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "
 
 
 class ExcludePattern(Struct, frozen=True):
-    """A pattern, and the settings file that has it."""
-
     pattern: str
     file: Path
 
@@ -147,7 +145,6 @@ def find_exclude(path: Path, patterns: Iterable[ExcludePattern]) -> ExcludePatte
 
 
 def translate_glob(pattern: str) -> str:
-    """The regular expression of a glob over whole paths."""
     made: list[str] = []
     for token in _TOKEN.findall(pattern):
         if token in _GLOBS:
@@ -217,7 +214,6 @@ def list_rules(directory: Path) -> list[Path]:
 
 
 def split_matter(text: str) -> tuple[str, str]:
-    """The front matter, and the rest of a text."""
     head, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
     return (head, rest) if mark and head else ("", text)
 

@@ -76,7 +76,6 @@ class Copy(NamedTuple):
 
     @property
     def home(self) -> Path:
-        """The work tree that the source is in."""
         return self.tree if self.source.is_relative_to(self.tree) else self.root
 
     @property
@@ -98,7 +97,6 @@ def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> li
 
 
 def list_blocks(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The AGENTS.md of a project in which tacitd keeps a block."""
     return [] if root is None else list_written(rows, root, BLOCK)
 
 
@@ -142,7 +140,6 @@ def _own_or(tree: Path, root: Path, name: str) -> Path:
 
 
 def find_tree(path: Path) -> Path:
-    """The top of the work tree that a rule file is in."""
     return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(CONTEXT_FILES.rules).parts)
 
 

@@ -104,7 +104,6 @@ def hide_from_package(root: Path, tree: Path, folder: str) -> None:
 
 
 def make_ignore(folder: str) -> str:
-    """The text of the `.gitignore` in a folder."""
     names = [Path(one).name for one in RULE_PATTERNS] if folder == RULES_FOLDER else TEMPORARY
     return "".join(f"/{name}\n" for name in (IGNORE, *names))
 

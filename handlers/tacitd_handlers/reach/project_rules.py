@@ -159,7 +159,6 @@ class _CopyRound:
         )
 
     def follow_sources(self) -> None:
-        """Plan the texts of all copies."""
         for tree in list_work_trees(self._project.root):
             hide_from_package(tree, tree, RULES_FOLDER)
         hidden: str | None = None
@@ -251,7 +250,6 @@ class _CopyRound:
         self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
 
     def _render(self, copy: Copy) -> str:
-        """The text of a copy; "" if there is to be none."""
         text = self._read_source(copy)
         if text is None:
             return ""

@@ -51,8 +51,6 @@ DAEMON = "it is made while the daemon runs, unless reach.project_rules or projec
 
 
 class ReachedFile(Struct, frozen=True):
-    """A file that sessions in the directory load."""
-
     path: Path
     kind: str
     """`person`, `project` or `module`."""
@@ -128,7 +126,6 @@ def _describe(one: ContextFile, client_home: Path, here: Path, tree: Path) -> Re
 
 
 def _find_folder(path: Path, tree: Path) -> str:
-    """The folder that a module's copy is about."""
     found = _SOURCE.search(read_text(path)) if path.parent == tree / MODULE_RULES else None
     return found["source"].rpartition("/")[0] if found is not None else ""
 
@@ -300,7 +297,6 @@ def _list_module_folders(state_dir: Path, root: Path) -> set[str]:
 
 
 def as_document(report: ReachReport) -> dict[str, Any]:
-    """The report as JSON, with a schema version."""
     loads = [
         {
             "path": str(one.path),
@@ -327,7 +323,6 @@ def as_document(report: ReachReport) -> dict[str, Any]:
 
 
 def format_report(report: ReachReport, home: Path) -> Iterator[str]:
-    """The report as lines for a person."""
     yield f"A session in {_short(report.directory, home)}"
     start = [one for one in report.files if one.when == "start"]
     read = [one for one in report.files if one.when == "read"]

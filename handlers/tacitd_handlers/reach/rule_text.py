@@ -56,7 +56,6 @@ def render_lines(lines: Iterable[tuple[str, str]], title: str) -> str:
 
 
 def show_line(text: str) -> str:
-    """The text of a list item as a copy has it."""
     return quote_imports(_strip_comments(text).rstrip())
 
 
@@ -120,7 +119,6 @@ class RuleFormat:
     is_generated = True
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`."""
         return {bullet(heading, text): text for heading, text in lines_of(data)} | _list_text(data)
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
@@ -131,7 +129,6 @@ class RuleFormat:
         return _BULLETS.splice(data, {leaf: value for leaf, value in changes.items() if is_line(leaf)})
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """See `Format`."""
         return _BULLETS.pair_reworded(base, now)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
@@ -146,7 +143,6 @@ COPY = RuleFormat()
 
 
 def is_line(leaf: Leaf) -> bool:
-    """Whether a leaf is a list item."""
     return split_bullet(leaf)[0] != TEXT
 
 
@@ -178,7 +174,6 @@ class BlockFormat:
     is_generated = True
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`."""
         return _LINES.read_leaves(_split_block(data)[1])
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
@@ -205,7 +200,6 @@ class BlockFormat:
         return before + newline.join(block) + after
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """See `Format`."""
         return _LINES.pair_reworded(base, now)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:

@@ -53,7 +53,6 @@ class RuleLine(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the rule: plugin and id."""
         return self.plugin, self.id
 
 
@@ -115,12 +114,10 @@ class RulesMemory(Struct, frozen=True):
 
 
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The person's file."""
     return [config_dir(environ) / USER_RULES] if root is None else []
 
 
 def read_memory(rows: Rows) -> RulesMemory:
-    """What is stored."""
     rules = {
         leaf: RuleLine(source, id, _words(leaf), bool(by_person))
         for leaf, source, id, by_person in rows("SELECT leaf, source, id, by_person FROM reach_rule")
@@ -180,14 +177,12 @@ class _Look:
         return Done(lambda tx: self._store(tx, state, self._memory.written, stamp))
 
     def take_out(self) -> Done:
-        """Take tacitd's lines out of the file."""
         if not self._memory.rules:
             return self.note("off")
         check_place(self._path)
         return self._write({}, "off", "the rules file was turned off")
 
     def follow(self, sources: Mapping[str, PersonRules], *, restore: bool) -> Done:
-        """Write what is due."""
         memory, text = self._memory, self._read_text()
         if text.strip() and not memory.rules and HEAD_START not in text:
             raise FileRefusedError("it is not tacitd's", "rename it; tacitd then makes its own")

@@ -72,8 +72,6 @@ _NAME = compile_lazily(
 
 
 class Unfit(Struct, frozen=True):
-    """The reason why a text is not stored."""
-
     reason: str
 
 

@@ -178,7 +178,6 @@ def _is_one_quotation(text: str) -> bool:
 
 
 def is_fence(line: str) -> bool:
-    """Whether the line opens or closes a block of code."""
     return line.lstrip().startswith(("```", "~~~"))
 
 

@@ -65,8 +65,6 @@ def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
 
 
 class ProjectIdentity(NamedTuple):
-    """A project."""
-
     key: str
     """`github.com/me/app`, or the path of its main work tree."""
     root: Path
@@ -99,7 +97,6 @@ def memory_dir(env: Mapping[str, str]) -> Path:
 
 
 def profile_footprint(environ: Mapping[str, str]) -> Footprint:
-    """The files that the profile handler writes."""
     from tacitd.handler import Footprint
 
     place = memory_dir(environ)
@@ -107,7 +104,6 @@ def profile_footprint(environ: Mapping[str, str]) -> Footprint:
 
 
 def sessions_footprint(environ: Mapping[str, str]) -> Footprint:
-    """The files that the continuity handler writes."""
     from tacitd.handler import Footprint
 
     place = memory_dir(environ)

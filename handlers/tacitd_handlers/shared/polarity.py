@@ -195,12 +195,10 @@ def _list_behind(rest: str) -> list[str]:
 
 
 def list_negated(plain: str) -> list[str]:
-    """What stands behind each negation."""
     return [plain[begin:end] for begin, end in _find_spans(plain)]
 
 
 def _without_negated(plain: str) -> str:
-    """A text without its negations and what stands behind them."""
     for begin, end in _find_spans(plain):
         plain = f"{plain[:begin]}{' ' * (end - begin)}{plain[end:]}"
     return plain

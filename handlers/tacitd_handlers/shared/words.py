@@ -138,8 +138,6 @@ class Sources(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """A text that is not stored."""
-
     reason: str
     """A clause for a person."""
     waits: bool = False
