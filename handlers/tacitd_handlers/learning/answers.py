@@ -29,10 +29,14 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.learned_rows import FactRow
 from tacitd_handlers.learning.line_queries import describe_count
 from tacitd_handlers.learning.prompt_templates import repeats_prompt
-from tacitd_handlers.learning.scan import EXTRACTION_ANSWER, FACTS_BYTES
 from tacitd_handlers.shared.equality import make_key
 from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_text import Unusable, is_nothing, list_objects, says_none, strip_marks
+
+EXTRACTION_ANSWER = 16_384
+"""Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
+FACTS_BYTES = 20_000
+"""Bytes of the new facts of one synthesis."""
 
 
 class Heard(Struct, frozen=True):

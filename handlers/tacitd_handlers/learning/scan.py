@@ -49,12 +49,9 @@ from tacitd.sources.transcript import read_prompts
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun
 from tacitd.work.work_status import describe_waiting
+from tacitd_handlers.learning.answers import EXTRACTION_ANSWER, FACTS_BYTES
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 
-EXTRACTION_ANSWER = 16_384
-"""Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
-FACTS_BYTES = 20_000
-"""Bytes of the new facts of one synthesis."""
 FACT_OVERHEAD = 100
 """Bytes that a synthesis has for each fact besides its text: whether it corrects, its day, and how often it was said."""
 HEARD_OVERHEAD = 50

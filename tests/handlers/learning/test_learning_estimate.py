@@ -12,9 +12,14 @@ from support_examples import examples
 from support_sources import ROOT
 from tacitd.contract import StoredPrompt
 from tacitd.work.task_rows import choose_prompts
-from tacitd_handlers.learning.answers import HeardAnswer, NumberedFact, choose_facts, parse_heard
-from tacitd_handlers.learning.scan import (
+from tacitd_handlers.learning.answers import (
     EXTRACTION_ANSWER,
+    HeardAnswer,
+    NumberedFact,
+    choose_facts,
+    parse_heard,
+)
+from tacitd_handlers.learning.scan import (
     MATERIAL,
     SMART_IN,
     SMART_OUT,

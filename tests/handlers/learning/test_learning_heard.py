@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.answers import Heard, HeardAnswer, parse_heard
-from tacitd_handlers.learning.scan import EXTRACTION_ANSWER
+from tacitd_handlers.learning.answers import EXTRACTION_ANSWER, Heard, HeardAnswer, parse_heard
 from tacitd_handlers.shared.model_text import Unusable
 
 LINE = '{"message": 2, "words": "no, pnpm", "corrected": true, "fact": "Use pnpm"}'
