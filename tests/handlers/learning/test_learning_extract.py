@@ -143,3 +143,22 @@ def test_a_call_that_was_lost_twice_is_not_paid_a_third_time(bench: LearningBenc
     bench.bench.settle(QUIET)
     ((state,),) = bench.bench.rows("SELECT state FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected"
+
+
+def test_documents_are_not_learned_again(bench: LearningBench) -> None:
+    """S-06: what AGENTS.md says is no new fact, and makes no line."""
+    (bench.root / "AGENTS.md").write_text("# App\n\n- Run the tests with make\n")
+    bench.learn("run the tests with make", "Run the tests with make")
+    assert bench.text == "" and [state for (state,) in bench.facts("state") if state == "waiting"] == []
+
+
+def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
+    """S-28: a text that a person chose never to be learned leaves no fact."""
+    from tacitd_handlers.learning.learned_rows import digest_same
+
+    with bench.bench._app.store.write() as tx:
+        tx.execute(
+            "INSERT INTO choice(scope, name, what, at) VALUES('text', ?, 'never', 0)", digest_same(PNPM)
+        )
+    bench.learn("use pnpm, not npm", PNPM)
+    assert bench.facts("text") == [] and bench.text == ""
