@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tacitd.files.disk import Disk
 
@@ -107,40 +109,20 @@ class FaultyDisk(Disk):
             self._end()
         return super().write(fd, data)
 
-    def truncate(self, fd: int) -> None:
-        self._count("truncate")
-        super().truncate(fd)
-
-    def chmod(self, fd: int, mode: int) -> None:
-        self._count("chmod")
-        super().chmod(fd, mode)
-
-    def chown(self, fd: int, uid: int, gid: int) -> None:
-        self._count("chown")
-        super().chown(fd, uid, gid)
-
     def sync(self, fd: int) -> None:
         self._count("sync")
 
     def sync_dir(self, directory: Path) -> None:
         self._count("sync_dir")
 
-    def mkdir(self, path: Path, mode: int) -> None:
-        self._count("mkdir")
-        super().mkdir(path, mode)
 
-    def replace(self, source: Path, target: Path) -> None:
-        self._count("replace")
-        super().replace(source, target)
+def _count_calls(name: str) -> Callable[..., Any]:
+    def call(self: FaultyDisk, *values: Any) -> Any:
+        self._count(name)
+        return getattr(Disk, name)(self, *values)
 
-    def place(self, source: Path, target: Path) -> None:
-        self._count("place")
-        super().place(source, target)
+    return call
 
-    def exchange(self, one: Path, other: Path) -> bool:
-        self._count("exchange")
-        return super().exchange(one, other)
 
-    def unlink(self, path: Path) -> None:
-        self._count("unlink")
-        super().unlink(path)
+for _name in ("truncate", "chmod", "chown", "mkdir", "replace", "place", "exchange", "unlink"):
+    setattr(FaultyDisk, _name, _count_calls(_name))
