@@ -240,7 +240,9 @@ class Fold:
         if self._now.said and self._now.answered:
             self.turns.append(Turn(self._now.said_at, "", self._now.said))
         question = _last_question(prompt) if prompt is not None and _is_reply(prompt) else ""
-        self.turns.append(Turn(at, id, clean_lines(words[: 8 * WORDS])[:WORDS], question))
+        self.turns.append(
+            Turn(at, id, clean_lines(words[: 8 * WORDS], is_blanked=prompt is not None)[:WORDS], question)
+        )
         self._now.answered = False
 
     def _fold_calls(self, record: Record, at: float) -> None:
@@ -294,7 +296,7 @@ def _is_reply(prompt: Prompt) -> bool:
 
 def _last_question(prompt: Prompt) -> str:
     """The last question of the assistant's text before a prompt; "" if there is none that is whole."""
-    sentences = split_sentences(clean_lines(prompt.context))
+    sentences = split_sentences(clean_lines(prompt.context, is_blanked=True))
     if len(prompt.context) >= CONTEXT_LIMIT:
         sentences = sentences[1:]
     return next((one for one in reversed(sentences) if one.rstrip("\"'”’»)*_`").endswith(("?", "？"))), "")

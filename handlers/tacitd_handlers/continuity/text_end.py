@@ -32,16 +32,16 @@ def clean_text(text: object, limit: int) -> str:
     return shorten_line(redact_secrets(sanitize_line(text[: 8 * limit]))[0], limit)
 
 
-def clean_lines(text: object) -> str:
+def clean_lines(text: object, *, is_blanked: bool = False) -> str:
     """Return a text of several lines, each without control characters, with secrets blanked; "" if it is not a text.
 
-    The indentation of a line stays. The length is not limited.
+    The indentation of a line stays. The length is not limited. `is_blanked`: whether the secrets are blanked already, as in a prompt.
     """
     if not isinstance(text, str):
         return ""
     lines = (
         " " * (len(line) - len(line.lstrip(" "))) + sanitize_line(line)
-        for line in redact_secrets(text)[0].splitlines()
+        for line in (text if is_blanked else redact_secrets(text)[0]).splitlines()
     )
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 

@@ -128,11 +128,14 @@ def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) 
 
     `files`: their names.
     """
+    if not (record.command or record.tools):
+        return False
     names = [record.command, *(name for tool in record.tools for name in tool.skills)]
     # `plugin:skill` and `/skill` are the skill.
-    return any(re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names) or any(
-        name.encode() in tool.input for tool in record.tools for name in files
-    )
+    if any(name and re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names):
+        return True
+    wanted = [name.encode() for name in files]
+    return any(name in tool.input for tool in record.tools for name in wanted)
 
 
 def find_reports(text: str) -> Iterator[dict[str, Any]]:

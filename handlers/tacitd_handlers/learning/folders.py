@@ -5,13 +5,14 @@ Paths are compared as text; `sources` reads the disk. Shell commands are not par
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.client_rules import LEARNED, TEAM_RULE
@@ -38,8 +39,17 @@ INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
 FOLDERS_LIMIT = 30
 """Maximum number of folders of a session."""
 _SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
-_FILE_KEYS = ("file_path", "notebook_path")
-_FOLDER_OR_FILE_KEY = "path"
+
+
+class _Named(msgspec.Struct):
+    """What a tool's input may name: files, or in `path` a folder or a file."""
+
+    file_path: Any = None
+    notebook_path: Any = None
+    path: Any = None
+
+
+_READ_INPUT = msgspec.json.Decoder(_Named)
 
 
 def observe(batch: Batch, tx: Tx) -> None:
@@ -89,14 +99,16 @@ def is_internal(name: str) -> bool:
 
 def _list_named_folders(use: ToolUse) -> Iterator[str]:
     """The folders that the tool's input names. A `path` whose last part has a suffix counts as a file."""
+    if b'path"' not in use.input:  # most calls are commands
+        return
     try:
-        given = json.loads(use.input)
-    except (ValueError, RecursionError):
+        given = _READ_INPUT.decode(use.input)
+    except (msgspec.MsgspecError, RecursionError):
         return
-    if not isinstance(given, dict):
-        return
-    found = [f"{value}/.." for key in _FILE_KEYS if isinstance(value := given.get(key), str) and value]
-    either = given.get(_FOLDER_OR_FILE_KEY)
+    found = [
+        f"{value}/.." for value in (given.file_path, given.notebook_path) if isinstance(value, str) and value
+    ]
+    either = given.path
     if isinstance(either, str) and either:
         found.append(f"{either}/.." if "." in either.rstrip("/").rsplit("/", 1)[-1].lstrip(".") else either)
     yield from (path for path in found if path.isprintable())
