@@ -392,3 +392,21 @@ def test_an_answer_that_repeats_the_prompt_is_no_line(begin: Begin) -> None:
         world.model.rules = [("knowledge synthesis", repeat), *rules]
         world.type("s1", "keep answers short").leave("s1").wait_days(1)
         assert world.bullets("LEARNED.md") == [SHORT]
+
+
+@pytest.mark.parametrize(
+    ("typed", "turned"),
+    [
+        ("Run the linter before committing anything", "Commit anything before running the linter"),
+        ("No borres nunca las migraciones viejas", "Borra las migraciones viejas"),
+        ("Nutze hier immer Tabs statt Leerzeichen", "Nutze hier immer Leerzeichen statt Tabs"),
+        ("絶対に main ブランチに直接 push しないで", "main ブランチに直接 push する"),
+        ("用制表符而不是空格来缩进代码", "用空格而不是制表符来缩进代码"),
+        ("لا تدفع مباشرة إلى الفرع main", "ادفع مباشرة إلى الفرع main"),
+    ],
+)
+def test_a_model_that_turns_words_round_changes_nothing(begin: Begin, typed: str, turned: str) -> None:
+    """Issue 39, point 20: what was typed is learned as it was typed, in each language; the model's contrary of it is not."""
+    with begin({typed: turned, "nobody typed this": typed}) as world:
+        world.type("s1", typed).leave("s1")
+        assert world.bullets("LEARNED.md") == [typed]

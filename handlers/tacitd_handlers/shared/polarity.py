@@ -33,10 +33,47 @@ _INSTEAD = (
 )
 _NOT = compile_lazily(
     r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|don'?t|doesn'?t|didn'?t|mustn'?t|shouldn'?t|"
-    r"kein\w*|nicht|nie|niemals|ohne|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|не|никогда|без|"
+    r"kein\w*|nicht|nie|niemals|ohne|vermeide\w*|pas|jamais|sans|aucune?|évite\w*|nunca|jamás|sin|ningún|evit(?:a|e|ar)|niet|nooit|geen|zonder|non|mai|senza|não|"
+    r"nie|nigdy|не|никогда|без|aldrig|inte|ikke|utan|uten|älä\w*|ei|ilman|asla|hiç|nikdy|soha|sosem|jangan|tidak|tanpa|đừng|không|μην?|ποτέ|"
     rf"(?P<instead>{_INSTEAD}))(?!\w)|n't\b|ない|ません|ずに|不|别|勿|没",
     re.IGNORECASE,
 )
+_ORDER = compile_lazily(
+    r"\b(?:before|until|after|than|over|instead of|bevor|nachdem|statt|avant|après|au lieu d[e']|plutôt qu[e']|antes de|después de|en vez de|prima d[i']|dopo|"
+    r"invece d[i']|em vez de|depois de|voordat|nadat|in plaats van|przed|po|zamiast|перед|после|вместо)(?!\w)",
+    re.IGNORECASE,
+)
+"""What stands on its two sides may not change places."""
+_OPPOSITES = tuple(
+    (compile_lazily(rf"(?:\b(?:{one})\b|{ours})"), compile_lazily(rf"(?:\b(?:{other})\b|{theirs})"))
+    for one, other, ours, theirs in (
+        (r"enabl\w+|on|activ\w+|aktiv\w+", r"disabl\w+|off", "有効|启用|开启|켜", "無効|禁用|关闭|꺼"),
+        (r"increas\w+|rais\w+|grow|erhöh\w+", r"decreas\w+|lower\w*|reduc\w+|shrink|senk\w+", "增加|増や", "减少|減ら"),
+        (r"max(?:imum)?|at most|up to|less|fewer|below|under|höchstens|weniger", r"min(?:imum)?|at least|more|above|mindestens|mehr", "以下", "以上"),
+        (r"allow\w*|permit\w*|accept\w*|erlaub\w*|autoris\w*", r"den(?:y|ies)|forbid\w*|refus\w+|reject\w*|block\w*|verbiet\w*|interdi\w*", "允许|許可", "禁止"),
+        (r"short\w*|small\w*|brief\w*|kurz\w*|court\w*|cort\w*|kort\w*", r"long\w*|large\w*|detailed|lang\w*|larg\w*|lung\w*", "短|简|짧", "長|长|冗|긴|길"),
+        (r"love\w*|mag", r"hate\w*|hass\w*", "好き|喜欢", "嫌い|讨厌"), (r"includ\w+", r"exclud\w+", "包括", "除外"),
+        (r"show\w*", r"hid(?:e|es|ing)", "显示", "隐藏"), (r"first", r"last", "最初", "最後"), (r"keep\w*", r"drop\w*|delet\w+|remov\w+", "保留", "删除"),
+        (r"public", r"private", "公开", "私有"), (r"sync\w*", r"async\w*", "同步", "异步"), (r"ascending", r"descending", "升序", "降序"),
+        (r"always|must|every", r"sometimes|may|rarely|optional\w*", "必须|必ず", "可选|任意"), (r"before", r"after", "之前|前に", "之后|後に"),
+    )
+)  # fmt: skip
+_THEN = compile_lazily(
+    r"\b(?:then|dann|danach|puis|ensuite|luego|después|poi|dopo|depois|daarna|потом|затем|potem)\b|再|然后"
+)
+_UNDOES = ("dis", "de", "des", "dés", "un", "non", "dez", "ent")
+"""How a word begins that says the contrary of the rest of it."""
+_DENIES = compile_lazily(
+    "ない|なく|なし|ません|ず|ぬ|禁|不|别|勿|没|无|非|않|안 |말고|마(?=$|[ .!])|지 마|못|없|금지"
+)
+_ARRANGES = compile_lazily(
+    "ではな|じゃな|前|後|后|先|なら|以外|より|だけ|而|代|比|除|只|전에|후에|만 |보다|대신|말고|skip|건너"
+)
+"""What negates, and what compares, orders or limits in Chinese, Japanese and Korean."""
+_SIGNS = compile_lazily("[a-z0-9+./_-]+|[\u30a0-\u30ff]+|[\u3400-\u9fff\uac00-\ud7af]")
+_CLAUSES = compile_lazily("[、，,。.!?！？；;]")
+_WORDLESS = compile_lazily(r"\W+")
+_UNKNOWN_SCRIPT = compile_lazily(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u0400-\u04ff]")
 _CONTRAST = compile_lazily(
     rf"(?:\b(?:{_INSTEAD})(?!\w)|[,;(–—-] ?(?:and |und |et |а )?(?:not|nicht|non|no(?= (?:en|con|de|a|para)\b)|pas|não|niet|nie|не)\b(?! (?:even|only|yet|sogar|nur|mal|même|seulement)\b))"
     r"[^.;:!?]*?(?=[.;:!?)]|, | use |$)",
@@ -105,6 +142,84 @@ def match_stems(word: str, other: str) -> bool:
     return word == other or (
         min(len(word), len(other)) > 2 and (word.startswith(other) or other.startswith(word))
     )
+
+
+def turns_round(text: str, source: str) -> bool:
+    """Whether a text changes the places of what its source puts in an order, or has the opposite of one of its words."""
+    one, other = plain_text(text), plain_text(source)
+    if count_negations(text)[1] == count_negations(source)[1] and any(
+        a.search(x) and b.search(y) and not b.search(x) and not a.search(y)
+        for a, b in _OPPOSITES
+        for x, y in ((one, other), (other, one))
+    ):
+        return True
+    ours, theirs = set(WORD.findall(one)), set(WORD.findall(other))
+    for some, rest in ((ours - theirs, theirs - ours), (theirs - ours, ours - theirs)):
+        if any(f"{begin}{word}" in rest for word in some if len(word) > 4 for begin in _UNDOES):
+            return True
+    if _is_swapped(one, other) or _is_reordered(one, other) or _has_other_word(one, other):
+        return True
+    return count_negations(text)[0] > 0 and count_negations(source)[1] == 0
+
+
+def _is_reordered(text: str, source: str) -> bool:
+    """Whether two words changed places and all others between them stayed: "the server calls the client"."""
+    ours, theirs = (_list_words(each) for each in (text, source))
+    places = [theirs.index(word) for word in ours if ours.count(word) == theirs.count(word) == 1]
+    order = sorted(places)
+    moved = [at for at, (one, other) in enumerate(zip(places, order, strict=True)) if one != other]
+    if len(moved) != 2 or not all(any(match_stems(word, each) for each in theirs) for word in ours):
+        return False
+    return (len(places) > 3 and moved[1] - moved[0] > 1) or _THEN.search(source) is not None
+
+
+def _has_other_word(text: str, source: str) -> bool:
+    """Whether a text is its source, which is not English, with another word in the place of one: nothing else tells "zapni" from "vypni"."""
+    ours, theirs = ([*dict.fromkeys(_list_words(each))] for each in (text, source))
+    if len(ours) != len(theirs) or len(ours) < 3 or not STOP_WORDS.isdisjoint(WORD.findall(source)):
+        return False
+    other = [pair for pair in zip(ours, theirs, strict=True) if not match_stems(*pair)]
+    return len(other) == 1
+
+
+def _list_words(plain: str) -> list[str]:
+    words = (word for word in WORD.findall(plain) if len(word) > 1 and not _NOT.fullmatch(word))
+    return [word[:STEM] for word in words if word not in STOP_WORDS and word not in _ARTICLES]
+
+
+def _is_swapped(text: str, source: str) -> bool:
+    here, there = _ORDER.search(text), _ORDER.search(source)
+    if here is None or there is None:
+        return False
+    left, right = list_stems(text[: here.start()]), list_stems(text[here.end() :])
+    first, second = list_stems(source[: there.start()]), list_stems(source[there.end() :])
+    return _count_common(second, left) + _count_common(first, right) > _count_common(
+        first, left
+    ) + _count_common(second, right)
+
+
+def _count_common(some: Iterable[str], others: Collection[str]) -> int:
+    return sum(any(match_stems(one, other) for other in others) for one in some)
+
+
+def hides_reversal(text: str, source: str) -> bool:
+    """Whether a source is in a script in which words are not compared, and a text may leave out what limits it: it is neither a clause of
+    the source nor without any word that negates, compares or orders."""
+    if len(_UNKNOWN_SCRIPT.findall(source)) < 3:
+        return False
+    plain = _WORDLESS.sub("", plain_text(text))
+    if plain in {_WORDLESS.sub("", one) for one in _CLAUSES.split(plain_text(source))}:
+        return False
+    if not CJK.search(source) or any(
+        len(each.findall(text)) != len(each.findall(source)) for each in (_DENIES, _ARRANGES)
+    ):
+        return True
+    ours, theirs = _SIGNS.findall(plain_text(text)), _SIGNS.findall(plain_text(source))
+    places = [theirs.index(sign) for sign in ours if ours.count(sign) == theirs.count(sign) == 1]
+    rests = [[*places[:at], *places[at + 1 :]] for at in range(len(places))] if len(places) > 3 else [places]
+    return (
+        all(rest != sorted(rest) for rest in rests) if places else False
+    )  # one word, the verb, may be moved
 
 
 def strip_answer(sentence: str) -> str:

@@ -38,6 +38,7 @@ from tacitd_handlers.shared.polarity import (
     find_negated,
     fold_text,
     forbids,
+    hides_reversal,
     is_onesided,
     list_negated,
     list_stems,
@@ -45,6 +46,7 @@ from tacitd_handlers.shared.polarity import (
     plain_text,
     reverses,
     strip_answer,
+    turns_round,
 )
 
 _CLOSE = 88
@@ -73,7 +75,7 @@ _SIGN = compile_lazily(
 _RISK = compile_lazily(
     r"\b(?:(?P<ask>ask(?=s?\b|ed\b|ing\b)\w*|confirm\w*|approv\w+|check (?:in )?with me|my (?:go|ok|okay))|(?P<destroy>delet\w+|remov\w+|drop|wip\w+|eras\w+|overwrit\w+|rm)|"
     r"(?P<skip>skip\w*|disabl\w+|bypass\w*|ignor\w+|(?:turn|switch)\w* off)|"
-    r"secrets?|credentials?|passw\w+|tokens?|(?:api|private|ssh|my) ?keys?|environment|printenv|permissions?|sudo|root|full access|admin|access|accept|"
+    r"secrets?|credentials?|passw\w+|tokens?|(?:api|private|ssh|my) ?keys?|environment|printenv|permissions?|consent\w*|agreed|any command|all commands|sudo|root|full access|admin|access|accept|"
     r"allow \w*(?:all|any|every)|grant\w*|trust\w*|no[- ]verify|id_rsa|ssh|paste|whatever|hooks?|sandbox|optional|left out|force\S*|curl|wget|download\w*|script|eval|decod\w+|"
     r"execut\w+|upload\w*|send|post|mail|publish|public|expos\w+|internet|webhooks?|ports|home (?:folder|dir\w*)|history|sessions?|every answer|"
     r"instructions?|orders|obey|(?<!pull )requests?|precedence|you are|hid(?:e|ing)|knowing|tell|as if|between us|to yourself|hesitate|"
@@ -200,6 +202,7 @@ def word_fact(
         _find_addition(fact, sentence, context, at)
         or _find_contrary(fact, sentence, is_strict=True)
         or ("" if forbids(fact) else _find_exception_lost(fact, sentence))
+        or _find_reversal(fact, sentence)
     )
     if not added:
         return Worded(fact, sentence, "model")
@@ -217,6 +220,8 @@ def word_line(line: str, sources: Sources) -> Refused | None:
     source = ". ".join(sources.texts)
     added = _find_addition(line, source, sources.context, sources.at)
     added = added or _find_contrary(line, source, is_strict=len(sources.texts) == 1)
+    if not added and len(sources.texts) == 1:
+        added = _find_reversal(line, source)
     return Refused(added, waits=True) if added else None
 
 
@@ -273,7 +278,7 @@ def stands_alone(sentence: str) -> bool:
     if plain.endswith(("?", "？")) or _DEPENDS.match(plain):
         return False
     if CJK.search(plain):
-        return len(_pairs(plain)) >= 2 * _ALONE
+        return len(_pairs(plain)) > _ALONE
     return len(list_stems(_without_signs(plain))) + len(_signs(plain)) >= _ALONE
 
 
@@ -326,6 +331,13 @@ def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     if apart if is_strict else bool(own[1]) != bool(theirs[1]):
         return contrary
     return "it was asked, not said" if _is_question(source) else ""
+
+
+def _find_reversal(text: str, source: str) -> str:
+    """Whether a text puts the words of one sentence in another order, or may do so, as a clause for a person; "" if it does not."""
+    if turns_round(text, source):
+        return "it turns the words round"
+    return "a reversal would not be recognised in its language" if hides_reversal(text, source) else ""
 
 
 def _find_exception_lost(text: str, source: str) -> str:
@@ -401,7 +413,7 @@ def _pairs(text: str) -> frozenset[str]:
 
 def _count_shared(text: str, source: str, *, is_checked: bool) -> tuple[int, int]:
     """How many of a text's words are in its source, and how many it has. A sign is a word too. `is_checked`: all signs are in it."""
-    if CJK.search(text) or CJK.search(source):
+    if CJK.search(text):
         own = _pairs(text)
         return len(own & _pairs(source)), len(own)
     own, theirs, squashed = list_stems(_without_signs(text)), list_stems(source), _squash(source)

@@ -23,6 +23,7 @@ from support_grounding_texts import (
 )
 from support_orders import PLAIN_ORDERS
 from support_plain_rules import RULES
+from support_turned_round import ORDERS, TURNED, TYPED
 from tacitd_handlers.shared.polarity import forbids, list_negated
 from tacitd_handlers.shared.words import (
     Refused,
@@ -255,3 +256,19 @@ def test_many_negations_take_no_quadratic_time() -> None:
     """A text of 18,000 characters of which each sixth is a negation took seconds: what is looked at behind each is bounded."""
     spans = list_negated("- not " * 3_000)
     assert len(spans) == 3_000 and max(map(len, spans)) <= 300
+
+
+@pytest.mark.parametrize("case", TURNED.strip().splitlines())
+def test_what_is_turned_round_in_any_language_is_not_stored(case: str) -> None:
+    """Issue 39, point 20: order, opposites and negations; the person's own sentence is stored, or nothing is."""
+    typed, turned = case.split("|")
+    found = word_fact(turned, typed, typed)
+    assert isinstance(found, Refused) or found.text == typed
+
+
+@pytest.mark.parametrize("typed", TYPED.strip().splitlines())
+def test_an_order_that_was_not_typed_is_not_stored_in_any_language(typed: str) -> None:
+    """Issue 39, point 20: also where the words of two languages cannot be compared."""
+    for order in ORDERS.strip().splitlines():
+        found = word_fact(order, typed, typed)
+        assert isinstance(found, Refused) or found.text == typed, (order, found)
