@@ -91,7 +91,7 @@ def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping
     project.
     """
     held = [row for row in said["parked"] if row["reason"].startswith(PAUSED)]
-    roots = {row["project"] for row in held}
+    roots = {row.get("project") for row in held}  # a task of no project has none
     waits = [row for row in said["waits"] if row.get("job") != "" and row["project"] not in roots]
     return [*(row for row in said["parked"] if row not in held), *(waits if write else ())]
 

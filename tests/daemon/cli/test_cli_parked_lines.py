@@ -158,6 +158,21 @@ def test_sync_write_ends_with_75_where_something_still_waits(
     assert ("/app: it came after the call, or is not to be written now" in written.err) is waits
 
 
+def test_what_a_person_paused_waits_for_them(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+    """One exit code, whatever is held just now: facts of its project, and a task of no project."""
+    fact = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
+    held = [row("job check", "paused by you (all)"), row("job x", "paused by you (all)", project="/app")]
+    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    for parked, waits, codes in (([], [], (0, 0)), (held, [fact], (0, 0)), (held[:1], [fact], (0, PARKED))):
+        said = SAID | {"parked": parked, "waits": waits}
+        monkeypatch.setattr(
+            "tacitd.cli.control_commands.connect_daemon", lambda *_, it=said: lambda *_, **__: it
+        )
+        done = cli.run("sync"), cli.run("sync", "--write")
+        assert tuple(one.code for one in done) == codes
+        assert all(("all handled" in one.err) is (not parked) for one in done)
+
+
 def test_sync_write_is_done_where_only_an_excluded_project_waits(
     monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
