@@ -53,12 +53,6 @@ def find_row_change(rows: Rows, id: str) -> dict[str, Any] | None:
     return _describe(rows, found[0]) if found else None
 
 
-def find_key(rows: Rows, key: str) -> dict[str, Any] | None:
-    """The change with this key; None if there is none."""
-    found = rows(f"{_CHANGES} WHERE c.key = ?", key)
-    return _describe(rows, found[0]) if found else None
-
-
 def note_change(tx: Tx, number: int, now: float) -> None:
     """A change was written: a row of `activity`, and which of the lines that were learned are there now. A line that was moved is removed
     and put in one change, in any order."""
