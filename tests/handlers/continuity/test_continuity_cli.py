@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -30,6 +29,7 @@ def test_list_and_show(world: World) -> None:
     id = begin(world)
     other = world.bench.make_project("other")
     world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
+    assert world.bench.status_lines == ["1 session, 1 with open tasks"]
     head, first, _ = world.run("list").stdout.splitlines()
     assert head.split() == ["LAST", "ACTIVE", "ID", "OPEN", "TASKS", "SUMMARY"]
     assert first.startswith("2026-11-19 23:30") and world.file(id)["lastActiveAt"].startswith("2026-11-20T04")
@@ -155,6 +155,8 @@ def test_resume(world: World) -> None:
         world.text(budget=80).splitlines()[:1] == text.splitlines()[:1] and len(world.text(budget=80)) <= 80
     )
     assert world.text(budget=10) == ""
+    world.put("newer", world.file("newer") | {"projectPath": str(world.project / "removed" / "deep")})
+    assert "> You: hello" in world.resume(), "a directory that was removed belongs to its repository"
 
 
 def test_show_has_everything(world: World) -> None:
@@ -226,12 +228,3 @@ def test_null_for_no_parts(world: World) -> None:
     world.todos(id, ("Design", "completed"))
     world.settle()
     assert world.tasks(id)[0] == ("Design", "completed") and world.parked == []
-
-
-def test_a_project_that_is_gone_is_resumed(world: World, tmp_path: Path) -> None:
-    """P-26: the last session of a project is told also after its directory was removed."""
-    gone = world.home / "work" / "gone"
-    begin(world, "one")
-    world.put("one", world.file("one") | {"projectPath": str(gone)})
-    assert world.run("resume", str(gone)).stdout.startswith("## The last session here")
-    assert tmp_path.exists() and world.bench.status_lines == ["1 session, 1 with open tasks"]

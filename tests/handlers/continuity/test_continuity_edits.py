@@ -46,22 +46,6 @@ def begun(world: World) -> World:
     return world
 
 
-def test_a_status_stays_until_the_client_changes_it(begun: World) -> None:
-    """X-07: no record of the transcript undoes a status that a person set, but the client's next change of it."""
-    edit_task(begun, 0, status="completed")
-    for _ in range(2):
-        go_on(begun)
-        begun.restart()
-    assert begun.tasks("s1")[0] == ("Design", "completed")
-    # The client says the same of Design.
-    begun.todos("s1", ("Design", "in_progress"), ("Build", "in_progress"))
-    begun.settle()
-    assert begun.tasks("s1")[:2] == [("Design", "completed"), ("Build", "in_progress")]
-    begun.todos("s1", ("Design", "pending"), ("Build", "in_progress"))
-    begun.settle()
-    assert begun.tasks("s1")[0] == ("Design", "pending")
-
-
 def test_each_field_goes_its_own_way(begun: World) -> None:
     """X-07: a title, notes and a key of the person's own stay when the client changes the status."""
     edit_task(begun, 2, title="Migrate the users", notes="ask Ann", label="urgent")

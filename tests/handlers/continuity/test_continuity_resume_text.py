@@ -1,15 +1,12 @@
-"""The text to resume with, as a person reads it a week later: three sessions without a model, compared with golden files.
+"""The text to resume with, as a person reads it a week later: a session without a model, compared with a golden file.
 
-TACITD_WRITE_GOLDEN=1 writes the files anew; read them before you commit them.
+TACITD_WRITE_GOLDEN=1 writes the file anew; read it before you commit it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity.resume_text import build_resume_text
@@ -58,86 +55,14 @@ def ends_with_a_question(world: World) -> None:
     )
 
 
-def goes_on_after_a_compaction(world: World) -> None:
-    """A long migration was compacted in the middle; the last answer of the person is one word."""
-    world.append(
-        "s1", world.record("user", "s1", "Migrate the billing tables to UUID keys", gitBranch="billing-uuid")
-    )
-    world.say("s1", "This touches 14 tables.")
-    summary = (
-        "This session is being continued from a previous conversation that ran out of context. The summary below covers the "
-        "earlier portion of the conversation.\n\nAnalysis:\nThe user asked for a migration.\n\nSummary:\n"
-        "1. Primary Request and Intent:\n   Migrate all billing tables from integer to UUID keys without downtime.\n\n"
-        "2. Key Technical Concepts:\n   - Dual writes\n\n3. Files and Code Sections:\n   - `billing/models.py`\n\n"
-        "4. Errors and fixes:\n   - None\n\n5. Problem Solving:\n   Done.\n\n6. All user messages:\n   - one\n\n"
-        "7. Pending Tasks:\n   - Backfill `invoice_lines` (62 million rows)\n   - Drop the integer columns after a week\n\n"
-        "8. Current Work:\n   The dual writes are deployed for 12 of 14 tables. `payments` fails, because a trigger of the "
-        "reporting database reads the integer key.\n\n"
-        "9. Optional Next Step:\n   Change the trigger `payments_report` to the new key, then enable dual writes for `payments`.\n\n"
-        "Please continue the conversation from where we left it off without asking the user any further questions."
-    )
-    record = world.record("user", "s1", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True)
-    world.append("s1", record)
-    edit(world, "billing/models.py", 3)
-    edit(world, "reporting/triggers.sql")
-    world.say(
-        "s1",
-        "The trigger is changed on staging and the report equals yesterday's. Shall I apply it to production now?",
-    )
-    world.type("s1", "no")
-    world.say("s1", "Then it stays on staging. I noted the command in `reporting/README.md`.")
-    edit(world, "reporting/README.md")
-
-
-def is_interrupted_and_blocked(world: World) -> None:
-    """A short session that was interrupted while a tool ran; an earlier one of the project has open tasks."""
-    world.type("s0", "prepare release 2.0")
-    world.todos("s0", ("Write the changelog", "completed"), ("Tag the release", "pending"))
-    world.say("s0", "The changelog is written.")
-    world.settle()
-    world.clock.advance(2 * 86_400.0)
-    world.type("s1", "why is the build red?")
-    world.use(
-        "s1",
-        "TaskCreate",
-        {"subject": "Find the failing test"},
-        "Task #1 created",
-        data={"task": {"id": "1"}},
-    )
-    world.use("s1", "TaskCreate", {"subject": "Fix it"}, "Task #2 created", data={"task": {"id": "2"}})
-    world.use(
-        "s1", "TaskUpdate", {"taskId": "2", "addBlockedBy": ["1"]}, "Updated task #2", data={"success": True}
-    )
-    world.use(
-        "s1",
-        "TaskUpdate",
-        {"taskId": "1", "status": "in_progress"},
-        "Updated task #1",
-        data={"success": True},
-    )
-    world.say(
-        "s1",
-        "The log ends in `test_upload`, which passes here. Let me run it with the time zone of the build machine:",
-    )
-    world.use("s1", "Bash", {"command": "TZ=UTC pytest tests/test_upload.py"}, None)
-
-
-SESSIONS: list[Callable[[World], None]] = [
-    ends_with_a_question,
-    goes_on_after_a_compaction,
-    is_interrupted_and_blocked,
-]
-
-
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.__name__)
-def test_a_person_comes_back_after_a_week(tmp_path: Path, session: Callable[[World], None]) -> None:
+def test_a_person_comes_back_after_a_week(tmp_path: Path) -> None:
     """P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
     with World(tmp_path, continuity__summaries="false") as world:
-        session(world)
+        ends_with_a_question(world)
         world.end()
         world.clock.advance(WEEK)
         text = world.run("resume").stdout
-    golden = FIXTURES / "resume" / f"{session.__name__}.txt"
+    golden = FIXTURES / "resume" / "ends_with_a_question.txt"
     if os.environ.get("TACITD_WRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
