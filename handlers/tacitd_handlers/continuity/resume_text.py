@@ -193,9 +193,8 @@ def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile
 
 @cache
 def _root(cwd: str) -> str:
-    """The root of the git repository's main work tree; the directory itself if there is none. It may be gone."""
+    """The root of the git repository's main work tree; the directory itself if there is none. One that is gone still belongs to the
+    repository that it was in."""
     real = Path(os.path.realpath(cwd))
-    # A removed directory still belongs to the repository of its nearest existing parent.
-    existing = next((path for path in (real, *real.parents) if path.is_dir()), real)
-    found = git.find_repository(existing)
+    found = git.find_repository(real)
     return str(found.top if found is not None else real)
