@@ -284,14 +284,16 @@ def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
     at = 0
     for at in range(40):
         with Desk(tmp_path / str(at)) as desk:
-            for number, name in enumerate(("first", "second")):
-                desk.record(name, days=number, gaps=f"edge:{name}", pattern=name)
-                for day in (3, 5, 7):
-                    desk.record(name, days=day + number, pattern=name)
-            for number in range(18):
-                desk.record(f"p{number}", days=50 + number, gaps=f"edge:other_{number}", pattern="other")
-            for name in ("waits", "late"):
-                desk.record(name, days=70, gaps=f"edge:{name}", pattern=name)
+            rows = [
+                row(day + n, "none" if day else f"edge:{name}", name, pattern=name)
+                for n, name in enumerate(("first", "second"))
+                for day in (0, 3, 5, 7)
+            ]
+            rows += [row(50 + n, f"edge:other_{n}", f"p{n}", pattern="other") for n in range(18)]
+            desk.write_rows(
+                *rows, *(row(70, f"edge:{name}", name, pattern=name) for name in ("waits", "late"))
+            )
+            desk.look()
             assert desk.state.waiting == ["edge:waits", "edge:late"]
             desk.take_out("edge:other_6")
             desk.edit("**edge:other_5**", "**Renamed**")
