@@ -93,7 +93,8 @@ def _list_summary(document: Json, state: TranscriptState) -> list[str]:
 
 
 def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
-    turns = [f"You: {_tell_prompt(one)}" for one in prompts]
+    first_lines = (next((line for line in one.words.splitlines() if line.strip()), "") for one in prompts)
+    turns = [f"You: {clean_text(line, _PROMPT)}" for line in first_lines]
     last = prompts[-1] if prompts else None
     if last is not None and last.question and (state.answered or last.question not in state.said):
         turns[-1] += f' (asked: "{last.question}")'
@@ -101,11 +102,6 @@ def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
         turns.insert(len(turns) if state.answered else max(0, len(turns) - 1), f"Assistant: {state.said}")
     lines = [line for turn in turns for line in clean_lines(turn).splitlines() if line]
     return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
-
-
-def _tell_prompt(turn: Turn) -> str:
-    first = next((line for line in turn.words.splitlines() if line.strip()), "")
-    return clean_text(first, _PROMPT)
 
 
 def _list_files(state: TranscriptState) -> str:

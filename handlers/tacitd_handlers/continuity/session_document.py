@@ -141,7 +141,9 @@ def update_document(
     with the model's decisions."""
     written, summary = state.written, state.file_summary
     if document is None:  # or a person removed the file, and the session goes on
-        document, written, summary = new_document(state.id, state.cwd, state.started), (), ""
+        written, summary, stamp = (), "", utc_millis(state.started)
+        document = {"sessionId": state.id, "startedAt": stamp, "lastActiveAt": stamp}
+        document |= {"tasks": [], "decisions": [], "context": []}
     document = dict(document)
     if state.cwd:
         document["projectPath"] = state.cwd
@@ -200,13 +202,6 @@ def _list_values(items: Items) -> dict[str, dict[str, str]]:
 
 
 # --- parts of a document
-
-
-def new_document(session: str, cwd: str, at: float) -> Json:
-    """Return a new session's document, keys in the seed's order. `at`: its start, seconds since 1970, UTC."""
-    document: Json = {"sessionId": session} | ({"projectPath": cwd} if cwd else {})
-    stamp = utc_millis(at)
-    return document | {"startedAt": stamp, "lastActiveAt": stamp, "tasks": [], "decisions": [], "context": []}
 
 
 def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:

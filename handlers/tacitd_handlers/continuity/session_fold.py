@@ -103,13 +103,6 @@ def dump_json(value: object) -> str:
     return json.dumps(to_builtins(value), separators=(",", ":"))
 
 
-def add_turns(tx: Tx, session: str, turns: list[Turn]) -> None:
-    tx.executemany(
-        "INSERT INTO continuity_turn(session, at, prompt, words, question) VALUES(?, ?, ?, ?, ?)",
-        [(session, one.at, one.prompt, one.words, one.question) for one in turns],
-    )
-
-
 def list_turns(rows: Rows, session: str, after: int) -> list[Turn]:
     """The turns of a session behind a number, in their order."""
     return [Turn(*row) for row in rows(f"{_TURN} AND number > ? ORDER BY number", session, after)]
@@ -181,7 +174,10 @@ def observe(batch: Batch, tx: Tx) -> None:
         if before is None and not fold.is_typed:
             continue
         store_state(tx, now)
-        add_turns(tx, session, fold.turns)
+        tx.executemany(
+            "INSERT INTO continuity_turn(session, at, prompt, words, question) VALUES(?, ?, ?, ?, ?)",
+            [(session, one.at, one.prompt, one.words, one.question) for one in fold.turns],
+        )
         if before is None or fold.is_typed or _list_visible(before) != _list_visible(now):
             data = {"do": "write", "session": session}
             send_message(tx, "continuity", "continuity", f"write {session}", batch, data, batch.at)
@@ -239,7 +235,7 @@ class Fold:
         self._clean_said()
         if self._now.said and self._now.answered:
             self.turns.append(Turn(self._now.said_at, "", self._now.said))
-        question = _last_question(prompt) if prompt is not None and _is_reply(prompt) else ""
+        question = _find_question(prompt) if prompt is not None else ""
         self.turns.append(
             Turn(at, id, clean_lines(words[: 8 * WORDS], is_blanked=prompt is not None)[:WORDS], question)
         )
@@ -288,14 +284,12 @@ def is_client_command(prompt: Prompt, command: str) -> bool:
     return _BARE_COMMAND.fullmatch(prompt.text.strip()) is not None
 
 
-def _is_reply(prompt: Prompt) -> bool:
-    """Whether a prompt says little without the question before it. What was said in another directory stays there."""
+def _find_question(prompt: Prompt) -> str:
+    """The last whole question of the assistant's text before a prompt that says little without it; "" if there is none. What was said in
+    another directory stays there."""
     is_short = len(prompt.text.strip()) < SHORT and prompt.kind not in ("command", "bash")
-    return not prompt.context_cwd and (prompt.kind == "answers" or is_short)
-
-
-def _last_question(prompt: Prompt) -> str:
-    """The last question of the assistant's text before a prompt; "" if there is none that is whole."""
+    if prompt.context_cwd or not (prompt.kind == "answers" or is_short):
+        return ""
     sentences = split_sentences(clean_lines(prompt.context, is_blanked=True))
     if len(prompt.context) >= CONTEXT_LIMIT:
         sentences = sentences[1:]

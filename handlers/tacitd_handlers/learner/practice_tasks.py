@@ -299,7 +299,11 @@ class Desk:
         marks = _list_marks(self._settings, *(path.name for path in places))
         done = Done()
         if stamps != before.stamps or found[0] is None:
-            self._report_bad_lines()
+            if self._table.bad:
+                what = f"{len(self._table.bad)} lines of {self._places.ledger} are not rows and are skipped"
+                self._tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
+            else:
+                self._tools.clear(ROWS)
             # A time in the future counts as old: the clock was set back.
             ages = [self._now - one.st_mtime for one in found if one is not None]
             if found[0] is None and not self._table.rows:
@@ -393,13 +397,6 @@ class Desk:
         text = format_state(at, shorten_path(self._places.profile, self._places.user))
         replace_file(self._places.session_state, text.encode(), mode=0o600)
         return Done(self._store_planned)
-
-    def _report_bad_lines(self) -> None:
-        if self._table.bad:
-            what = f"{len(self._table.bad)} lines of {self._places.ledger} are not rows and are skipped"
-            self._tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
-        else:
-            self._tools.clear(ROWS)
 
 
 def _examine(path: Path) -> os.stat_result | None:

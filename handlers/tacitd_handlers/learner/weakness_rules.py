@@ -64,11 +64,6 @@ class Weakness(Struct, frozen=True):
         return self.tested, self.failed, self.streak, self.clean
 
 
-def start_weakness(tag: str, stamp: str, session: str) -> Weakness:
-    """The weakness after its first observation (SPEC L-13)."""
-    return Weakness(tag, NEW, stamp, stamp, stamp, failed_in=session)
-
-
 def record_failure(weakness: Weakness, stamp: str, session: str) -> Weakness:
     """The weakness after another observation (SPEC L-14, L-18, L-19).
 
@@ -178,7 +173,7 @@ class Replay(Struct):
         for tag in row.tags:
             before = self.tags.get(tag)
             self.tags[tag] = (
-                start_weakness(tag, row.stamp, session)
+                Weakness(tag, NEW, row.stamp, row.stamp, row.stamp, failed_in=session)  # SPEC L-13
                 if before is None
                 else record_failure(before, row.stamp, session)
             )

@@ -245,13 +245,9 @@ def _tidy(
 ) -> Json:
     """The meta document without entries of paths that have no learned value any more after this change."""
     left = [leaf for leaf in state.learned.difference(given) if (put or {}).get(leaf, "") is not None]
-    learned = {find_path(leaf) for leaf in left}
-    empty = [
-        path
-        for path in profile_confidence.read_confidences(state.meta)
-        if path in gone or path not in learned
-    ]
-    return profile_confidence.remove_paths(state.meta, empty) if empty else state.meta
+    learned = {find_path(leaf) for leaf in left}.difference(gone)
+    kept = [one for one in state.meta["preferences"] if one["path"] in learned]
+    return state.meta | {"preferences": kept}
 
 
 def _union(have: Sequence[Any], more: Iterable[Any]) -> list[Any]:

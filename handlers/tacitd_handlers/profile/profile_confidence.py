@@ -8,7 +8,7 @@ disk, so unknown keys and the order stay. Times are seconds since 1970, UTC, cut
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -107,11 +107,6 @@ def decay_metadata(meta: Json, now: float) -> tuple[Json, tuple[str, ...]]:
     kept = [one | {"confidence": left[one["path"]]} for one in meta["preferences"] if one["path"] not in gone]
     stamp = utc_millis(max(now, decayed if decayed is not None else now))
     return meta | {"preferences": kept, "lastDecay": stamp}, gone
-
-
-def remove_paths(meta: Json, paths: Collection[str]) -> Json:
-    """Return a copy without entries for these paths. A path without an entry is a person's own (SPEC P-17)."""
-    return meta | {"preferences": [one for one in meta["preferences"] if one["path"] not in paths]}
 
 
 def is_due(meta: Json, now: float) -> bool:

@@ -274,7 +274,9 @@ def prune_changelog(path: Path, now: float) -> None:
     def change(data: bytes | None) -> bytes | None:
         lines = [line for line in (data or b"").split(b"\n") if line.strip()]
         bad = [line for line in lines if _parse(line) is None]
-        kept = [line for line in lines if (entry := _parse(line)) is not None and _is_young(entry, now)]
+        oldest = now - MAX_AGE_DAYS * 86_400.0
+        found = [(line, entry) for line in lines if (entry := _parse(line)) is not None]
+        kept = [line for line, entry in found if (parse_utc(entry.get("timestamp")) or now) >= oldest]
         if len(kept) == len(lines) and len(lines) <= MAX_ENTRIES:
             return None
         append_missing(path.with_name(QUARANTINE), [line.decode("utf-8", "backslashreplace") for line in bad])
@@ -282,10 +284,6 @@ def prune_changelog(path: Path, now: float) -> None:
 
     if path.exists():
         edit_file(path, change)
-
-
-def _is_young(entry: Mapping[str, Any], now: float) -> bool:
-    return (parse_utc(entry.get("timestamp")) or now) >= now - MAX_AGE_DAYS * 86_400.0
 
 
 def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
