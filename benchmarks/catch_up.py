@@ -71,21 +71,21 @@ def time_json(appends: list[tuple[str, bytes]]) -> float:
 def measure_reading(place: Path, count: int, files: int, projects: int, typed_every: int) -> AskedRow:
     """Read the same into the store in this process, with a plugin that observes nothing."""
     bench = WorkBench(place, threads=True)
-    folder = bench.client_home / "projects" / "-app"
+    folder = bench.tmp / "claude" / "projects" / "-app"
     folder.mkdir()
     grown = dict[str, list[bytes]]()
-    roots = [bench.new_project(f"app{number}") for number in range(projects)]
+    roots = [bench.project(f"app{number}") for number in range(projects)]
     appends = make_appends(roots, count, files, typed_every)
     for session, raw in appends:
         grown.setdefault(session, []).append(raw)
     for session, lines in grown.items():
         (folder / f"{session}.jsonl").write_bytes(b"".join(lines))
     bare, begin = min(time_json(appends) for _ in range(3)), time.process_time()
-    bench.loop.read_all()
+    bench.engine.read_all()
     while bench.reader.has_unread:
         bench.reader.read_pass()
     busy = time.process_time() - begin
-    bench.store.close()
+    bench.kill()
     return AskedRow("CPU of reading alone, of json.loads on each line", READING, busy / bare)
 
 

@@ -51,6 +51,8 @@ class Scripted:
     rule: GatherRule | None = AT_ONCE
     """None: it asks the model about nothing, and gets no prompts."""
     says: Callable[[], Mapping[str, Any]] | None = None
+    name: str = ""
+    """Of the plugin; "": a, b or c."""
     tasks: list[Task] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
 
@@ -181,7 +183,7 @@ class Scene:
         self.pool = Inline()
         self.pool.held = self.held
         specs = [
-            one.make_spec(name, one_lane=self.one_lane, jobs=self.jobs)
+            one.make_spec(one.name or name, one_lane=self.one_lane, jobs=self.jobs)
             for name, one in zip("abc", handlers, strict=False)
         ]
         places = Paths(
@@ -197,7 +199,11 @@ class Scene:
             pool=self.given_pool or self.pool,
         )
         self.engine = self.app.engine
+        self.prepare()
         self.app.open()
+
+    def prepare(self) -> None:
+        """Change what was built before it begins."""
 
     def restart(self, *handlers: Scripted) -> None:
         """Kill the daemon and start it again. Without handlers: with new ones that have the same functions."""

@@ -13,4 +13,4 @@ from support_work import OPEN
 def _stores_are_closed() -> Iterator[None]:
     yield
     while OPEN:
-        OPEN.pop().store.close()
+        OPEN.pop().kill()

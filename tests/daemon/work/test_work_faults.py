@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support_waiting import PATIENCE
-from support_work import Toy, WorkBench
+from support_work import OPEN, Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
-from tacitd.events import NoProject, Project
 from tacitd.work import reader
 from tacitd.work.task_rows import NewTask, insert_task
 
@@ -25,7 +22,7 @@ def count_into(table: str) -> Callable[[Batch, Tx], None]:
     """An observer that stores what it got."""
 
     def observe(batch: Batch, tx: Tx) -> None:
-        tx.execute(f"CREATE TABLE IF NOT EXISTS {table}(start INTEGER PRIMARY KEY, text TEXT)")
+        tx.execute(f"CREATE TABLE IF NOT EXISTS {table}(start INTEGER, text TEXT, PRIMARY KEY(start, text))")
         for record in batch.records:
             text = record.text or "; ".join(one.text for one in record.prompts)
             tx.execute(f"INSERT INTO {table} VALUES(?, ?)", record.start, text)
@@ -63,7 +60,7 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
 
     toy, other = Toy("toy", observe=observe), Toy("other", observe=count_into("other_records"))
     bench = WorkBench(tmp_path, toy, other)
-    bench.say("I run npm.").type("use pnpm").advance().type("use ruff").advance()
+    bench.say("I run npm.").tell("use pnpm").advance().tell("use ruff").advance()
     assert [text for (text,) in bench.rows("SELECT text FROM other_records ORDER BY start")] == [
         "I run npm.",
         "use pnpm",
@@ -95,11 +92,11 @@ def test_an_observer_that_is_behind_in_a_transcript_that_was_rewritten_shorter_g
         got.extend(one.text for one in batch.prompts)
 
     bench = WorkBench(tmp_path, Toy("toy", observe=observe))
-    bench.type("use pnpm, and never npm", "use ruff").advance()
+    bench.tell("use pnpm, and never npm", "use ruff").advance()
     broken = True
-    bench.type("use uv").advance()
-    bench.transcript().write_bytes(b"")
-    bench.type("short").advance()
+    bench.tell("use uv").advance()
+    bench.path("s1").write_bytes(b"")
+    bench.tell("short").advance()
     broken = False
     for _ in range(4):
         bench.advance(600)
@@ -124,14 +121,14 @@ def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause
             got.append((batch.passed, words, record.prompts[0].context if record.prompts else ""))
 
     bench = WorkBench(tmp_path, Toy("toy", observe=observe))
-    bench.say("well").type("use pnpm").advance()
+    bench.say("well").tell("use pnpm").advance()
     with bench.store.write() as tx:
         tx.execute("INSERT INTO choice VALUES('all', '', 'pause', '', ?)", bench.clock.now())
-    bench.type("hidden").say("you said hidden").advance()
+    bench.tell("hidden").say("you said hidden").advance()
     with bench.store.write() as tx:
         tx.execute("INSERT INTO pause_span SELECT scope, name, at, ? FROM choice", bench.clock.now())
         tx.execute("DELETE FROM choice")
-    bench.say("so hidden it is").type("use ruff").advance()
+    bench.say("so hidden it is").tell("use ruff").advance()
     broken = False
     for _ in range(12):
         bench.advance(61)
@@ -153,7 +150,7 @@ def test_a_plugin_whose_task_raises_stops_no_other(tmp_path: Path) -> None:
 
     toy, other = Toy("toy", outcome=fail), Toy("other")
     bench = WorkBench(tmp_path, toy, other)
-    bench.type("use pnpm").leave()
+    bench.tell("use pnpm").leave()
     for _ in range(5):
         bench.advance(60)
     assert other.texts() == [["use pnpm"]]
@@ -163,32 +160,10 @@ def test_a_plugin_whose_task_raises_stops_no_other(tmp_path: Path) -> None:
     ]
 
 
-def test_a_project_on_a_mount_that_stalls_stops_nothing_else(tmp_path: Path) -> None:
-    """RELIABILITY 20b: `find` of one project hangs; another's prompts are handled, and its own are once the mount returns."""
-    returned = threading.Event()
-    stalled = tmp_path.resolve() / "home" / "work" / "mount"
-
-    def find(cwd: str) -> Project | NoProject:
-        if Path(cwd) == stalled:
-            returned.wait(PATIENCE)
-        return Project(Path(cwd), git=True)
-
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy, find=find, threads=True)
-    bench.type("on the mount", session="s2", cwd=stalled).type("use pnpm").leave()
-    assert toy.texts() == [["use pnpm"]]
-    assert bench.lookup.list_stuck() == [str(stalled)]
-    returned.set()
-    bench.lookup._asked[str(stalled)].answered.wait(PATIENCE)
-    bench.advance(61)
-    bench.leave()
-    assert toy.texts() == [["use pnpm"], ["on the mount"]]
-
-
 def _story(bench: WorkBench) -> None:
-    bench.say("I run npm.").type("use pnpm", "use ruff").advance()
-    bench.type("keep it short", session="s2").leave()
-    bench.type("use uv", session="s2").leave()
+    bench.say("I run npm.").tell("use pnpm", "use ruff").advance()
+    bench.tell("keep it short", session="s2").leave()
+    bench.tell("use uv", session="s2").leave()
 
 
 def test_a_crash_at_any_durable_step_loses_and_repeats_nothing(tmp_path: Path) -> None:
@@ -227,18 +202,19 @@ def test_a_crash_at_any_durable_step_loses_and_repeats_nothing(tmp_path: Path) -
             bench = WorkBench(where, toy, on_step=crash)
             _story(bench)
         except Crash:
+            OPEN.pop().kill()
             bench = WorkBench(where, toy)
             bench.serial = 1000
             bench.leave()
-            written = "".join(path.read_text() for path in bench.client_home.rglob("*.jsonl"))
+            written = "".join(path.read_text() for path in bench.folder.glob("*.jsonl"))
             missing = [text for text in wanted if f'"content": "{text}"' not in written]
             for text in missing:
-                bench.type(text, session="s2" if text in wanted[2:] else "s1")
+                bench.tell(text, session="s2" if text in wanted[2:] else "s1")
             bench.leave()
         found = [text for (text,) in bench.rows("SELECT text FROM toy_fact")]
         assert sorted(found) == sorted(wanted), f"step {at}"
         assert bench.rows("PRAGMA integrity_check") == [("ok",)]
-        bench.store.close()
+        OPEN.pop().kill()
 
 
 def test_a_task_that_was_due_stays_due_when_the_clock_is_set_back(tmp_path: Path) -> None:

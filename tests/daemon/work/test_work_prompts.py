@@ -15,7 +15,7 @@ def test_prompts_are_gathered_until_it_is_quiet(tmp_path: Path) -> None:
     """S-20: ten quiet minutes, and all that was typed in a session is one task."""
     toy = Toy()
     bench = WorkBench(tmp_path, toy)
-    bench.say("I run npm.").type("use pnpm", "and no default exports").advance()
+    bench.say("I run npm.").tell("use pnpm", "and no default exports").advance()
     assert toy.texts() == []
     bench.advance(601)
     assert toy.texts() == [["use pnpm", "and no default exports"]]
@@ -27,7 +27,7 @@ def test_many_prompts_are_not_waited_for(tmp_path: Path) -> None:
     """S-20: ten prompts are due at once, in tasks that keep the limit, in order."""
     toy = Toy(rule=GatherRule(prompts=3))
     bench = WorkBench(tmp_path, toy)
-    bench.type("one", "two", "three", "four").advance()
+    bench.tell("one", "two", "three", "four").advance()
     assert toy.texts() == [["one", "two", "three"]]
     bench.advance(asked=True)
     assert toy.texts()[1:] == [["four"]]
@@ -37,8 +37,8 @@ def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
     """S-52: a session that is resumed after its end has another end, with its new prompts before it."""
     toy = Toy()
     bench = WorkBench(tmp_path, toy)
-    bench.type("use pnpm").leave()
-    bench.type("use ruff").leave()
+    bench.tell("use pnpm").leave()
+    bench.tell("use ruff").leave()
     assert toy.kinds()[1:] == [
         "prompts",
         "session-ended",
@@ -53,10 +53,10 @@ def test_a_fork_is_not_paid_again(tmp_path: Path) -> None:
     """CLAUDE_CODE fact 13: a fork copies the records, with ids, into another transcript; nothing in it is new."""
     toy = Toy()
     bench = WorkBench(tmp_path, toy)
-    bench.type("use pnpm").leave()
-    copy = bench.transcript().with_name("s2.jsonl")
-    copy.write_bytes(bench.transcript().read_bytes().replace(b'"sessionId": "s1"', b'"sessionId": "s2"'))
-    bench.type("and ruff", session="s2").leave()
+    bench.tell("use pnpm").leave()
+    copy = bench.path("s1").with_name("s2.jsonl")
+    copy.write_bytes(bench.path("s1").read_bytes().replace(b'"sessionId": "s1"', b'"sessionId": "s2"'))
+    bench.tell("and ruff", session="s2").leave()
     assert toy.texts() == [["use pnpm"], ["and ruff"]]
 
 
@@ -73,7 +73,7 @@ def test_a_fork_of_a_queued_message_is_not_paid_again(tmp_path: Path) -> None:
     ]
 
     def append(session: str) -> None:
-        with bench.client_home.joinpath("projects", "demo", f"{session}.jsonl").open("ab") as file:
+        with bench.path(session).open("ab") as file:
             file.write(b"".join(json.dumps({**one, "sessionId": session}).encode() + b"\n" for one in lines))
 
     append("s1")
@@ -89,7 +89,7 @@ def test_secrets_are_blanked_before_they_are_stored(tmp_path: Path) -> None:
     """S-67: no secret reaches the store, neither of a prompt nor of the words before it."""
     key = "sk-ant-api03-" + "x1Y2z3" * 15
     bench = WorkBench(tmp_path)
-    bench.say(f"Your key is {key}.").type(f"use the key {key} here").advance()
+    bench.say(f"Your key is {key}.").tell(f"use the key {key} here").advance()
     ((text, context),) = bench.rows("SELECT text, context FROM prompt")
     assert key not in text and key not in context and "use the key" in text
 
@@ -99,8 +99,8 @@ def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> Non
     toy = Toy()
     bench = WorkBench(tmp_path, toy)
     with bench.store.write() as tx:
-        tx.execute("INSERT INTO choice VALUES('project', ?, 'exclude', '', 0)", str(bench.project))
-    bench.type("secret plans").advance().type("at home", session="s2", cwd=bench.home).leave()
+        tx.execute("INSERT INTO choice VALUES('project', ?, 'exclude', '', 0)", str(bench.root))
+    bench.tell("secret plans").advance().tell("at home", session="s2", cwd=bench.tmp).leave()
     assert toy.texts() == []
     assert bench.rows("SELECT text, passed FROM prompt ORDER BY number") == [
         (None, "excluded"),
@@ -112,10 +112,10 @@ def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path)
     """A container's directory in a shared home: its words wait, and are handled once the directory is there."""
     toy = Toy()
     bench = WorkBench(tmp_path, toy)
-    away = bench.home / "work" / "later"
-    bench.type("use pnpm", cwd=away).leave()
+    away = bench.tmp / "work" / "later"
+    bench.tell("use pnpm", cwd=away).leave()
     assert toy.texts() == []
-    bench.new_project("later")
+    bench.project("later")
     bench.advance(120).advance(601)
     assert toy.texts() == [["use pnpm"]] and str(toy.tasks[-1].project).count("later") == 1
 
@@ -130,7 +130,7 @@ def test_a_prompt_that_no_answer_fits_goes_alone_and_costs_the_others_nothing(tm
 
     toy = Toy(outcome=outcome)
     bench = WorkBench(tmp_path, toy)
-    bench.type("one", "poison", "two").leave()
+    bench.tell("one", "poison", "two").leave()
     for _ in range(6):
         bench.advance(60)
     texts = toy.texts()
@@ -144,7 +144,7 @@ def test_work_that_waits_for_the_world_is_tried_without_end(tmp_path: Path) -> N
     answers: list[Outcome] = [Later("claude is absent", "install it")] * 6
     toy = Toy(outcome=lambda task: answers.pop() if answers and task.kind == "prompts" else Done())
     bench = WorkBench(tmp_path, toy)
-    bench.type("use pnpm").leave()
+    bench.tell("use pnpm").leave()
     assert bench.rows("SELECT reason, hint FROM task WHERE kind = 'prompts'") == [
         ("claude is absent", "install it")
     ]
@@ -158,7 +158,7 @@ def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
     long = "use pnpm, " * 60
     toy = Toy(outcome=lambda task: Rejected("no") if task.session == "s2" else Done())
     bench = WorkBench(tmp_path, toy)
-    bench.type(long + "two", session="s2").advance().type(long + "one").leave()
+    bench.tell(long + "two", session="s2").advance().tell(long + "one").leave()
     assert [len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [603, 200]
     bench.advance(91 * 86_400)
     assert [text and len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [

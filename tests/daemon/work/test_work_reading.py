@@ -17,8 +17,8 @@ def test_transcripts_are_read_in_turns(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(reader, "TAILS", 1)
     bench = WorkBench(tmp_path, pass_bytes=1)
     for session, count in (("s1", 300), ("s2", 100), ("s3", 1)):
-        bench.type(*[f"{session} {number} {'x' * 900}" for number in range(count)], session=session)
-    paths = {bench.transcript(session): session for session in ("s1", "s2", "s3")}
+        bench.tell(*[f"{session} {number} {'x' * 900}" for number in range(count)], session=session)
+    paths = {bench.path(session): session for session in ("s1", "s2", "s3")}
     bench.reader.note_grown(paths)
     order = list[str]()
     while bench.reader.has_unread:
@@ -48,39 +48,39 @@ def test_a_message_that_is_never_decided_keeps_no_transcript_in_memory(
 def count_lines(bench: WorkBench) -> tuple[int, int]:
     """The stored offset of the transcript, and by how much the stored number of lines before it is wrong."""
     ((offset, lines),) = bench.rows("SELECT offset, lines FROM transcript")
-    return offset, lines - bench.transcript().read_bytes()[:offset].count(b"\n")
+    return offset, lines - bench.path("s1").read_bytes()[:offset].count(b"\n")
 
 
 def test_the_lines_before_the_position_are_counted(tmp_path: Path) -> None:
     """Also across a restart, after a queued message that no position may pass, and after the file was replaced."""
     bench = WorkBench(tmp_path)
-    bench.type("one", "two").advance()
-    bench.type("three").advance()
-    assert count_lines(bench) == (bench.transcript().stat().st_size, 0)
+    bench.tell("one", "two").advance()
+    bench.tell("three").advance()
+    assert count_lines(bench) == (bench.path("s1").stat().st_size, 0)
     bench.crash()
-    bench.type("four").advance()
-    assert count_lines(bench) == (bench.transcript().stat().st_size, 0)
+    bench.tell("four").advance()
+    assert count_lines(bench) == (bench.path("s1").stat().st_size, 0)
     bench.say("Before.").record(type="queue-operation", operation="enqueue", content="five", version="2.1.42")
     bench.say("Working.").say("Still.").advance()
     offset, wrong = count_lines(bench)
-    assert offset < bench.transcript().stat().st_size
+    assert offset < bench.path("s1").stat().st_size
     assert not wrong
     bench.leave()
-    assert count_lines(bench) == (bench.transcript().stat().st_size, 0)
+    assert count_lines(bench) == (bench.path("s1").stat().st_size, 0)
     for is_open in (True, False):
         if not is_open:
             bench.crash()
-        path = bench.transcript()
+        path = bench.path("s1")
         path.write_bytes(path.read_bytes()[1:].partition(b"\n")[2])
-        bench.type("six").leave()
+        bench.tell("six").leave()
         assert count_lines(bench) == (path.stat().st_size, 0)
 
 
 def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
     bench = WorkBench(tmp_path)
-    other = bench.new_project("other")
-    bench.type("here").type("there", session="s2", cwd=other).type("again", session="s3").advance()
+    other = bench.project("other")
+    bench.tell("here").tell("there", session="s2", cwd=other).tell("again", session="s3").advance()
     found: dict[str, str] = dict(
         bench.rows("SELECT p.text, r.root FROM prompt p JOIN project r ON r.number = p.project")
     )
-    assert found == {"here": str(bench.project), "there": str(other), "again": str(bench.project)}
+    assert found == {"here": str(bench.root), "there": str(other), "again": str(bench.root)}
