@@ -21,7 +21,7 @@ from real_stream import StreamClient
 from real_tui import RealClient, wait_for
 from real_world import PERSON_MARK, PROJECT_MARK, Machine, Request
 
-from support_daemon import EXTRACTION, SYNTHESIS
+from support_daemon import EXTRACTION, SYNTHESIS, bullets
 from support_heard import say_fact, say_lines
 from support_leftovers import leftovers
 from support_waiting import PATIENCE
@@ -38,8 +38,14 @@ PNPM, FACT = "in this repository we use pnpm, never npm", "Uses pnpm instead of 
 BIO = "Builds zebra engines"
 LESSON = "WHEN the shop's tests fail -> DO run them alone -> BECAUSE they share a port"
 FAILING = "echo 'the tests of the shop fail: the port is used' >&2; exit 3"
+SHORT_WORDS, SHORT_FACT = "please keep answers short", "Keep answers short"
 FENCE = re.compile(r"<tacitd-context.*?</tacitd-context>", re.DOTALL)
 RULES: list[dict[str, Any]] = [
+    {
+        "match": f"{EXTRACTION}.*{SHORT_WORDS}",
+        "steps": [{"text": json.dumps(json.loads(say_fact(SHORT_WORDS, SHORT_FACT)) | {"about": "person"})}],
+    },
+    {"match": f"{SYNTHESIS}.*{SHORT_FACT}", "steps": [{"text": say_lines(SHORT_FACT)}]},
     {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
     {"match": SYNTHESIS, "steps": [{"text": say_lines(FACT)}]},
     {"match": "run the tests", "steps": [{"tool": "Bash", "input": {"command": FAILING}}, {"text": "done"}]},
@@ -142,6 +148,22 @@ def test_a_session_gets_what_belongs_to_no_file_once(
         assert repeated == [fence]  # the client's own copy; the hook printed nothing
     else:
         assert len(repeated) <= 1  # the hook's, unless it gave up
+
+
+@pytest.mark.parametrize("machine", VERSIONS[-1:], indirect=True)
+def test_what_is_said_about_the_person_holds_in_another_project(machine: Machine) -> None:
+    """Issue 39, point 7: said in one project, it is in the first request of the next session of another, once; in no project's file."""
+    need_terminal()
+    other = machine.new_project("other")
+    type_and_leave(machine, SHORT_WORDS, "/exit")
+    mine = machine.home / ".agents" / "LEARNED.md"
+    rules = machine.home / ".claude" / "rules" / "tacitd.md"
+    machine.wait_until(lambda _: SHORT_FACT in bullets(mine) and SHORT_FACT in bullets(rules), str(mine))
+    with machine.person(other) as client:
+        found = say(machine, client, "hello from another project")
+        client.leave("/exit")
+    assert found.text.count(f"- {SHORT_FACT}") == 1 and str(other) in found.text
+    assert machine.learned == [] and not (other / "LEARNED.md").exists()
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)

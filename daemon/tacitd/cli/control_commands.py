@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from tacitd.cli.common import (
 from tacitd.cli.program import OrderedGroup
 from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
-from tacitd.control.client import call_daemon
+from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
+from tacitd.files.locks import find_holder
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
@@ -51,7 +53,15 @@ def stop() -> None:
     from tacitd.service.detach import wait_until_gone
 
     places = get_paths()
-    call_daemon(places.socket, "stop")
+    try:
+        call_daemon(places.socket, "stop")
+    except BusyError:
+        raise
+    except UnavailableError:  # its socket may be gone: a logout removes the runtime directory
+        pid = find_holder(places.state_dir / "lock")
+        if pid is None:
+            raise
+        os.kill(pid, signal.SIGTERM)
     if not wait_until_gone(places.state_dir):
         raise UnavailableError("the daemon still runs after 20 s", "`tacitd service logs` shows its log")
     echo_message("stopped")

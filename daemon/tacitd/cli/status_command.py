@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -21,6 +20,7 @@ from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, jso
 from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+from tacitd.files.locks import find_holder
 from tacitd.handler import Degradation
 from tacitd.plugins import find_declarations
 from tacitd.state.paths import Paths, find_file_in_the_way
@@ -31,6 +31,9 @@ from tacitd.work.work_status import describe_waiting, local_time
 
 PING = 0.3
 """Seconds within which a daemon that is well answers."""
+GONE_HINT = (
+    "the daemon makes it again within seconds of its directory being there; `tacitd stop` works meanwhile"
+)
 EVERY = 1.0
 """Seconds between two looks of `--watch`."""
 ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
@@ -83,20 +86,13 @@ def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
     except BusyError as error:
         silent = error
     except UnavailableError:
-        pass
+        if find_holder(places.state_dir / "lock") is not None:
+            silent = BusyError(f"a daemon runs, but {places.socket} is gone", GONE_HINT)
     plugins, told = find_declarations().plugins, Degradation(**problem) if problem else None
     document = read_stored_status(places.state_dir, plugins, time.time(), pid, told)
     if silent is not None:
-        document |= {"state": "no answer", "pid": read_lock_owner(places.state_dir / "lock")}
+        document |= {"state": "no answer", "pid": find_holder(places.state_dir / "lock")}
     return document, silent
-
-
-def read_lock_owner(lock: Path) -> int | None:
-    """The id of the process that took the daemon's lock last; None if there is none."""
-    try:
-        return int(lock.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:

@@ -32,6 +32,8 @@ BUFFER_LIMIT = 2 * protocol.MAX_LINE
 """Bytes that the unfinished lines of all connections may have together: RELIABILITY 17, a 100 MB request."""
 ARRIVE = 10.0
 """Seconds within which a request must arrive, and within which a client must take its answer."""
+LOOK = 2.0
+"""Seconds between two looks whether the socket is still there: a logout removes the runtime directory."""
 LINGER = 2.0
 """Seconds of silence after an answer until the connection is closed."""
 TOO_LONG = "a request may have at most 4 MB, and less while many requests arrive at once"
@@ -56,6 +58,10 @@ class Server:
 
         Raises UnavailableError if the path cannot be bound.
         """
+        self._socket = self._bind()
+        threading.Thread(target=self._accept, name="tacitd-socket", daemon=True).start()
+
+    def _bind(self) -> socket.socket:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_directory(self.path.parent)
         _remove_stale_socket(self.path)
@@ -70,8 +76,8 @@ class Server:
         finally:
             os.umask(before)
         bound.listen(CONNECTIONS)
-        self._socket = bound
-        threading.Thread(target=self._accept, name="tacitd-socket", daemon=True).start()
+        bound.settimeout(LOOK)
+        return bound
 
     def close(self) -> None:
         """Stop accepting and remove the socket. Calls in progress are cut off."""
@@ -88,6 +94,9 @@ class Server:
         while not self._closing.is_set():
             try:
                 connection, _ = self._socket.accept()
+            except TimeoutError:
+                self._look_for_socket()
+                continue
             except OSError:
                 if self._closing.wait(0.1):
                     return
@@ -102,6 +111,16 @@ class Server:
                 # No thread can be started now: refuse this client and go on accepting.
                 self._slots.release()
                 connection.close()
+
+    def _look_for_socket(self) -> None:
+        """Make the socket again if it was removed; if that cannot be done yet, the next look does."""
+        if os.path.lexists(self.path) or self._closing.is_set():
+            return
+        with contextlib.suppress(OSError, UnavailableError):
+            old, self._socket = self._socket, self._bind()
+            logger.warning("{} was removed, and is there again", self.path)
+            if old is not None:
+                old.close()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
