@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
+from tacitd.errors import UsageError
 from tacitd_handlers.profile import profile_confidence
 from tacitd_handlers.profile.fields import HEAD_FIELDS, Json, check_profile, fold_spelling, nest_values
 from tacitd_handlers.profile.profile_files import (
@@ -96,7 +97,7 @@ def _decide(before: Mapping[Leaf, str], put: Put) -> Callable[[Mapping[Leaf, str
 
 
 def plan_learning(state: ProfileState, said: Finding, session: str, at: float, source: str) -> ProfilePlan:
-    """Return the plan for a finding of `session`. `source`: of the changelog's entry. Raises ValueError as `plan_update`."""
+    """Return the plan for a finding of `session`. `source`: of the changelog's entry. Raises UsageError as `plan_update`."""
     put, added, removed, taken, seen = (
         dict[Leaf, str | None](),
         dict[str, Any](),
@@ -159,22 +160,22 @@ def plan_tidying(state: ProfileState) -> ProfilePlan:
 
 
 def plan_update(state: ProfileState, path: str, value: Any, at: float) -> ProfilePlan:
-    """Return the plan for a value that a person sets. It is theirs and does not fade (SPEC P-17). Raises ValueError if the path
+    """Return the plan for a value that a person sets. It is theirs and does not fade (SPEC P-17). Raises UsageError if the path
     leads below a leaf, or nothing is left to write."""
     new = _make_leaves(state, path, value)
     if not new:
-        raise ValueError("it is empty")
+        raise _refuse(path, "it is empty")
     put = {leaf: None for leaf in state.find_leaves(path) if leaf not in new} | new
     return _give(state, put, new, path, value, at)
 
 
 def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: float) -> ProfilePlan:
     """Return the plan for elements that a person adds to an array. They are theirs, also if they were learned before; the others
-    stay what they were. Raises ValueError if there is something else than an array."""
+    stay what they were. Raises UsageError if there is something else than an array."""
     have = state.find_leaves(path)
     empty = [leaf for leaf in have if state.values[leaf] == "[]" and find_path(leaf) == path]
     if have != empty and any(not is_element(leaf) or find_path(leaf) != path for leaf in have):
-        raise ValueError("it is not a list")
+        raise _refuse(path, "it is not a list")
     before = [_read(state, leaf) for leaf in have if leaf not in empty]
     all_of_it = _make_leaves(state, path, _union(before, elements))
     mine = {leaf: value for leaf, value in all_of_it.items() if is_same(json.loads(value), elements)}
@@ -218,17 +219,21 @@ def _read(state: ProfileState, leaf: Leaf) -> Any:
 
 
 def _make_leaves(state: ProfileState, path: str, value: Any) -> dict[Leaf, str]:
-    """The leaves of a value at a path. A key may have dots, so that of a value that is there is used. Raises ValueError if a value
+    """The leaves of a value at a path. A key may have dots, so that of a value that is there is used. Raises UsageError if a value
     on the way is not an object."""
     for leaf in state.values:
         if path.startswith(f"{find_path(leaf)}."):
-            raise ValueError(f"{find_path(leaf)} is not an object")
+            raise _refuse(path, f"{find_path(leaf)} is not an object")
     there = next((json.loads(leaf) for leaf in state.values if find_path(leaf) == path), path.split("."))
     keys = [key for key in there if isinstance(key, str)]
     made: Any = value
     for key in reversed(keys):
         made = {key: made}
     return list_leaves(made)
+
+
+def _refuse(path: str, why: str) -> UsageError:
+    return UsageError(f"{path} cannot be set: {why}", "tacitd profile show --json")
 
 
 def _list_changed(state: ProfileState, put: Put) -> list[Leaf]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Cause, Done, Edits, Later, Outcome, Rows, Task, Tools, Tx, nothing
-from tacitd.errors import FileBusyError, FileRefusedError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.atomic import edit_file
 from tacitd.handler import Degradation, Notice
 from tacitd.text.hashes import sha256
@@ -156,17 +156,14 @@ def _do_command(task: Task, tools: Tools) -> Done:
         return _set_for_agent(task, tools, state, path, value)
     did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared"}[data["do"]]
     cause = Cause(task.key, "person", f"profile {data['do']}")
-    try:
-        match data["do"]:
-            case "set":
-                plan = plan_update(state, path, value, now)
-            case "add":
-                plan = plan_additions(state, path, [str(value)], now)
-                did = did if is_change(state, plan) else "yours"
-            case _:
-                plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
-    except ValueError as error:  # the path leads below a leaf
-        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
+    match data["do"]:
+        case "set":
+            plan = plan_update(state, path, value, now)
+        case "add":
+            plan = plan_additions(state, path, [str(value)], now)
+            did = did if is_change(state, plan) else "yours"
+        case _:
+            plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
     notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
     return write_plan(state, plan, cause, tools, [notice])
 
@@ -189,10 +186,7 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
 
         return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
     said = Finding({path: given if is_list else given[0]})
-    try:
-        plan = plan_learning(state, said, session, choose_time(tools.rows, state, now), AGENT)
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
+    plan = plan_learning(state, said, session, choose_time(tools.rows, state, now), AGENT)
     kept = plan.entry is None and not state.list_learned(path) and not is_list
     notice = Notice("set" if plan.entry is not None else "kept" if kept else "unchanged", path, PROFILE)
     return write_plan(state, plan, Cause(task.key, "agent", "mcp", session), tools, [notice])

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tacitd.clock import Clock
     from tacitd.contract import Done, Rows, Tools, Tx
     from tacitd.handler import Decision
-    from tacitd_handlers.profile.changes import ProfilePlan
     from tacitd_handlers.profile.profile_files import ProfileState
 
 LINES, LONGEST, VALUE = 12, 1_200, 160
@@ -203,7 +202,7 @@ def decide(decision: Decision, tools: Tools) -> Done:
     from tacitd.contract import Cause  # a list needs none of these modules
     from tacitd.errors import UsageError
     from tacitd.handler import Notice
-    from tacitd_handlers.profile.changes import ProfilePlan, plan_removal
+    from tacitd_handlers.profile.changes import ProfilePlan, plan_additions, plan_removal, plan_update
     from tacitd_handlers.profile.handler import read_settled, write_plan
 
     state, now, id = read_settled(tools), tools.clock.now(), decision.id
@@ -212,13 +211,17 @@ def decide(decision: Decision, tools: Tools) -> Done:
     if waiting:
         ((path, value),) = waiting
         accept = decision.choice in ("keep", "edit")
-        plan = _accept(state, path, json.loads(value), decision.text, now) if accept else None
+        plan, value = ProfilePlan(state.meta), json.loads(value)
+        if accept and isinstance(value, str):
+            plan = plan_update(state, path, decision.text or value, now)
+        elif accept:
+            plan = plan_additions(state, path, [decision.text] if decision.text else value, now)
 
         def end(tx: Tx) -> None:
             tx.execute("DELETE FROM profile_waiting WHERE id = ?", id)
 
         notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
-        return write_plan(state, plan or ProfilePlan(state.meta), cause, tools, [notice], end)
+        return write_plan(state, plan, cause, tools, [notice], end)
     if decision.choice != "drop":
         raise UsageError(
             f"{decision.choice} does not apply to a profile value", "`tacitd profile set` sets values"
@@ -228,18 +231,6 @@ def decide(decision: Decision, tools: Tools) -> Done:
         raise TacitdError(f"the profile has no {id}", "`tacitd profile show` lists the values")
     about = "said again, it is learned again. Without --purge, changelog.jsonl keeps it for 90 days"
     return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", PROFILE)])
-
-
-def _accept(state: ProfileState, path: str, value: Any, text: str, now: float) -> ProfilePlan:
-    from tacitd.errors import UsageError
-    from tacitd_handlers.profile.changes import plan_additions, plan_update
-
-    try:
-        if isinstance(value, str):
-            return plan_update(state, path, text or value, now)
-        return plan_additions(state, path, [text] if text else value, now)
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
 
 
 def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
