@@ -24,7 +24,7 @@ from tacitd.contract import Part
 from tacitd_handlers.continuity.client_tasks import Items
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
-from tacitd_handlers.shared.model_text import fence_text, fill_template, list_objects
+from tacitd_handlers.shared.model_text import fence_text, fill_template, list_objects, shorten_middle
 
 PAUSE = 3600.0
 """Seconds between two summaries of a session."""
@@ -37,8 +37,6 @@ SUMMARY, SENTENCES = 600, 3
 DECISIONS, ALTERNATIVES = 10, 6
 """Decisions of one answer, and alternatives of one decision. Further ones are left out."""
 _SAID, _TEXT = 400, 300
-_FIRST = 3
-"""Messages that are kept from the beginning of a session that is too long: they contain its topic."""
 
 
 # --- when
@@ -88,26 +86,12 @@ def excerpt_session(state: TranscriptState, turns: Sequence[Turn]) -> SessionExc
     return SessionExcerpt(tuple(lines), times, tuple(parts)) if times else SessionExcerpt()
 
 
-def cut_lines(lines: Sequence[str], total: int = TOTAL) -> list[str]:
-    """Return the first few lines, and as many of the last ones as `total` characters allow."""
-    if sum(len(line) + 1 for line in lines) <= total:
-        return list(lines)
-    first, last = list(lines[:_FIRST]), list[str]()
-    room = total - sum(len(line) + 1 for line in first)
-    for line in reversed(lines[_FIRST:]):
-        room -= len(line) + 1
-        if room < 0:
-            break
-        last.append(line)
-    return [*first, "[…]", *reversed(last)]
-
-
 def build_prompt(lines: Sequence[str], tasks: Items) -> str:
     """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
     listed = "\n".join(f"- [{item.status}] {item.title}" for item in tasks)
     values = {
         "tasks": fence_text(listed) if listed else "(none)",
-        "session": fence_text("\n".join(cut_lines(lines))),
+        "session": fence_text(shorten_middle("\n".join(lines), TOTAL)),
     }
     return fill_template(_template(), values)
 

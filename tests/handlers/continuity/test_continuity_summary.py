@@ -17,7 +17,7 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.work.write_modes import set_pause
 from tacitd_handlers.continuity import summaries
 from tacitd_handlers.continuity.session_fold import END, end_of_text
-from tacitd_handlers.continuity.summaries import cut_lines, parse_answer
+from tacitd_handlers.continuity.summaries import parse_answer
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, split_sentences, take_end
 
 HOUR = 3600.0
@@ -314,13 +314,15 @@ def test_what_is_put_to_the_model_is_fenced(world: World) -> None:
     assert "[3] Person: {tasks} {session}" in ask.prompt and len(ask.prompt) < 5000
 
 
-def test_a_long_session_is_cut_in_the_middle() -> None:
-    """Of a long session the beginning (its topic) and the end (its state) are sent."""
-    made = cut_lines([f"{n} " + "x" * 500 for n in range(200)], 5000)
-    assert sum(map(len, made)) < 5200
-    assert [line.split()[0] for line in made[:4]] == ["0", "1", "2", "[…]"]
-    assert made[-1].startswith("199 ")
-    assert cut_lines(["a", "b"], 5000) == ["a", "b"]
+def test_of_a_long_session_the_middle_is_left_out(world: World) -> None:
+    """The beginning (its topic) and the end (its state) are sent."""
+    for number in range(60):
+        world.type("s1", f"part {number}: " + "word " * 100)
+        world.say("s1", "ok")
+    world.end()
+    (ask,) = world.model.asked
+    assert "part 0:" in ask.prompt and "part 59:" in ask.prompt and "left out" in ask.prompt
+    assert "part 45:" not in ask.prompt and 20_000 < len(ask.prompt) < 23_000
 
 
 @pytest.mark.parametrize(
