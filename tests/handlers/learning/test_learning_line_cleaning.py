@@ -107,3 +107,16 @@ def test_a_hostile_text_stays_refused(text: str) -> None:
     """S-67: what the narrower rules must still find."""
     unfit = clean_fact(text)
     assert isinstance(unfit, Unfit) and unfit.reason
+
+
+@pytest.mark.parametrize(
+    ("fact", "stored"),
+    [
+        ("The user prefers tabs", "Prefers tabs"),
+        ("User has many orders", "User has many orders"),
+        ("User wants are stored in wishlists", "User wants are stored in wishlists"),
+    ],
+)
+def test_a_user_that_is_no_person_keeps_its_name(fact: str, stored: str) -> None:
+    """S-27: a rule about the entity "user" lost its subject."""
+    assert clean_fact(fact) == stored

@@ -50,6 +50,8 @@ DIFFERENT = [
     ("Avoids classes", "Prefers classes"),
     ("Does not want docstrings", "Wants docstrings"),
     ("Prefers pytest", "Prefers unittest"),
+    ("Likes mocks", "Must use mocks"),
+    ("Should sort imports", "Must sort imports"),
     ("Use tabs", "Use tabs in Makefiles"),
     ("Use tabs in Makefiles, spaces in Python", "Use spaces in Makefiles, tabs in Python"),
     ("Use case-sensitive names in lookups", "Use case-insensitive names in lookups"),
