@@ -84,6 +84,8 @@ machine api.example.com login joe password ⟦geheim⟧
 recovery codes: ⟦<x4>1-<x4>2, <x4>3-<x4>4⟧
 Backup codes:\n- ⟦a1b2c3d4\n- e5f6a7b8\n- c9d0e1f2⟧
 recovery code: ⟦abcd-efgh⟧
+recovery code ⟦ABCD-EFGH-IJKL⟧
+user:⟦pa55⟧@db.internal
 recovery key ⟦<d6>-<d6>-<d6>-<d6>-<d6>-<d6>-<d6>-<d6>⟧
 backup codes are ⟦1234 5678, 2345 6789⟧
 Wiederherstellungscodes: ⟦a1b2-c3d4 e5f6-a7b8⟧

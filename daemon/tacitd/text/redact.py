@@ -133,7 +133,7 @@ def _is_address(found: re.Match[str]) -> bool:
 _USER = compile_lazily(r"(?<![\w.:/@+-])([A-Za-z_][\w.+-]{0,50})\Z")
 _FIELDS = """
 email mail e-mail mailto to from cc bcc contact author maintainer reply-to sip sips xmpp acct npm pkg git
-image user committer owner sender recipient signed-off-by co-authored-by http https ssh scp
+image committer owner sender recipient signed-off-by co-authored-by http https ssh scp
 """
 
 
@@ -177,7 +177,9 @@ def _is_recovery_code(found: re.Match[str]) -> bool:
     value = found["value"]
     if any(map(str.isdigit, value)):
         return len(value) >= 6
-    return found["link"] is not None and len(set(map(len, re.split(r"[-\s,;]+", value)))) == 1
+    groups = re.split(r"[-\s,;]+", value)
+    is_spoken = found["link"] is None and not (value.isupper() and len(groups) > 2)
+    return not is_spoken and len(set(map(len, groups))) == 1
 
 
 def _is_option(found: re.Match[str]) -> bool:
