@@ -26,7 +26,7 @@ from typing import ClassVar
 from loguru import logger
 
 from daemon_figures import AskedRow, print_rows
-from tacitd.app import build_app
+from tacitd.app import App
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.contract import Batch, Tx
 from tacitd.control.server import Server
@@ -131,7 +131,7 @@ def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float)
     """Milliseconds from each append of a prompt to the handler, and the percent of a core that idling takes."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state", folder / "none.toml", folder / "s")
-    app = build_app(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
+    app = App(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
     with app:
         loop = threading.Thread(target=app.run)
         loop.start()
@@ -148,7 +148,7 @@ def while_misused(folder: Path, paths: list[Path], count: int) -> list[float]:
     """Milliseconds from each append of a prompt to the handler, from the first thousand misused connections on."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state-misused", folder / "none.toml", folder / "misused")
-    app = build_app(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
+    app = App(places, {}, found=FoundPlugins((PluginSpec("arrivals", observe=f"{__name__}:observe"),)))
     with app:
         app.listen(Server(places.socket, build_methods(app)))
         loop = threading.Thread(target=app.run)

@@ -1,6 +1,6 @@
 """Replays the labelled sessions of one project through a whole daemon, with a home of its own and an injected clock.
 
-The daemon is the one of `tacitd run`: `build_app` with the real plugins, files, git, threads and the client as a child
+The daemon is the one of `tacitd run`: `App` with the real plugins, files, git, threads and the client as a child
 process. Only the clock is a fake, set to the times of the sessions, and the files are polled without inotify. Projects are
 independent: each has its own home, state and person, so that the answers for one do not change the prompts of another.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 from labelled_sessions import LabelledProject, LabelledSession, render_transcript
 from recorded_answers import PromptKind, find_kind, hash_prompt
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.methods import RpcMethod, build_methods
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -177,7 +177,7 @@ class RunningDaemon:
 
 @contextmanager
 def _running(environ: Mapping[str, str], clock: FakeClock) -> Iterator[RunningDaemon]:
-    app = build_app(Paths.from_env(environ), environ, clock=clock, watcher_for=SilentWatcher)
+    app = App(Paths.from_env(environ), environ, clock=clock, watcher_for=SilentWatcher)
     with app:
         daemon = RunningDaemon(app, clock)
         thread = threading.Thread(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
@@ -55,7 +55,7 @@ def make_files(home: Path, count: int) -> None:
 def measure(home: Path, calls: int, plugins: tuple[PluginSpec, ...]) -> tuple[float, float, float]:
     """Median milliseconds of the engine's thread and of a caller, and the caller's slowest call but the first."""
     places = Paths(home, home, home / "state", home / "none.toml", home / "s" / "s")
-    app = build_app(
+    app = App(
         places,
         {},
         found=FoundPlugins(plugins),

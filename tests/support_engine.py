@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import RECENT, beginning, is_new
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.config.settings import Config
 from tacitd.contract import Batch, Done, Later, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError
@@ -189,7 +189,7 @@ class Scene:
         places = Paths(
             self.tmp, self.tmp / "claude", self.tmp / "state", self.tmp / "none.toml", self.tmp / "s"
         )
-        self.app: App = build_app(
+        self.app: App = App(
             places,
             self.environ,
             clock=self.clock,

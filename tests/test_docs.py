@@ -24,7 +24,7 @@ import generate
 from support_beginnings import opening
 from support_heard import say_fact
 from support_sources import ROOT, Module, engine, mounted, plugins, project
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.cli.program import make_program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
@@ -88,7 +88,7 @@ def running(box: Path) -> Iterator[App]:
     places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "state" / "tacitd.sock")
     model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     settings = {"TACITD_EXTRACTION__SETTLE": "0s"}
-    app = build_app(
+    app = App(
         places,
         settings,
         model=lambda config, budget: model,

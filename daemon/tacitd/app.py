@@ -1,6 +1,6 @@
 """The composition root: the one place that builds the parts and joins them. Nothing is decided here.
 
-with build_app(paths, environ) as app:      # takes the lock, opens the logs, watches
+with App(paths, environ) as app:      # takes the lock, opens the logs, watches
     app.run()                               # until `request_stop`
 """
 
@@ -25,7 +25,7 @@ from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.editors import Editors
-from tacitd.files.locks import Lock, acquire_lock, make_private_dir
+from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
@@ -67,26 +67,58 @@ GRACE = 11.0
 
 
 class App:
-    """All parts of a daemon. `build_app` makes one, `close` ends it."""
+    """All parts of a daemon. `close` ends it."""
 
     def __init__(
         self,
         paths: Paths,
         environ: Mapping[str, str],
-        clock: Clock,
-        found: FoundPlugins,
-        config: Config,
-        lock: Lock,
-        store: Store,
+        *,
+        clock: Clock | None = None,
+        found: FoundPlugins | None = None,
+        model: Callable[[Config, Budget], Model] | None = None,
+        watcher_for: WatcherFor = WatchdogWatcher,
+        pool: Executor | None = None,
+        source_for: SourceFor = make_source,
+        config: Config | None = None,
+        editors: Editors | None = None,
+    ) -> None:
+        """Take the lock, open the store, and build the parts. Nothing is watched or asked yet.
+
+        `config`: what was read already; None: it is read. `editors`: those of the App before, which the caller closes; None: new ones.
+
+        Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
+        the lock.
+        """
+        self.paths, self.environ = paths, environ
+        self.clock, self.found = clock or SystemClock(), found or find_plugins()
+        sections, broken = self.found.collect_sections(), bool(self.found.failed)
+        self.config = config or load_config(paths.config_file, environ, sections, broken=broken)
+        make_private_dir(paths.state_dir)
+        self.lock = acquire_lock(paths.state_dir / "lock")
+        try:
+            steps = {one.name: one.schema for one in self.found.plugins}
+            self.store = Store.open(paths.state_dir, self.clock, steps)
+            try:
+                self._build(model, watcher_for, pool, source_for, editors)
+            except BaseException:
+                self.store.close()
+                raise
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def _build(
+        self,
         make_model: Callable[[Config, Budget], Model] | None,
         watcher_for: WatcherFor,
         pool: Executor | None,
         source_for: SourceFor,
         editors: Editors | None,
     ) -> None:
-        """Build each part after the parts that it uses. `lock` and `store` are the App's from now on; `editors` is not."""
-        self.paths, self.environ, self.clock, self.found, self.config = paths, environ, clock, found, config
-        self.lock, self.store = lock, store
+        """Build each part after the parts that it uses."""
+        paths, environ, store, clock = self.paths, self.environ, self.store, self.clock
+        config, found = self.config, self.found
         self.stopping, wake = threading.Event(), threading.Event()
         self.asked_to_stop = threading.Event()
         """Set by whoever asks for the end; `close` sets `stopping` too, also where another App is to follow."""
@@ -295,57 +327,6 @@ class App:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def build_app(
-    paths: Paths,
-    environ: Mapping[str, str],
-    *,
-    clock: Clock | None = None,
-    found: FoundPlugins | None = None,
-    model: Callable[[Config, Budget], Model] | None = None,
-    watcher_for: WatcherFor = WatchdogWatcher,
-    pool: Executor | None = None,
-    source_for: SourceFor = make_source,
-    config: Config | None = None,
-    editors: Editors | None = None,
-) -> App:
-    """Take the lock and build the parts. Nothing is watched or asked yet.
-
-    `config`: what was read already; None: it is read. `editors`: those of the App before, which the caller closes; None: new ones.
-
-    Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
-    the lock.
-    """
-    clock, found = clock or SystemClock(), found or find_plugins()
-    config = config or load_config(
-        paths.config_file, environ, found.collect_sections(), broken=bool(found.failed)
-    )
-    make_private_dir(paths.state_dir)
-    lock = acquire_lock(paths.state_dir / "lock")
-    try:
-        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.plugins})
-        try:
-            return App(
-                paths,
-                environ,
-                clock,
-                found,
-                config,
-                lock,
-                store,
-                model,
-                watcher_for,
-                pool,
-                source_for,
-                editors,
-            )
-        except BaseException:
-            store.close()
-            raise
-    except BaseException:
-        lock.release()
-        raise
 
 
 def _root_of(task: Task) -> str:

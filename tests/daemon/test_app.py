@@ -14,7 +14,7 @@ import pytest
 
 from support_engine import Scene, Scripted, ids, with_words
 from support_waiting import PATIENCE
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileRefusedError, StoreLostError, UnavailableError, UsageError
@@ -63,7 +63,7 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
 
 
 def _built(scene: Scene, *specs: PluginSpec) -> App:
-    return build_app(
+    return App(
         scene.app.paths,
         {},
         clock=scene.clock,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from reminders import hooks, make_plugin
-from tacitd.errors import FileBusyError, UsageError
+from tacitd.errors import UsageError
 from tacitd.handler import load_hook
 from tacitd.model.port import NoAnswer, Why
 from tacitd.plugin import PluginSpec
@@ -218,43 +216,6 @@ def test_problems_are_rows(tmp_path: Path) -> None:
         assert "more reminders than anybody reads" in bench.degraded
         bench.run_job("tidy")
         assert "more reminders than anybody reads" not in bench.degraded
-
-
-FAULTS: Mapping[str, BaseException] = {
-    "a mistake": ValueError("no"),
-    "a missing key": KeyError("x"),
-    "recursion": RecursionError(),
-    "memory": MemoryError(),
-    "a file": OSError(errno.ENOENT, "none"),
-    "a full disk that is not the store's": OSError(errno.ENOSPC, "full"),
-    "its own table": sqlite3.OperationalError("no such table: x"),
-    "a constraint": sqlite3.IntegrityError("UNIQUE"),
-    "a misuse": sqlite3.ProgrammingError("closed"),
-    "a database of its own": sqlite3.DatabaseError("file is not a database"),
-    "an end of the process": SystemExit(3),
-    "its own file is busy": FileBusyError("x", seconds=1.0),
-}
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-def test_an_observer_that_raises_stops_nobody(tmp_path: Path, kind: str) -> None:
-    """DESIGN "Ingest": what it changed is undone, others go on, it is named, and it gets its records again, once."""
-    hooks.FAULT.append(FAULTS[kind])
-    with begin(tmp_path) as bench:
-        bench.type("remember the milk")
-        bench.settle(MINUTE)
-        assert bench.rows("SELECT * FROM reminders_seen") == []
-        assert read(bench) == ["Buy milk"]  # the prompt itself was read, and its task ran
-        assert any(
-            "the plugin reminders failed with records of a transcript" in one for one in bench.degraded
-        )
-        bench.type("more")
-        bench.settle(MINUTE)
-        hooks.FAULT.clear()
-        for _ in range(6):
-            bench.settle(5 * MINUTE)
-        assert bench.rows("SELECT records FROM reminders_seen") == [(2,)]
-        assert not any("failed with records" in one for one in bench.degraded)
 
 
 def test_a_plugin_with_newer_tables_is_off_and_loses_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.cli.run_command import NO_TASK
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
@@ -64,7 +64,7 @@ class Box:
     def build(self, config: Config | None = None, editors: Editors | None = None) -> App:
         """As `tacitd run` does."""
         odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
-        return build_app(
+        return App(
             self.places,
             self.environ,
             clock=self.clock,

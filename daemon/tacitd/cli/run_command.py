@@ -17,7 +17,7 @@ import click
 from loguru import logger
 
 from tacitd import __version__
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.cli.common import CallMethod, echo_error, echo_message, get_paths
 from tacitd.cli.status_command import parked_lines
 from tacitd.clock import SystemClock
@@ -118,7 +118,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
 
         while before is None or config is not None:
             actions.update(beginning)
-            build = partial(build_app, places, os.environ, config=config, editors=editors)
+            build = partial(App, places, os.environ, config=config, editors=editors)
             app = open_when_possible(build, places, notifier, on_wait=end_by)
             if app is None:
                 return 0
@@ -177,7 +177,7 @@ def _choose_log(mode: Mode, quiet: bool, file: Path) -> Callable[[str], None]:
 
 @contextmanager
 def run_in_process(places: Paths) -> Iterator[CallMethod]:
-    """Take the lock, run the engine in a thread and yield a `CallMethod` on it. Raises what `build_app` raises."""
+    """Take the lock, run the engine in a thread and yield a `CallMethod` on it. Raises what `App` raises."""
     with open_app(places) as app:
         table = build_methods(app)
 
@@ -189,8 +189,8 @@ def run_in_process(places: Paths) -> Iterator[CallMethod]:
 
 @contextmanager
 def open_app(places: Paths) -> Iterator[App]:
-    """Take the lock, run the engine in a thread, yield its App. Raises InterruptedByError, what `build_app` raises."""
-    app = build_app(places, os.environ, watcher_for=SilentWatcher)
+    """Take the lock, run the engine in a thread, yield its App. Raises InterruptedByError, what `App` raises."""
+    app = App(places, os.environ, watcher_for=SilentWatcher)
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
     try:

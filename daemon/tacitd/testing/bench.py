@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.contract import Done, Row
 from tacitd.events import Project
 from tacitd.handler import Decided, Decision, StoredItem
@@ -70,7 +70,7 @@ class HandlerBench:
         self._start()
 
     def _start(self) -> None:
-        self._app: App = build_app(
+        self._app: App = App(
             Paths.from_env(self.environ),
             self.environ,
             clock=self.clock,

@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 from tacitd import model_factory
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
@@ -61,7 +61,7 @@ class InProcessDaemon:
         """Start it. Raises TacitdError."""
         assert self._app is None, "the daemon runs"
         with self.as_this_person():
-            app = build_app(
+            app = App(
                 Paths.from_env(self._environ),
                 self._environ,
                 clock=self._clock,

@@ -14,7 +14,7 @@ from unittest import mock
 
 from loguru import logger
 
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.cli.status_command import format_status
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
@@ -61,7 +61,7 @@ def run_demo_engine(directory: Path, model: ScriptedModel) -> Iterator[tuple[App
     paths = Paths(
         directory, directory / "claude", directory / "state", directory / "none.toml", directory / "s"
     )
-    app = build_app(
+    app = App(
         paths,
         {"HOME": str(directory), "TACITD_EXTRACTION__SETTLE": "0s"},
         found=FoundPlugins((make_plugin(),)),

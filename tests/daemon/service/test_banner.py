@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.cli.run_command import banner_lines
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -29,7 +29,7 @@ def make(tmp_path: Path) -> Make:
         environ |= {"ANTHROPIC_API_KEY": key} if key else {}
         model = ScriptedModel()
         clock.advance(3600.0)
-        return build_app(
+        return App(
             places, environ, clock=clock, model=lambda config, budget: model, watcher_for=SilentWatcher
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from support_engine import Scene
 from support_waiting import PATIENCE, until
-from tacitd.app import App, build_app
+from tacitd.app import App
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError, UnwritableError
 from tacitd.files.locks import acquire_lock
@@ -30,7 +30,7 @@ class Builder:
         if not self.has_room.is_set():
             raise UnwritableError("tacitd.sqlite: No space left on device", "free space on that disk")
         scene = self.scene
-        return build_app(scene.app.paths, scene.environ, found=FoundPlugins(()), watcher_for=SilentWatcher)
+        return App(scene.app.paths, scene.environ, found=FoundPlugins(()), watcher_for=SilentWatcher)
 
 
 def test_it_answers_why_it_waits_and_goes_on_when_there_is_room(tmp_path: Path) -> None:

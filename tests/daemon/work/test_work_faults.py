@@ -10,6 +10,7 @@ import pytest
 
 from support_work import OPEN, Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
+from tacitd.errors import FileBusyError
 from tacitd.work import reader
 from tacitd.work.task_rows import NewTask, insert_task
 
@@ -42,6 +43,7 @@ ERRORS: list[BaseException] = [
     MemoryError(),
     RecursionError("maximum recursion depth exceeded"),
     SystemExit(3),
+    FileBusyError("x", seconds=1.0),
 ]
 
 
@@ -68,6 +70,8 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
     ]
     ((plugin, reason),) = bench.rows("SELECT plugin, reason FROM behind")
     assert plugin == "toy" and reason.startswith(type(error).__name__)
+    told = "the plugin toy failed with records of a transcript"
+    assert [one.id for one in bench.app.list_degradations() if told in one.what] == ["handler.behind"]
     broken = False
     bench.crash()
     for _ in range(4):
