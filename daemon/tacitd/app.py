@@ -21,7 +21,7 @@ from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Task
 from tacitd.control.server import Server
-from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
+from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.editors import Editors
@@ -178,9 +178,9 @@ class App:
             store,
             self.runnables,
             clock,
+            self.files,
             is_held=lambda task: self.engine.is_held(task),
             on_done=wake.set,
-            files=self.files,
             pool=pool,
             pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
         )
@@ -193,16 +193,11 @@ class App:
             runner,
             lookup,
             source,
-            WorkPlan(
-                self.plugins.rules,
-                self.plugins.list_wanting("session-ended"),
-                self.plugins.list_wanting("compaction"),
-            ),
+            self.plugins,
             clock,
             wake,
-            post_job=self.plugins.queue_job,
-            note_state=self.note_state,
-            default_mode=mode,
+            self.note_state,
+            mode,
         )
 
     def open(self) -> None:

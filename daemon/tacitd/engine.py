@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
 from loguru import logger
-from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.contract import Tx
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
-from tacitd.plugin import GatherRule
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
 from tacitd.sources.lines import find_baselines
@@ -33,6 +30,7 @@ from tacitd.work.old_prompts import FirstStart, note_known_prompts
 from tacitd.work.project_rows import Choices, ProjectLookup, find_missing_projects, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
+from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import RecognitionWatch, find_fault, list_problems
 from tacitd.work.task_rows import (
     ASKED,
@@ -68,14 +66,6 @@ LEAVE_WITHIN = 300.0
 """Seconds that a reload waits for the tasks that run: longer than a model call gets by default."""
 
 
-class WorkPlan(Struct, frozen=True):
-    """What the loop needs of the plugins, each by its name."""
-
-    rules: Mapping[str, GatherRule]
-    wants_ends: Sequence[str] = ()
-    wants_compactions: Sequence[str] = ()
-
-
 class Engine:
     """The parts, and the passes over them. Other threads use `call`, `call_soon`, `sync` and `stop` only."""
 
@@ -88,15 +78,13 @@ class Engine:
         runner: TaskRunner,
         lookup: ProjectLookup,
         source: Source,
-        plan: WorkPlan,
+        plugins: RunningPlugins,
         clock: Clock,
         wake: threading.Event,
-        *,
-        post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
-        note_state: Callable[[], None] = lambda: None,
-        default_mode: str = "local",
+        note_state: Callable[[], None],
+        default_mode: str,
     ) -> None:
-        """`post_job` queues a timed job of a plugin. `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
+        """`note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -104,7 +92,7 @@ class Engine:
         self.runner = runner
         self._lookup = lookup
         self.source = source
-        self._plan = plan
+        self._plugins = plugins
         self._clock = clock
         self.wake = wake
         self.schedule = Schedule(clock)
@@ -116,12 +104,11 @@ class Engine:
         """Why a pass failed lately."""
         self.choices = Choices()
         """What a person chose, as of this pass."""
-        self._post_job = post_job
         self._note_state = note_state
         self._noted = -math.inf
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
-        self._hints = ClientHints(store, follower, sessions, source, plan.wants_compactions)
+        self._hints = ClientHints(store, follower, sessions, source, plugins.list_wanting("compaction"))
         self._found_mtimes: dict[Path, float] = {}
         """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
@@ -376,7 +363,7 @@ class Engine:
         ]
         if not done:
             return
-        now, wanting = self._clock.now(), self._plan.wants_ends
+        now, wanting = self._clock.now(), self._plugins.list_wanting("session-ended")
         with self._store.write() as tx:
             for one in done:
                 end_session(tx, wanting, one.session, one.why, now)
@@ -391,14 +378,14 @@ class Engine:
 
     def _queue_due(self, *, asked: bool) -> None:
         now = self._clock.now()
-        tasks, self._next_due = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
+        tasks, self._next_due = find_due_prompts(self._store.rows, self._plugins.rules, now, asked=asked)
         planned = self.schedule.take_due()
         if tasks or planned:
             with self._store.write() as tx:
                 for task in tasks:
                     insert_task(tx, task, now)
                 for plugin, job in planned:
-                    self._post_job(tx, plugin, job)
+                    self._plugins.queue_job(tx, plugin, job)
 
     def _keep_house(self) -> None:
         if self._clock.monotonic() < self._next_housekeeping:

@@ -47,9 +47,6 @@ class Pauses(Struct, frozen=True):
     longest: float = 21_600.0
 
 
-PAUSES = Pauses()
-
-
 class NewTask(Struct, frozen=True):
     """A task to be queued."""
 
@@ -197,7 +194,7 @@ def store_outcome(
     task: Task,
     outcome: Outcome,
     now: float,
-    pauses: Pauses = PAUSES,
+    pauses: Pauses,
     again: float | None = None,
 ) -> None:
     """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction. `again`:
@@ -220,19 +217,21 @@ def store_outcome(
                 )
             insert_activities(tx, now, plugin, outcome.notices, root)
         case Later():
-            tries = task.tries + (again is None)
-            after = postpone(outcome, tries, task.prompts, now, pauses)
-            if outcome.blame == "work":
-                tx.executemany(
-                    "UPDATE prompt_task SET tries = tries + 1, reason = ? WHERE plugin = ? AND prompt = ?",
-                    [(outcome.reason, plugin, number) for number in numbers],
-                )
-            finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
+            tries, suspected = task.tries + (again is None), task.prompts if outcome.blame == "work" else ()
+            if again is None:
+                # Prompts that may be the cause go one by one, and soon.
+                again = choose_delay(1 if suspected else tries, outcome.not_before, now, pauses)
+            tx.executemany(
+                "UPDATE prompt_task SET tries = tries + 1, reason = ? WHERE plugin = ? AND prompt = ?",
+                [(outcome.reason, plugin, one.number) for one in suspected],
+            )
+            rejected = [one.number for one in suspected if one.tries + 1 >= FAILURES]
+            finish_prompts(tx, plugin, rejected, now, state="rejected", reason=outcome.reason)
             insert_parked(tx, now, plugin, outcome.reason, outcome.not_before)
             tx.execute(
                 "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,
-                after.due if again is None else now + again,
+                now + again,
                 outcome.reason,
                 outcome.hint,
                 outcome.not_before,
@@ -257,16 +256,7 @@ FAILURES = 2
 """Failures of a prompt after which it is rejected."""
 
 
-class Postponed(Struct, frozen=True):
-    """When work is tried again, and which of its prompts are not."""
-
-    due: float
-    """Seconds since 1970, UTC."""
-    rejected: tuple[int, ...] = ()
-    """Numbers of prompts."""
-
-
-def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pauses = PAUSES) -> float:
+def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pauses) -> float:
     """Given how often work failed (1 or more), return the seconds until it is tried again.
 
     If `not_before` is past or only seconds away, the growing pause counts: work with a wrong time is not tried in a loop.
@@ -274,19 +264,6 @@ def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pause
     pause = min(pauses.longest, pauses.first * 4.0 ** min(tries - 1, 20))
     ahead = not_before - now if not_before is not None else 0.0
     return min(ahead, FURTHEST) if ahead >= pauses.first else max(pause, ahead)
-
-
-def postpone(
-    later: Later, tries: int, prompts: Sequence[StoredPrompt], now: float, pauses: Pauses = PAUSES
-) -> Postponed:
-    """Given that a task failed for the `tries`-th time with these prompts, return what follows.
-
-    `StoredPrompt.tries` are the failures before this one.
-    """
-    if later.blame == "world" or not prompts:
-        return Postponed(now + choose_delay(tries, later.not_before, now, pauses))
-    rejected = tuple(one.number for one in prompts if one.tries + 1 >= FAILURES)
-    return Postponed(now + choose_delay(1, later.not_before, now, pauses), rejected)
 
 
 Item = TypeVar("Item", bound=StoredPrompt)

@@ -20,7 +20,7 @@ from tacitd.errors import FileBusyError, StoreLostError, TacitdError, Unwritable
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import PAUSES, Pauses, ReadyTask, list_ready, load_task, store_outcome
+from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, store_outcome
 
 WORKERS = 3
 """Tasks that run at once."""
@@ -49,12 +49,12 @@ class TaskRunner:
         store: Store,
         plugins: Mapping[str, Runnable],
         clock: Clock,
+        files: SharedFiles,
         *,
-        is_held: Callable[[ReadyTask], bool] = lambda task: False,
-        on_done: Callable[[], None] = lambda: None,
-        files: SharedFiles | None = None,
-        pool: Executor | None = None,
-        pauses: Pauses = PAUSES,
+        is_held: Callable[[ReadyTask], bool],
+        on_done: Callable[[], None],
+        pool: Executor | None,
+        pauses: Pauses,
     ) -> None:
         """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
         self._store = store
@@ -174,7 +174,7 @@ class TaskRunner:
             failed = Later(f"{name} failed: {describe_plugin_error(error)}", hint, blame="work")
             self._commit(name, task, failed, store)
         else:
-            if self._files is not None and isinstance(outcome, Done) and _has_files(outcome):
+            if isinstance(outcome, Done) and _has_files(outcome):
                 try:
                     self._files.swap(name, task)
                 except (UnwritableError, StoreLostError) as error:
@@ -201,14 +201,14 @@ class TaskRunner:
     def _commit(
         self, name: str, task: Task, outcome: Outcome, store: int, again: float | None = None
     ) -> None:
-        files = self._files if isinstance(outcome, Done) and _has_files(outcome) else None
-        if files is not None and isinstance(outcome, Done):
-            files.read(name, task, outcome)
+        done = outcome if isinstance(outcome, Done) and _has_files(outcome) else None
+        if done is not None:
+            self._files.read(name, task, done)
         with self._store.write() as tx:
             if self._store.generation != store:
                 raise StoreLostError("the store is another one than when the task began", "")
-            if files is not None and isinstance(outcome, Done):
-                files.plan(tx, name, task, outcome)
+            if done is not None:
+                self._files.plan(tx, name, task, done)
             store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses, again)
 
 
