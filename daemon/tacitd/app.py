@@ -162,6 +162,7 @@ class App:
             paths.config_dir,
             self.files,
             self.model,
+            self.budget,
             find_project,
             self.write_modes.get_mode,
             lambda project: sessions.is_live_in(lambda cwd: find_project(cwd) == project),
@@ -169,7 +170,7 @@ class App:
             found.collect_prompt_extensions(),
             config.list_directives(paths.home),
         )
-        self.plugins = RunningPlugins(found.plugins, config, services, self.budget, environ, self.degraded)
+        self.plugins = RunningPlugins(found.plugins, config, services, environ, self.degraded)
         self.runnables = {name: one.runnable for name, one in self.plugins.by_name.items()}
         self.runnables[ENGINE] = Runnable(partial(run_own_job, self))
         lookup = ProjectLookup(find_project, clock, threads=pool is None)
@@ -188,7 +189,7 @@ class App:
         self.engine = Engine(
             store,
             Follower(source, clock, watcher_for, wake.set),
-            Reader(store, source, lookup, observers, clock, default_mode=mode),
+            Reader(store, source, lookup, observers, clock, mode),
             sessions,
             runner,
             lookup,

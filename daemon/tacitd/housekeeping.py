@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loguru import logger
+
 from tacitd import __version__
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.contract import Done, Later, Outcome, Task, Tx
@@ -43,7 +45,8 @@ def run_own_job(app: App, task: Task) -> Outcome:
     if task.key != SYNC_JOB:
         keep_house(app)
         return Done()
-    app.plugins.finish_files()
+    for path in app.files.finish_all():  # also what a crash left
+        logger.warning("{} cannot be changed now; tacitd tries again", path)
     app.engine.note_files_finished()
     edited = app.plugins.list_edited(app.config.projects.write)
 

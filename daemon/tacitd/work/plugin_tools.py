@@ -32,6 +32,7 @@ class ToolServices(Struct):
     client_home: Path
     files: SharedFiles
     model: Model
+    budget: Budget
     find_project: Callable[[str], Project | NoProject]
     write_mode: Callable[[Project], WriteMode]
     has_live_session: Callable[[Project], bool]
@@ -46,10 +47,8 @@ class ToolServices(Struct):
 class PluginTools:
     """The tools of one task: see `tacitd.contract.Tools`."""
 
-    def __init__(
-        self, plugin: str, task: Task, settings: Mapping[str, Any], services: ToolServices, budget: Budget
-    ) -> None:
-        self._plugin, self._task, self._services, self._budget = plugin, task, services, budget
+    def __init__(self, plugin: str, task: Task, settings: Mapping[str, Any], services: ToolServices) -> None:
+        self._plugin, self._task, self._services = plugin, task, services
         self.settings = settings
         self.clock = services.clock
         self.client_home = services.client_home
@@ -68,7 +67,9 @@ class PluginTools:
         if refused is not None:
             return refused
         task = self._task
-        answer: Answer | NoAnswer | None = self._budget.find_answer(self._plugin, request.purpose, parts)
+        answer: Answer | NoAnswer | None = self._services.budget.find_answer(
+            self._plugin, request.purpose, parts
+        )
         if answer is None:
             root = str(task.project.root) if isinstance(task.project, Project) else ""
             answer = self._services.model.ask(

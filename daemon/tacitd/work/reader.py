@@ -139,9 +139,7 @@ class Reader:
         lookup: ProjectLookup,
         observers: Sequence[Observer],
         clock: Clock,
-        *,
-        default_mode: str = "local",
-        pass_bytes: int = PASS_BYTES,
+        default_mode: str,
     ) -> None:
         self._store = store
         self._source = source
@@ -149,7 +147,7 @@ class Reader:
         self._observers = observers
         self._clock = clock
         self._default_mode = default_mode
-        self._pass_bytes = pass_bytes
+        self._pass_bytes = PASS_BYTES
         self.floor = -math.inf
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         self._unread: dict[Path, _Wanted] = {}

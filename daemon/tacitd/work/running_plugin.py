@@ -43,7 +43,7 @@ from tacitd.events import Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
 from tacitd.handler import Decision, Degradation, Notice, load_hook
-from tacitd.model.budget import Budget, mark_used
+from tacitd.model.budget import mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind, TimedJob
 from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
@@ -69,21 +69,22 @@ class RunningPlugin:
         spec: PluginSpec,
         settings: Mapping[str, Any],
         services: ToolServices,
-        budget: Budget,
     ) -> None:
         """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
         self.name = spec.name
         self.spec = spec
         self.settings = settings
         self._services = services
-        self._budget = budget
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
-        self._observe: Callable[[Batch, Tx], None] | None = load_hook(spec.observe) if spec.observe else None
+        self.observer = make_observer(spec, load_hook(spec.observe) if spec.observe else None)
+        """What the reader needs."""
         self._run: RunTask | None = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
         self.kinds = tuple(map(_load_kind, spec.files))
         self.rule = self._load_rule()
+        self.runnable = Runnable(self.run, self.rule, spec.one_lane)
+        """What the workers need."""
         if self._run is None and (spec.gather or spec.events or spec.jobs):
             raise TypeError("it wants tasks and has no `run`")
 
@@ -95,19 +96,9 @@ class RunningPlugin:
             raise TypeError(f"its gathering is {type(found).__name__}, not GatherRule")
         return found
 
-    @property
-    def observer(self) -> Observer:
-        """What the reader needs."""
-        return make_observer(self.spec, self._observe)
-
-    @property
-    def runnable(self) -> Runnable:
-        """What the workers need."""
-        return Runnable(self.run, self.rule, self.spec.one_lane)
-
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
-        return PluginTools(self.name, task, self.settings, self._services, self._budget)
+        return PluginTools(self.name, task, self.settings, self._services)
 
     # --- in a worker
 
@@ -122,7 +113,7 @@ class RunningPlugin:
             use = partial(mark_used, numbers=numbers)
             return replace(outcome, apply=_join(outcome.apply, use)) if numbers else outcome
         if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
-            self._budget.settle(numbers, used=False)
+            self._services.budget.settle(numbers, used=False)
         return outcome
 
     def _do(self, task: Task, tools: Any) -> Outcome:
@@ -307,7 +298,6 @@ class RunningPlugins:
         specs: Sequence[PluginSpec],
         config: Config,
         services: ToolServices,
-        budget: Budget,
         environ: Mapping[str, str],
         degraded: dict[str, Degradation],
     ) -> None:
@@ -322,7 +312,7 @@ class RunningPlugins:
             try:
                 if not off:
                     settings = {name: config.get_section(name) for name in spec.settings}
-                    one = self.by_name[spec.name] = RunningPlugin(spec, settings, services, budget)
+                    one = self.by_name[spec.name] = RunningPlugin(spec, settings, services)
                     self.observers.append(one.observer)
                     continue
                 what = f"the plugin {spec.name} is off: {off}"
@@ -368,11 +358,6 @@ class RunningPlugins:
             if modes.get(root, default_mode) != "off"
         ]
         return list_changed(self.by_name.values(), store.rows, places, self._environ, self._services.files)
-
-    def finish_files(self) -> None:
-        """Write what is planned and not written, also what a crash left. In a worker."""
-        for path in self._services.files.finish_all():
-            logger.warning("{} cannot be changed now; tacitd tries again", path)
 
 
 def describe_broken(name: str, error: Exception) -> Degradation:
