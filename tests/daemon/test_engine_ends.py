@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support_engine import Scene, with_words
+from support_engine import Scene, Scripted, ids, with_words
 from tacitd.contract import Done, Later, Outcome, Task
+from tacitd.events import NoProject, Project
+from tacitd.methods import build_methods
+from tacitd.plugin import GatherRule
+from tacitd.sources.follow import HOT_EVERY
+from tacitd.sources.projects import ProjectFinder
 from tacitd.work import reader as reader_module
+from tacitd.work.task_runner import InlineExecutor
 
 
 def test_words_in_the_queue_are_said_in_every_file_of_the_session(tmp_path: Path) -> None:
@@ -75,3 +84,117 @@ def test_an_end_that_waits_for_a_file_that_is_gone_is_told(
     closed[0] = False
     scene.settle(25000)
     assert len(scene.handler.ends) == 1 and scene.parked() == []
+
+
+# --- What a client's hooks say, in the engine: a prompt is known soon, also where no watch reports its file.
+
+
+def say(scene: Scene, event: str, session: str = "s") -> None:
+    """A hook says this."""
+    data = {
+        "hook_event_name": event,
+        "session_id": session,
+        "transcript_path": str(scene.path(session)),
+        "cwd": "/w",
+    }
+    scene.engine.take_hook_inputs([data])
+
+
+def test_a_prompt_is_in_the_status_within_two_seconds(tmp_path: Path) -> None:
+    """The hook runs before the client writes the prompt. No watch, and the hour is over in which a file is compared often."""
+    scene = Scene(tmp_path, Scripted(rule=GatherRule(quiet=600.0)))
+    scene.type("s", "hello")
+    scene.settle()
+    scene.settle(7200)
+    before = scene.app.read_status()["handlers"]["a"]["waiting"]
+    say(scene, "UserPromptSubmit")
+    scene.engine.run_pass()
+    scene.type("s", "no, use pnpm")
+    assert scene.engine.sleep_seconds() <= HOT_EVERY
+    scene.clock.advance(HOT_EVERY)
+    for _ in range(3):
+        scene.engine.run_pass()
+    assert scene.app.read_status()["handlers"]["a"]["waiting"] == before + 1
+
+
+@pytest.mark.parametrize("last", ["PreCompact", "SessionEnd"])
+def test_what_a_client_wrote_last_is_read_at_once(tmp_path: Path, last: str) -> None:
+    """When it leaves or compacts, also where no watch reports the file."""
+    scene = Scene(tmp_path)
+    scene.type("s", "hello")
+    scene.settle()
+    scene.type("s", "no, use pnpm")
+    scene.engine.run_pass()
+    assert ["no, use pnpm"] not in scene.handlers[0].words
+    say(scene, last)
+    for _ in range(3):
+        scene.engine.run_pass()
+    assert scene.handlers[0].words[-1:] == [["no, use pnpm"]]
+
+
+def test_garbage_has_no_effect(tmp_path: Path) -> None:
+    """Another form, another path, an event that is not known, and a path that no file can have."""
+    scene = Scene(tmp_path)
+    scene.engine.take_hook_inputs(
+        [{}, {"hook_event_name": 7}, {"hook_event_name": "PreCompact", "session_id": "s"}]
+    )
+    path = str(tmp_path / "elsewhere.jsonl")
+    say(scene, "PreCompact", "unknown")
+    scene.engine.take_hook_inputs(
+        [{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": path, "cwd": "/w"}]
+    )
+    scene.engine.take_hook_inputs(
+        [{"hook_event_name": "Stop", "session_id": "s", "transcript_path": f"{scene.path('s')}\ud800.jsonl"}]
+    )
+    scene.settle(0)
+    assert scene.app.read_status()["degraded"] == []
+
+
+# --- A project's file system that does not answer: the daemon goes on, and says which one it is.
+
+
+class Threads(InlineExecutor):
+    """Runs each task in a thread of its own."""
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN201
+        threading.Thread(target=fn, args=args, kwargs=kwargs, daemon=True).start()
+
+
+def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Work": a stalled mount stops neither `status`, which answers within a second, nor the words of other projects."""
+    free = threading.Event()
+    find = ProjectFinder.find_project
+
+    def find_or_hang(finder: ProjectFinder, cwd: str) -> Project | NoProject:
+        if "stalled" in cwd:
+            free.wait(60)
+        return find(finder, cwd)
+
+    monkeypatch.setattr(ProjectFinder, "find_project", find_or_hang)
+    scene = Scene(tmp_path, pool=Threads())
+    scene.engine._lookup._threads = True
+    stalled = scene.project("stalled")
+    loop = threading.Thread(target=scene.app.run, args=(lambda: None, 0.05))
+    loop.start()
+    try:
+        scene.type("s1", "typed where the disk hangs", cwd=stalled)
+        scene.type("s2", "use pnpm")
+        begun = time.monotonic()
+        while ids(scene) != ["u2"] and time.monotonic() - begun < 20:
+            scene.clock.advance(1.0)
+            free.wait(0.02)  # the loop has a real thread here
+        assert ids(scene) == ["u2"]
+        begun = time.monotonic()
+        said: dict[str, Any] = scene.app.read_status()
+        assert time.monotonic() - begun < 1.0
+        assert "projects.stuck" in {one["id"] for one in said["degraded"]}
+        begun = time.monotonic()
+        assert build_methods(scene.app)["wake"]({}) and time.monotonic() - begun < 4.0
+    finally:
+        free.set()
+        scene.app.request_stop()
+        loop.join()
+        for thread in threading.enumerate():
+            if thread.name == "project lookup":
+                thread.join()  # it reads the store
+        scene.app.close()

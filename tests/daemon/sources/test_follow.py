@@ -5,21 +5,26 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from support_examples import examples
 from support_follow import Scene
 from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.sources import follow
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Follower, Listing, scan_below
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Follower, Listing, scan_below, stamp_of
 from tacitd.sources.watch import WatchdogWatcher
 
 
@@ -310,3 +315,41 @@ def test_a_directory_that_cannot_be_examined_is_not_gone(
     monkeypatch.setattr("tacitd.sources.follow.os.scandir", examine)
     assert not _wait_minute(scene) and str(path) in scene.follower.stamps
     assert "transcripts.unreadable" in {one.id for one in scene.follower.list_degradations()}
+
+
+# --- Stamps of files: what they are compared by, in few bytes.
+
+
+FIELDS = st.tuples(
+    st.integers(0, 2**63 - 1),
+    st.integers(-(2**62), 2**63 + 2**62),  # some file systems store times after the year 2262
+    st.integers(-(2**62), 2**63 + 2**62),
+    st.integers(0, 2**64 - 1),
+)
+
+
+def status(size: int, mtime: int, ctime: int, inode: int) -> Any:
+    return SimpleNamespace(st_size=size, st_mtime_ns=mtime, st_ctime_ns=ctime, st_ino=inode)
+
+
+@examples(200)
+@given(FIELDS, FIELDS)
+def test_stamps_are_equal_if_all_numbers_are(
+    one: tuple[int, int, int, int], other: tuple[int, int, int, int]
+) -> None:
+    """Any difference means that the file changed; size and time can be read back."""
+    stamp = stamp_of(status(*one))
+    assert (stamp == stamp_of(status(*other))) == (one == other)
+    assert stamp.size == one[0] and (stamp.mtime_ns == one[1] or one[1] < 0 < stamp.mtime_ns)
+
+
+def test_the_stamp_of_a_file(tmp_path: Path) -> None:
+    """It changes with each write, and is small: there is one for each transcript of years."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"{}\n")
+    stamp = stamp_of(os.lstat(path))
+    assert (stamp.size, stamp.mtime_ns) == (3, path.stat().st_mtime_ns)
+    with path.open("ab") as out:
+        out.write(b"{}\n")
+    assert stamp_of(os.lstat(path)) != stamp
+    assert sys.getsizeof(stamp) <= 96

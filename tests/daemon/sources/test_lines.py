@@ -17,14 +17,18 @@ from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.sources import lines
 from tacitd.sources.claude_code.records import is_record
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.lines import (
+    Position,
     _object_at,
+    find_baseline,
     open_transcript,
     read_slice,
     replace_surrogates,
     salvage_records,
     skip_line,
 )
+from tacitd.sources.transcript import Tail
 
 CLIENT = Path(__file__).parents[2] / "fixtures" / "client"
 
@@ -184,3 +188,31 @@ def test_hostile_lines_are_not_quadratic(unit: bytes, monkeypatch: pytest.Monkey
     assert salvage_records(hostile, is_record) == []
     assert sum(followed) <= (lines._WORK + 1) * len(hostile) + lines._CHUNK
     assert 0 < len(followed) <= lines._TRIES
+
+
+# --- Positions and their marks.
+
+
+def holds(path: Path, position: Position) -> bool:
+    """Whether a transcript is read on from this position, not again from 0."""
+    return not Tail(path, position.offset, ClaudeCode(path), mark=position.crc).read_next_slice().shrunk
+
+
+@examples(40)
+@given(st.binary(max_size=300), st.integers(0, 40), st.integers(0, 200_000) | st.integers(3700, 4200))
+def test_baseline_stands_after_the_last_newline(
+    tmp_path_factory: object, head: bytes, times: int, tail: int
+) -> None:
+    """DESIGN "Sources", first start: existing lines count as read; a torn line does not."""
+    path = Path(tmp_path_factory.mktemp("b")) / "x.jsonl"  # type: ignore[attr-defined]
+    content = head * times + b"x" * tail
+    path.write_bytes(content)
+    assert find_baseline(path).offset == content.rfind(b"\n") + 1
+    assert holds(path, find_baseline(path))
+
+
+def test_baseline_of_an_empty_file(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 13: empty files occur (2.0.76)."""
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"")
+    assert find_baseline(path) == Position(0, 0)

@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spoken, typed, write
-from tacitd.events import Prompt, Record
+from tacitd.events import Prompt, Record, ToolAnswer
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
+from tacitd.sources.claude_code.records import (
+    Block,
+    LineMessage,
+    TranscriptLine,
+    decode_line,
+    never_matters,
+    read_blocks,
+)
 from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail
 
@@ -199,3 +207,165 @@ def test_a_damaged_character_costs_the_assistant_no_text(tmp_path: Path, damage:
         ("", True),
     ]
     assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall \ufffd I?"]
+
+
+# --- The answers to calls of the client's own tools, in the records of a transcript (SPEC P-22).
+
+
+def answered(*ids: str, content: Any = "ok", **fields: Any) -> bytes:
+    """A line with the answers to these calls."""
+    blocks = [{"type": "tool_result", "tool_use_id": id, "content": content} | fields for id in ids]
+    return raw(type="user", uuid="r", message={"role": "user", "content": blocks}, toolUseResult=RESULT)
+
+
+RESULT = {"task": {"id": "7"}, "success": False, "oldString": "x" * 1000}
+DATA = {"task": {"id": "7"}, "success": False}
+
+
+def list_answers(path: Path, start: int = 0) -> list[ToolAnswer]:
+    return [answer for record in read(path, start).list_records(start) for answer in record.answers]
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "answer"),
+    [
+        ("ok", {}, ToolAnswer("t", False, "ok", DATA)),
+        ([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], {},
+         ToolAnswer("t", False, "a\nb", DATA)),
+        ("no", {"is_error": True}, ToolAnswer("t", True, "no", DATA)),
+        ("<tool_use_error>no</tool_use_error>", {}, ToolAnswer("t", True, "<tool_use_error>no</tool_use_error>", DATA)),
+        ("x" * 9000, {}, ToolAnswer("t", False, "x" * 4096, DATA)),
+    ],
+)  # fmt: skip
+def test_an_answer_has_its_call_and_what_the_client_recorded(
+    tmp_path: Path, content: Any, fields: dict[str, Any], answer: ToolAnswer
+) -> None:
+    """Whether it was refused, its text, and of the result what the task tools have."""
+    path = tmp_path / "s1.jsonl"
+    write(path, typed("go", "u"), called("TaskCreate", subject="x"), answered("t", content=content, **fields))
+    assert list_answers(path) == [answer]
+
+
+def test_other_tools_have_no_answers(tmp_path: Path) -> None:
+    """A record of each output of each command would be most of a transcript."""
+    path = tmp_path / "s1.jsonl"
+    write(path, typed("go", "u"), called("Bash", command="ls"), answered("t"), answered("unknown"))
+    assert list_answers(path) == []
+
+
+def test_several_answers_on_one_line(tmp_path: Path) -> None:
+    """Then nobody knows which of them the result is of."""
+    path = tmp_path / "s1.jsonl"
+    calls = [called(name, id) for name, id in (("Edit", "a"), ("Bash", "b"), ("Agent", "c"))]
+    write(path, typed("go", "u"), *calls, answered("a", "b", "c"))
+    assert list_answers(path) == [ToolAnswer("a", False, "ok"), ToolAnswer("c", False, "ok")]
+
+
+def test_an_answer_that_is_read_after_a_restart(tmp_path: Path) -> None:
+    """Its call lies before the position from which is read."""
+    path = tmp_path / "s1.jsonl"
+    write(path, typed("go", "u"), called("TodoWrite", todos=[]))
+    start = path.stat().st_size
+    write(path, answered("t"))
+    assert list_answers(path, start) == [ToolAnswer("t", False, "ok", DATA)]
+
+
+def test_words_beside_an_answer_are_in_the_same_record(tmp_path: Path) -> None:
+    """A person rejected an edit and typed why."""
+    path = tmp_path / "s1.jsonl"
+    words = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nuse tabs"
+    write(path, typed("go", "u"), called("Edit"), answered("t", content=words, is_error=True))
+    record = read(path).list_records(0)[-1]
+    assert [one.text for one in record.prompts] == ["use tabs"] and record.answers[0].error
+
+
+# --- Decoding the fields of a line; malformed shapes never raise.
+
+
+def line(**fields: Any) -> TranscriptLine:
+    made = decode_line(json.dumps(fields).encode())
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": 5},
+        {"timestamp": 17},
+        {"message": "text"},
+        {"message": 3},
+        {"message": {"content": 7}},
+        {"message": {"content": ["bare", 1, None, {"type": 3}, {"text": "t"}, []]}},
+        {"toolUseResult": 5},
+        {"toolUseResult": True},
+        {"origin": []},
+        {"isMeta": "yes"},
+        {"attachment": "x"},
+        {"attachment": {"type": "queued_command", "origin": 4}},
+    ],
+)
+def test_malformed_shapes_keep_what_fits(fields: dict[str, Any]) -> None:
+    """CLAUDE_CODE section 13: message a string, content missing, wrong types; the rest is still read."""
+    made = line(**({"type": "user", "uuid": "u"} | fields))
+    assert made.uuid == "u"
+
+
+def test_odd_blocks_are_left_out() -> None:
+    """CLAUDE_CODE section 13: a list with odd blocks; the text in it is kept."""
+    made = line(
+        type="user", timestamp=5, message={"content": ["bare", 1, {"type": "text", "text": "words"}, []]}
+    )
+    assert isinstance(made.message, LineMessage)
+    assert made.message.content == [Block(type="text", text="bare"), Block(type="text", text="words")]
+
+
+@pytest.mark.parametrize("raw", [b"{", b"", b"\0{}", b'{"type":"a"}{"type":"b"}', b'{"type":"\xff"}'])
+def test_what_is_no_json_raises_for_salvage(raw: bytes) -> None:
+    """CLAUDE_CODE section 0 fact 7: the caller decides what to do with it."""
+    with pytest.raises(ValueError):
+        decode_line(raw)
+
+
+def test_tool_inputs_are_cut_loose_and_bounded() -> None:
+    """events.ToolUse: at most 256 KB of input."""
+    big = {"type": "tool_use", "id": "2", "name": "Write", "input": {"content": "x" * 300_000}}
+    small = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}
+    made = line(type="assistant", message={"content": [small, big]})
+    assert isinstance(made.message, LineMessage)
+    _, (one, two) = read_blocks(made.message)
+    assert (one.name, json.loads(one.input), two.input) == ("Bash", {"command": "ls"}, b"{}")
+
+
+def test_lines_that_never_matter() -> None:
+    """CLAUDE_CODE section 14.2, and fact 7: not if another record follows a truncated one."""
+    user = b'{"type":"user","sessionId":"s","gitBranch":"HEAD"}\n'
+    for whole in (
+        b'{"type":"api-request-blob","message":{"a":{}}}\n',
+        b'{"type":"api-request","requestDigest":"' + b"0" * 64 + b'"}\n',
+        b'{"type":"file-history-snapshot","snapshot":{},"isSnapshotUpdate":false}\n',
+    ):
+        assert never_matters(whole)
+        assert not never_matters(whole[:-9] + user)
+    assert not never_matters(b'{"type": "api-request", "a": {}}\n')
+
+
+_NAMES = (
+    "type uuid sessionId message content text is_error toolUseResult answers attachment prompt origin kind cwd "
+    "isMeta timestamp input name id"
+)
+FIELDS = st.sampled_from(_NAMES.split())
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(FIELDS | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@examples(150)
+@given(st.dictionaries(FIELDS, JSON, max_size=8))
+def test_no_shape_raises(fields: dict[str, Any]) -> None:
+    """RELIABILITY row 9: decoding a line accepts any JSON in any field."""
+    assert decode_line(json.dumps(fields).encode()) is not None
