@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -18,8 +19,10 @@ import generate
 from support_cli import Cli
 from tacitd.cli.common import echo_error, echo_message, escape_output
 from tacitd.cli.program import make_program
+from tacitd.clock import SystemClock
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
+from tacitd.store import Store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = generate.list_all_commands()
@@ -331,3 +334,18 @@ def test_learned_lists_every_lesson(cli: Cli) -> None:
     listed = cli.run("learned", cwd=cli.home).out.splitlines()
     assert [line.split()[0] for line in listed if "read the log" in line] == ["001", "002"], listed
     assert ["(yours)" in line for line in listed if "read the log" in line] == [True, False]
+
+
+def test_a_daemon_is_woken_before_and_after_rows_are_changed(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was typed before is read first, so that `resume` counts it; then the daemon looks at what is due."""
+    seen = list[tuple[str, bool]]()
+
+    def call(_: Path, method: str, **__: object) -> None:
+        with closing(Store.open(cli.state, SystemClock(), owner=False)) as store:
+            seen.append((method, bool(store.rows("SELECT 1 FROM choice"))))
+
+    monkeypatch.setattr("tacitd.control.client.call_daemon", call)
+    assert cli.run("pause").code == 0
+    assert seen == [("wake", False), ("wake", True)]

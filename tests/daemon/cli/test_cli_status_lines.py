@@ -15,6 +15,7 @@ from support_examples import examples
 from support_golden import assert_golden
 from tacitd.cli.status_command import (
     SCREEN,
+    StatusLine,
     describe_bytes,
     describe_time,
     layout_lines,
@@ -242,3 +243,31 @@ def test_a_strangers_text_cannot_control_the_terminal(cli: Cli) -> None:
         text for text in layout_lines(list_status_lines(nasty, NOW), None, colours=False) if "name" in text
     ]
     assert line.isprintable()
+
+
+def test_plurals_are_right() -> None:
+    """One of each, and many of each."""
+    one = QUIET | {
+        "watching": QUIET["watching"]
+        | {"transcripts": 1, "projects": ["/w"], "lines": {"damaged": 1, "salvaged": 1, "failed": 1}},
+        "handlers": {"learning": {"lag": {"transcripts": 1, "bytes": 1}, "gathering": 0, "waiting": 1}},
+        "dead_letters": 1,
+        "rescued": 1,
+    }
+    text = plain(one)
+    assert (
+        "1 transcript below" in text
+        and "1 project since" in text
+        and "1 prompt in 1 transcript, 1 byte\n" in text
+    )
+    assert "1 damaged line; 1 complete record in them was read" in text and "the log names it" in text
+    assert "1 dead letter; 1 text kept" in text
+    assert "34 transcripts: $1.00" in plain(BUSY) and "2 damaged" not in plain(BUSY)
+
+
+def test_colours_are_for_terminals() -> None:
+    """What is wrong is red."""
+    coloured = list(
+        layout_lines([StatusLine("!", "wrong", "problem"), StatusLine("lag", "none")], 80, colours=True)
+    )
+    assert coloured == ["\x1b[31m\x1b[1m! wrong\x1b[0m", "lag       none"]

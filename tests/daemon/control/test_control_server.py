@@ -323,3 +323,12 @@ def test_who_asks_something_else_is_told_so(short: Path, answer: bytes) -> None:
         call_daemon(path, "ping")
     thread.join(PATIENCE)
     other.close()
+
+
+def test_one_line_as_in_the_readme(served: Server) -> None:
+    """Issue "Control": `printf … | nc -U` works: the client closes its side and is answered; the last newline may be missing."""
+    for line in (PING, PING.rstrip()):
+        with _connect(served) as connection:
+            connection.sendall(line)
+            connection.shutdown(socket.SHUT_WR)
+            assert [answer["result"] for answer in _said(connection)] == [{"version": "x"}]

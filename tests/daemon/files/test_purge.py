@@ -37,6 +37,9 @@ def test_words_are_blanked_in_place(tmp_path: Path) -> None:
     spelled = WORDS.replace('"', '\\"')
     expected = [line.replace(spelled, "." * len(spelled.encode())).replace(WORDS, dots) for line in lines]
     assert path.read_text().split("\n") == expected
+    path.write_text("use pnpm, never npm. use pnpm, never npm in shop")
+    assert blank_in_place(path, [WORDS], keep=[f"{WORDS} in shop"])
+    assert path.read_text() == f"{dots}. use pnpm, never npm in shop"
 
 
 @pytest.mark.parametrize(
