@@ -10,11 +10,11 @@ from tacitd.contract import Rows, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
-from tacitd.sources.source import Recognition
 from tacitd.work.work_status import OWNER
 
 if TYPE_CHECKING:
     from tacitd.engine import Engine
+    from tacitd.sources.source import Recognition
 
 UNFINISHED = 60.0
 """Seconds after which a change of a file that is planned and not written is a problem."""

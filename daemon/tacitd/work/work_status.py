@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -59,6 +58,8 @@ def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask
     for plugin, session, kind, key, reason, hint, since, tries, not_before, root, data in rows(_PARKED, now):
         paused = _find_pause(choices, root or "", session)
         if paused and kind not in ASKED:
+            from shlex import quote  # `status` mostly needs none
+
             scope, _, name = paused.partition(" ")
             option = f" --{scope} {quote(name)}" if name else ""
             reason, hint = f"{PAUSED} by you ({paused})", f"`tacitd resume{option}` goes on"
