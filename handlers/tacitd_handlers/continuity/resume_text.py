@@ -1,7 +1,6 @@
-"""The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26). Pure.
+"""The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26).
 
-What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction. Which
-sessions belong to a project is decided in `resume_text`.
+What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The document of a session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and what a transcript or a
-command changes in it. Pure; times are seconds since 1970, UTC.
+"""The document of a session's file (seed 001, SPEC P-22 to P-24): its check, its limits, what a transcript or a
+command changes in it; and the files of all sessions. Times are seconds since 1970, UTC.
 
 Only what the client changed since the file was written last is applied. So what a person changes in the file stays until the client
 changes the same field, and tasks, notes, decisions and keys of their own stay for good (X-07).

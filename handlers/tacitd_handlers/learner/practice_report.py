@@ -116,7 +116,7 @@ def plan_report(
     return replace(report, row=row, observations=observed)
 
 
-# in a transcript
+# --- in a transcript
 
 _FENCED = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:json\b[^\n]*)?\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S | re.I
