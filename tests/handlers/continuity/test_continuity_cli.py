@@ -174,21 +174,6 @@ def test_show_has_everything(world: World) -> None:
     assert "'b' is listed in `children`" in world.run("show").stderr
 
 
-@pytest.mark.parametrize("odd", [{"tasks": [3]}, {"context": 5}], ids=str)
-def test_a_file_of_another_shape_is_said(world: World, odd: dict[str, object]) -> None:
-    """JSON that is not a session is reported with place and reason; other sessions are listed and resumed."""
-    id = begin(world)
-    path = world.put("other", world.file(id) | {"sessionId": "other", "summary": "Odd."} | odd)
-    before = path.read_bytes()
-    listed = world.run("list")
-    assert len(listed.stdout.splitlines()) == 2, "a head and the other session"
-    assert f"{path}: {next(iter(odd))}" in listed.stderr
-    with pytest.raises(NotUnderstoodError, match="other"):
-        world.run("show", "other")
-    assert f"{path}: {next(iter(odd))}" in world.run("resume").stderr
-    assert path.read_bytes() == before
-
-
 def test_a_session_from_the_future_is_not_the_last(world: World) -> None:
     """P-26, bad input: a session with a time of 2100 hides no other one, and its age is not made up."""
     id = begin(world)

@@ -348,17 +348,6 @@ def test_an_open_editor_is_waited_for(desk: Desk, name: str) -> None:
     assert len(desk.rows) == 2 and desk.entry("edge:b").status == NEW
 
 
-def test_links_and_modes(desk: Desk, tmp_path: Path) -> None:
-    """SPEC X-09: dotfiles keep their links and modes."""
-    real = tmp_path / "dotfiles"
-    real.mkdir()
-    (real / "profile.md").write_bytes(TEMPLATE)
-    (real / "profile.md").chmod(0o644)
-    desk.where.profile.symlink_to(real / "profile.md")
-    desk.record()
-    assert desk.where.profile.is_symlink() and (real / "profile.md").stat().st_mode & 0o777 == 0o644
-
-
 def test_nothing_is_made_where_nothing_was_recorded(desk: Desk) -> None:
     """DESIGN "Where it writes": a file is only created when there is something to write."""
     desk.look()

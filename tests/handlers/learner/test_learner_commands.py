@@ -78,12 +78,6 @@ def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
     assert all(row.startswith(f"| 2026-02-19T14:30 | {SESSION} |") for row in rows) and len(rows) == 2
 
 
-def test_context_is_told_its_session(cli: Cli) -> None:
-    """SPEC L-49: the option sets the session; without it and without a hook it is `manual`."""
-    assert "Session ID: abc\n" in cli.run("learner", "context", "--session-id", "abc").out
-    assert "Session ID: manual\n" in cli.run("learner", "context").out
-
-
 def test_L_53_looking(cli: Cli) -> None:
     """SPEC L-53; issue: review, due and retests, as text and as stable JSON."""
     for command in ("review", "due", "retests"):

@@ -363,26 +363,6 @@ SEED = b"""# Session Ledger
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=20).map(name_of)
 
 
-def test_L_04_the_seeds_own_table() -> None:
-    """SPEC L-04: title, blank line, eight columns, one row for each problem of a session; formatting what was parsed
-    is the identity.
-    """
-    table = parse_ledger(SEED)
-    assert not table.bad and table.rows == [
-        LedgerRow(
-            "2026-02-19T14:30",
-            "abc123",
-            "two-sum",
-            "hash_map",
-            "recall",
-            "pass",
-            "edge:empty_input",
-            "2026-02-26",
-        )
-    ]
-    assert HEADER + format_row(table.rows[0]).encode() + b"\n" == SEED
-
-
 @examples(100)
 @given(CELLS.filter(lambda c: bool(c.strip("/ "))), CELLS, st.sampled_from(["\n", "\r\n"]))
 def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:

@@ -169,19 +169,6 @@ def test_a_damaged_profile_is_left_alone(box: Box, text: str) -> None:
     assert not any("profile.json" in what for what in box.bench.degraded)
 
 
-@pytest.mark.parametrize("step", ["before swap", "swapped", "appended"])
-def test_a_kill_in_between_is_finished_once(box: Box, step: str) -> None:
-    """P-30: profile, confidence and changelog of one finding, whenever the process ends."""
-    box.crash_at(step, lambda: box.learn(tools__editor="vi", work__languages=("Go",)))
-    box.notice()
-    assert box.profile["tools"]["editor"] == "vi" and box.profile["work"]["languages"] == ["Go"]
-    assert {path: one["seenCount"] for path, one in box.meta.items()} == {
-        "tools.editor": 1,
-        "work.languages": 1,
-    }
-    assert len(box.changelog) == 1 and not own(box, "tools.editor") and not own(box, "work.languages")
-
-
 def test_what_is_edited_while_a_finding_waits_is_the_persons(box: Box) -> None:
     """P-08, X-07: the file is open in an editor when a finding comes; what is saved then is not replaced by it."""
     box.learn(tools__editor="nano", work__role="dev")
