@@ -101,7 +101,7 @@ def make_plugin() -> PluginSpec:
         status=f"{here}.learning_status:report_status",
         items=f"{here}.line_items",
         why=f"{here}.explain_line:explain",
-        report=f"{here}.report_sections:build_sections",
+        report=f"{here}.learning_status:build_sections",
         prompt_parts={
             "person-rules": f"{here}.edits:LearnedRules",
             "doctor": f"{here}.learning_footprint:find_problems",

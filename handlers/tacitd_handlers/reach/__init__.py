@@ -1,7 +1,8 @@
-"""Reach: what every session loads about the person, and which learned text reaches a session in a directory.
+"""Reach: how learned text gets to sessions.
 
-Pure rules (`rules_text`) -> `user_rules`; `context_files` -> `reach_survey` -> `reach_checks`, `cli`. The lines come from the plugins' parts `person-rules`; no plugin is
-named here.
+Learning's lines are copied into rule files of each work tree (`project_rules`; `copies` has what a person edits in one), what is known of
+the person into a file that every session loads (`user_rules`), and `context_files` -> `reach_survey` tell what arrives. The lines about the
+person come from the plugins' parts `person-rules`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def make_plugin() -> PluginSpec:
         order=60,
         settings={"reach": "tacitd_handlers.learning.settings:ReachSettings"},
         schema=(f"{here}:schema.sql",),
-        run=f"{here}.reach_checks:run",
+        run=f"{here}.reach_survey:run",
         events=frozenset({"session-started", "purge"}),
         jobs=(TimedJob("user-rules", 5.0), TimedJob("reach-check", 3600.0)),
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
@@ -39,7 +40,7 @@ def make_plugin() -> PluginSpec:
         footprint=f"{rules}:find_footprint",
         prompt_parts={
             "context-files": f"{here}.context_files:list_context_files",
-            "doctor": f"{here}.reach_checks:find_problems",
+            "doctor": f"{here}.reach_survey:find_problems",
             "banner": f"{here}.reach_status:format_banner_lines",
         },
     )

@@ -20,7 +20,7 @@ from tacitd.files.formats import Bullets, bullet
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd_handlers.reach.reach_checks import check_projects
+from tacitd_handlers.reach.reach_survey import check_projects
 
 HEAD = "<!-- Written by tacitd from {}: change that file, not this one. -->\n\n"
 
