@@ -11,6 +11,7 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -162,3 +163,34 @@ def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
         )
     bench.learn("use pnpm, not npm", PNPM)
     assert bench.facts("text") == [] and bench.text == ""
+
+
+def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
+    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
+    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
+    assert bench.facts("text") == []
+    bench.heard = "[1] Indent with tabs in this repository"
+    bench.bench.settle(QUIET)
+    assert bench.facts("text") == [("Indent with tabs in this repository",)]
+
+
+def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
+    """S-23: an unusable answer is asked for once more, then the prompt is rejected and listed, not lost."""
+    bench.say("use pnpm, not npm", RawAnswer("I could not find anything of note in here, sorry."))
+    assert any("cannot be used" in one for one in bench.bench.degraded)
+    for _ in range(4):
+        bench.bench.settle(QUIET)
+    assert bench.count_calls("extraction") == 2
+    ((state, reason),) = bench.bench.rows("SELECT state, reason FROM prompt_task WHERE plugin = 'learning'")
+    assert state == "rejected" and "cannot be used" in reason
+
+
+def test_prompts_are_sent_after_ten_minutes_of_quiet(bench: LearningBench) -> None:
+    """S-01: quiet is counted from the newest prompt; the model is not asked and nothing is written before."""
+    bench.bench.type("use pnpm, not npm")
+    bench.bench.settle(590)
+    bench.bench.type("and tabs")
+    bench.bench.settle(590)
+    assert bench.count_calls("extraction") == 0 and not (bench.root / "tmp").exists()
+    bench.bench.settle(20)
+    assert bench.count_calls("extraction") == 1
