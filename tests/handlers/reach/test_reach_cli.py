@@ -132,20 +132,17 @@ def test_a_linked_claude_directory_is_named(cli: Cli, shop: Shop) -> None:
     assert why.startswith(f"{shop.root / '.claude/rules'} leads out of the project")
 
 
-def test_a_committed_file_is_not_tacitds(cli: Cli, shop: Shop) -> None:
-    """Bad input: Claude Code loads it, but tacitd neither reads nor writes it."""
-    subprocess.run(["git", "-C", str(shop.root), "add", "-f", str(shop.rules)], check=True)
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("tacitd-learned.md", "the lines of LEARNED.md"), ("tacitd/pkg-cart.md", "the lines for pkg/cart")],
+)
+def test_a_committed_copy_is_not_tacitds(cli: Cli, shop: Shop, name: str, what: str) -> None:
+    """Bad input: Claude Code loads it, but tacitd neither reads nor writes it; anybody can write its first line."""
+    subprocess.run(["git", "-C", str(shop.root), "add", "-f", f".claude/rules/{name}"], check=True)
     assert loads(cli, shop.root) == ALL
     (missing,) = ask(cli, shop.root)["missing"]
-    assert missing["id"] == "reach.committed" and "git rm --cached .claude/rules" in missing["hint"]
-
-
-def test_a_committed_copy_of_a_module_is_named_too(cli: Cli, shop: Shop) -> None:
-    """Bad input: anybody can write tacitd's first line into a file of a repository."""
-    subprocess.run(["git", "-C", str(shop.root), "add", "-f", str(shop.module)], check=True)
-    (missing,) = ask(cli, shop.root)["missing"]
-    assert missing["id"] == "reach.committed" and missing["what"].startswith("the lines for pkg/cart")
-    assert "git rm --cached .claude/rules/tacitd/pkg-cart.md" in missing["hint"]
+    assert missing["id"] == "reach.committed" and missing["what"].startswith(what)
+    assert f"git rm --cached .claude/rules/{name}" in missing["hint"]
 
 
 def use_client(cli: Cli, shop: Shop, name: str, version: str, **more: str) -> None:

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
-from tacitd.files.disk import Disk
-from tacitd.files.row_history import list_row_changes
-from tacitd.files.shared_files import SharedFiles
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.user_rules import HEAD, find_footprint
-
-
-def test_each_change_is_in_the_history(reach: ReachBox) -> None:
-    """What was added and withdrawn; a deletion by hand is the person's, and a run of the job without a change leaves no record."""
-    reach.know(a="Likes: red", b="Size: big")
-    reach.wait()
-    reach.drop("a")
-    reach.wait(5 * MINUTE)
-    reach.edit("- Size: big\n", "")
-    reach.wait(5 * MINUTE)
-    found = [one for one in list_row_changes(reach.bench.rows) if one["lines"]]
-    lines = [[(line["removed"], line["added"]) for line in one["lines"]] for one in found]
-    assert lines == [[("", "Likes: red"), ("", "Size: big")], [("Likes: red", "")]]
-    assert {line["file"] for one in found for line in one["lines"]} == {str(reach.path)}
-    assert {one["what"] for one in found} == {"for every session"} and len({one["id"] for one in found}) == 2
 
 
 def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
@@ -98,30 +79,6 @@ def test_a_damaged_file_deletes_nothing_and_is_made_again_at_the_next_session(
     reach.bench.type("hello")
     reach.wait()
     assert reach.text == whole and ToyRules.withdrawn == []
-
-
-def test_a_crash_between_file_and_memory_loses_nothing(
-    reach: ReachBox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process ends after the file was written: the new lines are not taken for the person's, the old not for deleted."""
-    reach.know(a="a", b="b")
-    reach.wait()
-
-    def die(*_: object) -> None:
-        raise RuntimeError("the process ends here")
-
-    reach.drop("a")
-    reach.state(c="c")
-    with monkeypatch.context() as patch:
-        patch.setattr(SharedFiles, "_commit_written", die)
-        reach.wait(MINUTE / 3)
-    assert reach.bullets == ["b", "c"]
-    reach.bench.restart(kill=True)
-    reach.wait()
-    assert reach.bullets == ["b", "c"] and ToyRules.withdrawn == []
-    reach.edit("- c\n", "")
-    reach.wait(2 * MINUTE)
-    assert reach.bullets == ["b"] and ToyRules.withdrawn == ["c"]
 
 
 def test_a_lost_memory_keeps_every_line(reach: ReachBox) -> None:
@@ -203,36 +160,6 @@ def test_a_read_only_directory_is_reported(reach: ReachBox, monkeypatch: pytest.
         assert "read-only" in reach.bench.degraded[0]
     reach.wait()
     assert reach.bullets == ["a"] and reach.bench.degraded == []
-
-
-def test_another_user_s_file_is_left_alone(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bad input: two users of one directory."""
-    reach.know(a="a")
-    reach.wait()
-    theirs = reach.text
-    with monkeypatch.context() as patch:
-        patch.setattr("tacitd.files.write_checks.os.geteuid", lambda: os.getuid() + 1)
-        reach.state(b="b")
-        reach.wait()
-        assert reach.text == theirs and "belongs to another user" in reach.bench.degraded[0]
-    reach.wait()
-    assert reach.bullets == ["a", "b"] and reach.bench.degraded == []
-
-
-def test_a_read_only_file_is_not_replaced(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bad input: the person protected it. It follows when it can be written again."""
-    reach.know(a="a")
-    reach.wait()
-    theirs = reach.text
-    reach.path.chmod(0o400)
-    with monkeypatch.context() as patch:
-        # Root may write everything, so the permissions are read instead.
-        patch.setattr(Disk, "may_write", lambda _, path: bool(path.stat().st_mode & 0o200))
-        reach.state(b="b")
-        reach.wait()
-        assert reach.text == theirs and "read-only" in reach.bench.degraded[0]
-    reach.wait()
-    assert reach.bullets == ["a", "b"] and reach.bench.degraded == []
 
 
 def test_a_git_work_tree_is_not_written(tmp_path: Path) -> None:
@@ -333,31 +260,6 @@ def test_a_change_while_it_is_written_is_not_missed(reach: ReachBox, monkeypatch
     reach.state(c="c")
     reach.wait()
     assert sorted(reach.bullets) == ["a", "b", "c"]
-
-
-def test_what_git_took_away_is_not_withdrawn(tmp_path: Path) -> None:
-    """Of a tracked file, a line that is missing after HEAD has moved was removed by a checkout; otherwise the person deleted it."""
-    box = ReachBox(tmp_path, TACITD_REACH__USER_RULES_IN_GIT="true")
-    git = ["git", "-C", str(box.claude), "-c", "user.name=dev", "-c", "user.email=dev@example.org"]
-    subprocess.run(["git", "init", "-q", str(box.claude)], check=True)
-    with box.bench:
-        box.know(a="a")
-        box.wait()
-        subprocess.run([*git, "add", "rules/tacitd.md"], check=True)
-        subprocess.run([*git, "commit", "-qm", "One"], check=True)
-        box.wait(2 * MINUTE)
-        box.state(b="b")
-        box.wait(2 * MINUTE)
-        subprocess.run([*git, "commit", "-qam", "Two"], check=True)
-        box.wait(2 * MINUTE)
-        subprocess.run([*git, "checkout", "-q", "HEAD~1"], check=True)
-        box.wait(2 * MINUTE)
-        assert ToyRules.withdrawn == []
-        subprocess.run([*git, "checkout", "-q", "-f", "-"], check=True)
-        box.wait(2 * MINUTE)
-        box.edit("- a\n", "")
-        box.wait(2 * MINUTE)
-        assert ToyRules.withdrawn == ["a"]
 
 
 def test_a_purge_takes_a_withdrawn_line_out_at_once(reach: ReachBox) -> None:
