@@ -1,6 +1,6 @@
 """`tacitd learner`: record, due, retests, review, check, forget, alias, archive, context.
 
-Options and output only; most imports are inside the commands, because a session start waits for `context`.
+Options and output only. The review and the profile are imported inside the commands, because a session start waits for `context`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message
+from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message, get_paths
 from tacitd.cli.program import OrderedGroup
+from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
-from tacitd_handlers.learner.ledger_file import VERDICTS
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.text.wording import count_noun, format_table
+from tacitd_handlers.learner import make_plugin
+from tacitd_handlers.learner.learner_state import load_paths, read_aliases, read_file, read_waiting
+from tacitd_handlers.learner.ledger_file import VERDICTS, LedgerRow, LedgerTable, format_command, parse_ledger
+from tacitd_handlers.learner.practice_report import date_of, find_due, parse_report
+from tacitd_handlers.learner.weakness_rules import in_order
 
 if TYPE_CHECKING:
     from tacitd_handlers.learner.entry_texts import WeaknessEntry
-    from tacitd_handlers.learner.ledger_file import LedgerRow, LedgerTable
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -64,8 +70,6 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
 
     The same problem recorded twice in one session counts once.
     """
-    from tacitd_handlers.learner.ledger_file import parse_ledger
-    from tacitd_handlers.learner.practice_report import parse_report
 
     report = {name: value for name, value in given.items() if value not in ("", None)}
     report["descriptions"] = dict(_parse_description(text) for text in describe)
@@ -135,8 +139,6 @@ def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
     from msgspec.structs import asdict
 
-    from tacitd_handlers.learner.practice_report import date_of, find_due
-
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
@@ -168,12 +170,7 @@ def retests_(as_json: bool) -> None:
 @JSON_OPTION
 def review_(as_json: bool) -> None:
     """Your progress: totals, verdicts, patterns, weaknesses, retests, and next steps."""
-    from tacitd.cli.common import get_paths
-    from tacitd.session_context.plugin_view import open_rows
-    from tacitd_handlers.learner import make_plugin
-    from tacitd_handlers.learner.learner_state import read_aliases, read_waiting
     from tacitd_handlers.learner.progress_review import build_review, format_review
-    from tacitd_handlers.learner.weakness_rules import in_order
 
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         waiting, aliases = read_waiting(rows), read_aliases(rows)
@@ -209,7 +206,6 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 @click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
-    from tacitd_handlers.learner.ledger_file import format_command
 
     (name,) = _change("restore" if back else "forget", tag)
     how = format_command("forget --undo", name)
@@ -263,10 +259,6 @@ def context(session_id: str, budget: int) -> None:
     """
     import sys
 
-    from tacitd.cli.common import get_paths
-    from tacitd.session_context.plugin_view import open_rows
-    from tacitd_handlers.learner import make_plugin
-    from tacitd_handlers.learner.learner_state import load_paths
     from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
 
     session = session_id or hook_session() or os.environ.get(SESSION, "")
@@ -292,7 +284,6 @@ def context(session_id: str, budget: int) -> None:
 def _echo_table(
     head: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, right: tuple[int, ...] = ()
 ) -> None:
-    from tacitd.text.wording import format_table
 
     for line in format_table(head, rows, right=right):
         click.echo(line)
@@ -301,13 +292,11 @@ def _echo_table(
 
 
 def _now() -> str:
-    from tacitd.clock import SystemClock, local_minutes
 
     return local_minutes(SystemClock().now())
 
 
 def _read_entries() -> list[WeaknessEntry]:
-    from tacitd_handlers.learner.learner_state import load_paths, read_file
     from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 
     return list_entries(PROFILE_FORMAT.read_leaves(read_file(load_paths(os.environ).profile) or b""))
@@ -315,9 +304,6 @@ def _read_entries() -> list[WeaknessEntry]:
 
 def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
     """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
-    from tacitd.text.wording import count_noun
-    from tacitd_handlers.learner.learner_state import load_paths, read_file
-    from tacitd_handlers.learner.ledger_file import parse_ledger
 
     table = parse_ledger(read_file(load_paths(os.environ).ledger) or b"")
     if table.bad and not is_checked:

@@ -304,8 +304,6 @@ def format_retests(found: Sequence[Retest]) -> str:
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """What the two files contain, the retests and the tags that wait for room (SPEC L-50), and reports that were refused."""
-    from tacitd_handlers.learner.learner_state import load_paths, read_file, read_waiting
-
     newest = "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?"
     refused = [text for (text,) in rows(newest, REFUSED)][::-1]
     ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
