@@ -120,9 +120,6 @@ REFUSED = "config.refused"
 IN_FORCE = 8.0
 """Seconds for which a caller waits until the new configuration is in force: a task that runs may take longer."""
 
-if TYPE_CHECKING:
-    from tacitd.app import App
-
 
 def reload_config(app: App) -> list[str]:
     """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread.

@@ -32,12 +32,12 @@ from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, Unavai
 from tacitd.state import store_files, store_tables
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, LONG, STORE, code_of, describe_error
 from tacitd.state.store_tables import blank_columns, make_blanker
-from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
+from tacitd.state.store_transaction import StoreTransaction, savepoint
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Tx, Value
 
-__all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_empty", "open_readonly", "savepoint"]
+__all__ = ["ReadOnlyStore", "Store", "open_empty", "open_readonly", "savepoint"]
 
 DAEMON_WAIT, COMMAND_WAIT = 0.2, LONG
 """Seconds for which the daemon and a command wait for another process's write lock."""

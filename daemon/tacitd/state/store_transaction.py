@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, code_of
 from tacitd.text.lazy_pattern import compile_lazily
@@ -88,29 +88,12 @@ class StoreTransaction:
 class Savepoint:
     """Changes that can be undone alone: see `savepoint`."""
 
-    def __init__(self, tx: StoreTransaction) -> None:
-        self._tx = tx
-        self.error: Exception | SystemExit | None = None
-        """What the body raised, if its own changes were rolled back for it."""
-
-    def __enter__(self) -> Self:
-        self._tx.mark("SAVEPOINT part")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._tx.require_sound()
-        if error is not None:
-            self._tx.mark("ROLLBACK TO part")
-        self._tx.mark("RELEASE part")
-        if isinstance(error, Exception | SystemExit):  # a plugin may call `sys.exit`
-            self.error = error
-            return True
-        return False
+    error: Exception | SystemExit | None = None
+    """What the body raised, if its own changes were rolled back for it."""
 
 
-def savepoint(tx: Tx) -> Savepoint:
+@contextmanager
+def savepoint(tx: Tx) -> Iterator[Savepoint]:
     """Run a plugin's part of a transaction so that its fault is its own:
 
         with savepoint(tx) as part:
@@ -121,4 +104,15 @@ def savepoint(tx: Tx) -> Savepoint:
     """
     if not isinstance(tx, StoreTransaction):
         raise TypeError("a savepoint needs a transaction of the store")
-    return Savepoint(tx)
+    part = Savepoint()
+    tx.mark("SAVEPOINT part")
+    try:
+        yield part
+    except BaseException as error:
+        tx.require_sound()
+        tx.mark("ROLLBACK TO part")
+        if not isinstance(error, Exception | SystemExit):  # a plugin may call `sys.exit`
+            raise
+        part.error = error
+    tx.require_sound()
+    tx.mark("RELEASE part")

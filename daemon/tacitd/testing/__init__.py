@@ -13,6 +13,7 @@ plugin; `World` is a person with everything that is installed.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacitd.testing.fakes import DAY, START, FakeClock, Reply, ScriptedModel
@@ -35,18 +36,12 @@ __all__ = [
 ]
 
 
+_LAZY = {"HandlerBench": "bench", "World": "world", "Crash": "faulty_disk", "FaultyDisk": "faulty_disk"}
+"""The names that need the engine or the disk, and their modules."""
+
+
 def __getattr__(name: str) -> Any:
-    """Import the engine or the disk when one of their names is used."""
-    if name == "HandlerBench":
-        from tacitd.testing.bench import HandlerBench
-
-        return HandlerBench
-    if name == "World":
-        from tacitd.testing.world import World
-
-        return World
-    if name in ("Crash", "FaultyDisk"):
-        from tacitd.testing import faulty_disk
-
-        return getattr(faulty_disk, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a module when one of its names is used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
