@@ -127,13 +127,13 @@ class Line:
 
 
 def check_line(line: Line) -> Outcome:
-    """What becomes of a line: "person" if its facts are written in its place."""
+    """What becomes of a line: "person" if its facts are written in its place, or stand there."""
     facts = tuple(NumberedFact(text, at=line.at) for text in line.facts)
     replaces = tuple(ExistingLine(LEARNED, "Coding", text, is_ours=True) for text in line.replaces)
     files = {LEARNED: FileNow(line.replaces, (), frozenset(line.replaces))}
     plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files))
     if not plan.lines:
-        return "lost"
+        return "person" if plan.known else "lost"  # a known line stays as it is
     return "model" if [one.text for one in plan.lines] == [line.text] else "person"
 
 
