@@ -134,7 +134,12 @@ def _asks_for(text: str, other: str) -> bool:
 
 
 def _have_common(words: Iterable[str], others: Collection[str]) -> bool:
-    return any(match_stems(word, other) for word in words for other in others)
+    # A word of three letters, such as the German "auf", is the beginning of too many others.
+    return any(
+        word == other or (min(len(word), len(other)) > 3 and match_stems(word, other))
+        for word in words
+        for other in others
+    )
 
 
 def match_stems(word: str, other: str) -> bool:
