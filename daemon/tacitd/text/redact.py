@@ -91,10 +91,6 @@ def _is_login(found: re.Match[str]) -> bool:
         return False
 
 
-def _is_random_value(found: re.Match[str]) -> bool:
-    return is_random(found["value"])
-
-
 def _is_docker_auth(found: re.Match[str]) -> bool:
     return _is_login(found) or is_random(found["value"])
 
@@ -247,8 +243,6 @@ _RULES: tuple[_Rule, ...] = (
     _Rule(NAME_CUES, NAMED, is_named),
     _rule("key", r"(?<![A-Za-z0-9])keys?[\"'`]?(?:\s{0,2}[:=]\s{0,2}|\s(?:is|was|ist)\s:?\s?|\s)[\"'`]?(?P<value>[0-9a-f]{32}(?:[0-9a-f]{8}|[0-9a-f]{32})?)(?![\w-])", _is_key),
     _rule("aws", r"aws[^\n]{0,20}?(?:key|pwd?|pass|token)[^\n]{0,20}?[\"'](?P<value>[0-9a-z/+]{40})[\"']"),
-    _rule("ibm,clou,cl,softlayer,sl", r"(?<![A-Za-z])(?:ibm[\w-]{0,10}?|cloud[_-]?iam|cloudant|clou|cl|softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd?|pass|password|token)[\"'\]]{0,2}[ ]{0,20}(?:::?=?|==?>?|[ ])[ ]{0,20}[\"']?(?P<value>[0-9a-f]{64}|[a-z]{24}|[a-z0-9]{64}|[\w-]{44})(?![\w-])"),
-    _rule("ap", r"(?<![\w/.+-])(?P<value>(?-i:AP[0-9A-F][A-Za-z0-9]{8,64}))(?![\w/.-])", _is_random_value),
     _rule("recovery,backup,rescue,scratch,wiederherstell,ersatz,codes,código", rf"(?<![a-z]){_RECOVERY}(?:\s(?:is|are|sind|lauten|sont|son)(?=\s|:))?(?P<link>\s?[:=])?\s{{0,3}}(?:[-*]\s|\d[.)]\s)?(?P<value>{_RECOVERY_CODE}(?:[\s,;]{{1,3}}(?:[-*]\s|\d{{1,2}}[.)]\s)?{_RECOVERY_CODE}){{0,24}})", _is_recovery_code),
     _rule("seed,recovery,backup,secret,pass,mnemonic", r"(?P<name>seed(?:\s(?:phrase|words?))?|(?:recovery|backup|secret|pass)[ -]?phrase|mnemonic)(?:\s(?:is|are|was)|\s?[:=])\s{1,3}[\"']?(?P<value>[A-Za-z]{3,8}(?:[ \t,\r\n]{1,3}[A-Za-z]{3,8}(?![\w'’])){3,23})", _is_phrase),
     _rule("log,sign,cred,zugang,anmeld,identifiant,connexion,acceso,user", rf"(?<![\w-]){_SIGN_IN}(?P<with>\s?[:=]\s?|\s(?:is|are|as|with|mit|als|avec|con|lautet|ist)\s)?(?(with)|\s)(?P<user>[\w.@+-]{{2,60}})(?P<sep>\s?[/:]\s?)(?P<value>[^\s/\"'`,;()]{{4,200}}+)(?![/(])", _is_login_value),
@@ -261,7 +255,6 @@ _RULES: tuple[_Rule, ...] = (
     _rule("cookie:", rf"cookie:\s{{0,2}}[\w.-]{{1,40}}={_IN_HEADER}", _is_header),
     _rule("token=,key=,secret=,password=,passwd=,pwd=,pass=,sig=,signature=,auth=,credential=,session=,sid=,jwt=,otp=,code=", r"(?P<name>\w{3,10})=(?P<value>[^&\s#\"'<>`)\]]{4,300}+)", _is_parameter),
     _rule("hooks.slack.com/,discord,.webhook.office.com/,maker.ifttt.com/use/,api.telegram.org/bot,softlayer.com/", r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/|\.webhook\.office\.com/webhookb2/|maker\.ifttt\.com/use/|api\.telegram\.org/bot|softlayer\.com/soap/v3(?:\.1)?/)(?P<value>[\w/:@-]{20,300}+)"),
-    _rule("accountkey=,sharedaccesskey=,accesskey=,sig=", r"[a-z]{3,15}=(?P<value>[A-Za-z0-9+/%=]{32,300}+)"),
     _rule("://", r"://(?:[^\s:/@\"'<>]{0,100}:)?(?P<value>[^\s@/\"'<>]{1,200})@", _is_userinfo),
     _rule(":", r":(?!//)(?P<value>[^\s:@/\"'<>`]{4,64})@(?:[a-z](?:[\w-]{0,62}\.){1,5}[a-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}|localhost|[a-z][\w-]{0,62}(?=:\d{2,5}))(?![\w@-])", _is_address),
     _rule(":54,:64,:33,:*:", r":(?:\d{4,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<value>[^\s:]{4,300})(?!\S)", _is_pgpass),
