@@ -27,7 +27,7 @@ def make_plugin() -> PluginSpec:
     return PluginSpec(
         "learner",
         order=80,  # after those with short texts for a session, which are the same in every session
-        settings={"learner": f"{here}.settings:LearnerSettings"},
+        settings={"learner": f"{here}.practice_tasks:LearnerSettings"},
         schema=SCHEMA,
         one_lane=True,
         observe=f"{here}.practice_tasks:observe",

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from loguru import logger
 from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import local_minutes
+from tacitd.config.settings import Duration, Names
 from tacitd.contract import (
     Batch,
     Cause,
@@ -66,6 +68,7 @@ from tacitd_handlers.learner.ledger_file import (
     parse_ledger,
 )
 from tacitd_handlers.learner.practice_report import (
+    ReviewPlan,
     find_reports,
     parse_report,
     plan_report,
@@ -75,7 +78,6 @@ from tacitd_handlers.learner.practice_report import (
 from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_rows, sync_profile
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, SECTIONS, list_sessions
 from tacitd_handlers.learner.session_start import format_repairs, format_synced
-from tacitd_handlers.learner.settings import LearnerSettings
 
 FILES, ROWS = "learner.files", "learner.rows"
 _CAUSES = {
@@ -89,6 +91,45 @@ _CAUSES = {
 }
 """What a person reads in the history for a command. `forget` has its text there."""
 _HEADINGS = frozenset({*SECTIONS, RESOLVED})
+
+
+class LearnerSettings(BaseModel):
+    """`learner`: the paths of its two files, and how reviews are planned."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: str = Field(
+        default="",
+        description="Path of the profile. Empty: `leetcode-teacher-profile.md` in Claude Code's directory.",
+    )
+    ledger: str = Field(
+        default="",
+        description="Path of the ledger. Empty: `leetcode-teacher-ledger.md` in Claude Code's directory.",
+    )
+    settle: Duration = Field(
+        default=300.0,
+        ge=0,
+        description="Time without a write after which entries written by others are completed in both files.",
+    )
+    grow_only_when_due: bool = Field(
+        default=False, description="A review before its due date does not lengthen the next interval."
+    )
+    longest_interval: int | None = Field(
+        default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
+    )
+    context: Literal["taught", "always", "never"] = Field(
+        default="taught",
+        description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
+        "everywhere, or nowhere.",
+    )
+    skills: Names = Field(
+        default=("leetcode-teacher",),
+        description="Skills whose sessions may report practice in a fenced JSON block.",
+    )
+
+    @property
+    def plan(self) -> ReviewPlan:
+        return ReviewPlan(self.grow_only_when_due, self.longest_interval)
 
 
 # --- transcripts
