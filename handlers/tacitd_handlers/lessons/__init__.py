@@ -44,7 +44,7 @@ def make_plugin() -> PluginSpec:
             "person-rules": f"{here}.lesson_text:LessonRules",
             "history": f"{here}.lesson_items:list_changes",
         },
-        mcp=f"{here}.mcp_tools:LESSONS",
+        mcp=f"{here}.cli:LESSONS",
         footprint=f"{here}:lessons_footprint",
     )
 

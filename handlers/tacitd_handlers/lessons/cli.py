@@ -16,7 +16,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup, run_and_exit
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_tools import is_agent, require_person
+from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter, is_agent, require_person
 from tacitd_handlers.entry_point import use_utf8
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
@@ -322,6 +322,62 @@ def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> Non
         echo_json({"schema": 1, "changed": changed, **build_document(found)})
     else:
         echo_message(message)
+
+
+# --- what agents can do: promoting a lesson is a person's decision, so it is no tool (SPEC E-16)
+
+SCOPE = ToolParameter(
+    "scope", "A tool's, skill's or project's name, one word such as `tmux`; default `global`."
+)
+
+LESSONS = AgentInterface(
+    tools=(
+        AgentTool(
+            "load_lessons",
+            "The lessons to heed before you judge a plan or act: the global ones and those of a scope. Call it once "
+            "before you work with a tool or skill for the first time in a session.",
+            ("lesson", "load"),
+            (SCOPE,),
+        ),
+        AgentTool(
+            "search_lessons",
+            "Find lessons in all scopes by words.",
+            ("lesson", "search", "--json"),
+            (
+                ToolParameter("query", "Words; all of them must occur."),
+                ToolParameter("scope", "Only of this scope."),
+                ToolParameter("every", "Deleted and promoted ones too."),
+            ),
+            is_rare=True,
+        ),
+        AgentTool(
+            "add_lesson",
+            "Add a lesson after a mistake: the person corrected how you work, or you found out what prevents a failure. "
+            "It is a rule of behaviour for next time, not a fact. It is active at once, unless it runs a command, names an "
+            "address or weakens a check: then it waits for the person. Search first.",
+            ("lesson", "add", "--json"),
+            (
+                ToolParameter("when", "The case, such as `editing tmux.conf`.", required=True),
+                ToolParameter("do", "What to do. Either this or `dont`."),
+                ToolParameter("dont", "What not to do."),
+                ToolParameter("because", "The reason.", required=True),
+                SCOPE,
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "mark_lesson_wrong",
+            "Delete a lesson because the person says that it is wrong. It is not learned again.",
+            ("lesson", "wrong", "--json"),
+            (
+                ToolParameter("id", "The lesson's id, such as 002."),
+                ToolParameter("reason", "Why it is wrong."),
+            ),
+            effect="removes",
+            is_rare=True,
+        ),
+    )
+)
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,7 +21,7 @@ from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
 from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
-from tacitd_handlers.tutor.agent_prompts import AgentRequest, build_request
+from tacitd_handlers.tutor.agent_prompts import AGENTS, AgentRequest, build_request
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
 
 AskAgent = Callable[[AgentRequest], Answer | NoAnswer]
@@ -72,10 +71,11 @@ class ModelAccess:
             f"{request.agent} {sha256(request.prompt.encode(errors='replace')).hexdigest()}",
             request.prompt,
         )
+        tier, _, system = AGENTS[request.agent]
         asked = ModelRequest(
             request.prompt,
-            request.tier,
-            system=request.system,
+            tier,
+            system=system,
             purpose=PURPOSE,
             usd_per_day=self.usd_per_day,
             project=self._project,
@@ -106,16 +106,9 @@ class ModelAccess:
         self._answered = []
 
 
-class FailedStep(Struct, frozen=True):
-    """The model answered twice, and neither answer could be used. `text`: its words, for the learner."""
-
-    fault: str
-    text: str = ""
-
-
-def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
+def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | UnusableAnswer | NoAnswer:
     """Ask for what the step waits for, a second time with the fault of the first answer if it cannot be used; return the event, the
-    fault, or why there is no answer."""
+    second answer's fault, or why there is no answer."""
     request, made = build_request(state), UnusableAnswer("")
     for _ in range(2):
         outcome = ask(request)
@@ -125,9 +118,9 @@ def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | FailedS
         if not isinstance(parsed, UnusableAnswer):
             return parsed
         request, made = request.with_error(parsed.fault), parsed
-    return shorten_spoken(made) or FailedStep(made.fault, made.text)
+    return shorten_spoken(made) or made
 
 
-def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | FailedStep | NoAnswer:
+def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | UnusableAnswer | NoAnswer:
     """The same for the grader, at any step after the test was handed in."""
     return run_model_step(replace(state, step=Step.GRADE), ask)

@@ -22,40 +22,22 @@ from tacitd_handlers.tutor.session_model import MODEL_STEPS, Objective, Question
 from tacitd_handlers.tutor.session_policy import LETTERS, format_choice
 
 Agent = Literal["tutor", "prereq_builder", "micro_quiz", "final_test", "grader"]
-AGENTS: dict[Agent, tuple[Tier, float]] = {
-    "tutor": ("fast", 0.2),
-    "prereq_builder": ("fast", 0.2),
-    "micro_quiz": ("fast", 0.2),
-    "final_test": ("fast", 0.2),
-    "grader": ("accurate", 0.0),
+AGENTS: dict[Agent, tuple[Tier, float, str]] = {
+    "tutor": ("fast", 0.2, "You are a tutor. Do only the step that is asked for."),
+    "prereq_builder": ("fast", 0.2, "You create prerequisite checks. Answer with JSON alone."),
+    "micro_quiz": ("fast", 0.2, "You create micro-quizzes. Answer with JSON alone."),
+    "final_test": ("fast", 0.2, "You create tests. Answer with JSON alone."),
+    "grader": ("accurate", 0.0, "You are a rigorous grader. Answer with JSON alone."),
 }
-"""By agent, its tier and the temperature of the seed (SPEC T-07)."""
-"""Braces of the prompts that are not placeholders."""
-SYSTEMS: dict[Agent, str] = {
-    "tutor": "You are a tutor. Do only the step that is asked for.",
-    "prereq_builder": "You create prerequisite checks. Answer with JSON alone.",
-    "micro_quiz": "You create micro-quizzes. Answer with JSON alone.",
-    "final_test": "You create tests. Answer with JSON alone.",
-    "grader": "You are a rigorous grader. Answer with JSON alone.",
-}
+"""By agent, its tier, the temperature of the seed (SPEC T-07), and the system prompt."""
 _NOTHING = "(none)"
 
 
 class AgentRequest(Struct, frozen=True):
-    """A request to one agent."""
+    """A request to one agent. Its tier and system prompt are in AGENTS."""
 
     agent: Agent
     prompt: str
-
-    @property
-    def tier(self) -> Tier:
-        """The tier of the agent's model."""
-        return AGENTS[self.agent][0]
-
-    @property
-    def system(self) -> str:
-        """The system prompt."""
-        return SYSTEMS[self.agent]
 
     def with_error(self, error: str) -> AgentRequest:
         """The same request, with the fault of the answer before."""

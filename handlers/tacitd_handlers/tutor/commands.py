@@ -22,7 +22,8 @@ from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
 from tacitd.text.wording import format_table
-from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
+from tacitd_handlers.tutor.agent_answers import UnusableAnswer
+from tacitd_handlers.tutor.agent_calls import ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, Screen, lead_conversation
 from tacitd_handlers.tutor.knowledge_graph import (
     GraphFile,
@@ -388,7 +389,7 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
             hint = f" (hint: {outcome.hint})" if outcome.hint else ""
             echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
             return False
-        if isinstance(outcome, FailedStep):
+        if isinstance(outcome, UnusableAnswer):
             session.record_event(GradingFailed(outcome.fault))
             echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
         else:

@@ -15,8 +15,8 @@ import click
 
 from tacitd.model.port import NoAnswer
 from tacitd.text.sanitize import sanitize_text
-from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_text
-from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
+from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, UnusableAnswer, clean_text
+from tacitd_handlers.tutor.agent_calls import AskAgent, run_model_step
 from tacitd_handlers.tutor.session_log import TutorSession, format_progress, format_question, format_results
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
@@ -142,13 +142,13 @@ class _Leader:
             return None
         if isinstance(outcome, NoAnswer):
             return outcome
-        if isinstance(outcome, FailedStep):
+        if isinstance(outcome, UnusableAnswer):
             self._handle_failure(state, outcome)
         else:
             self._record(outcome)
         return None
 
-    def _handle_failure(self, state: SessionState, failed: FailedStep) -> None:
+    def _handle_failure(self, state: SessionState, failed: UnusableAnswer) -> None:
         """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
         if state.step is Step.CLOSE:
             self._close(state)

@@ -20,17 +20,11 @@ RETEST_DAYS = 28
 """Days after which a mastered node that was not tested again is suggested for a retest."""
 
 
-class GradedScore(Struct, frozen=True):
-    """One score of one objective. `at`: seconds since 1970, UTC."""
-
-    at: float
-    score: float
-
-
 class MasteryBook(Struct):
     """The latest score by graph, node and objective (SPEC T-04). All scores are in the log."""
 
-    scores: dict[tuple[str, str, str], GradedScore] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
+    """When it was given (seconds since 1970, UTC), and 0 to 1."""
     sessions: set[str] = field(default_factory=set)
     """The sessions whose scores are recorded."""
 
@@ -47,7 +41,7 @@ class MasteryBook(Struct):
         if session not in self.sessions:
             self.sessions.add(session)
             for id, one in scores.items():
-                self.scores[graph, node, id] = GradedScore(float(at or 0), float(one))
+                self.scores[graph, node, id] = (float(at or 0), float(one))
         return True
 
 
@@ -83,12 +77,12 @@ def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
     """The mastery of a node as it is in the graph now; scores of objectives that it no longer has do not count."""
     keys = {one.id: (graph, node.id, one.id) for one in node.objectives}
     graded = {id: book.scores[key] for id, key in keys.items() if key in book.scores}
-    scores = {id: one.score for id, one in graded.items()}
+    scores = {id: score for id, (_, score) in graded.items()}
     return NodeMastery(
         mean=compute_mean([scores.get(one.id, 0.0) for one in node.objectives]),
         scores=scores,
         weakest=find_weakest(node.objectives, scores),
-        last=max((one.at for one in graded.values()), default=0.0),
+        last=max((at for at, _ in graded.values()), default=0.0),
     )
 
 

@@ -44,7 +44,7 @@ def test_there_are_exactly_five_agents() -> None:
     """SPEC T-06, T-07: five prompts; tutor and helpers on the fast tier, the grader on the accurate one."""
     folder = files("tacitd_handlers.tutor") / "prompts"
     assert {one.name for one in folder.iterdir()} == {f"{agent}.md" for agent in AGENTS}
-    assert {agent for agent, (tier, _) in AGENTS.items() if tier == "accurate"} == {"grader"}
+    assert {agent for agent, (tier, _, _) in AGENTS.items() if tier == "accurate"} == {"grader"}
     assert len(AGENTS) == 5
 
 

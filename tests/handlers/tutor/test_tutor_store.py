@@ -83,7 +83,7 @@ def test_scores_are_recorded_once(tmp_path: Path) -> None:
     assert store.read_mastery().scores == {}
     store.tend_sessions()
     assert not store.record_scores(session.state, 6.0) and len(store.mastery.read_text().splitlines()) == 1
-    assert store.read_mastery().scores["graph", "two", "o1"].score == 0.8
+    assert store.read_mastery().scores["graph", "two", "o1"][1] == 0.8
 
 
 def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
