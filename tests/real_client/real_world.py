@@ -11,17 +11,21 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from real_tui import RealClient, client_environment, onboarded
+from real_install import real_client
+from real_tui import RealClient, client_environment, onboarded, wait_for
 
 from support_daemon import Daemon
 from support_waiting import PATIENCE
 from tacitd.model.port import SENTINEL
 
+VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
+"""The oldest client that the plugin supports, the newest, and one between them."""
 HOOKS = (
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Notification", "Stop", "SubagentStop",
     "PreCompact", "SessionEnd",
@@ -182,10 +186,38 @@ class Machine(Daemon):
         """The person's requests."""
         return [one for one in self.api.requests() if one.prompt is None]
 
+    def wait_for_line(self, fact: str, seconds: float = 2 * PATIENCE) -> None:
+        """Wait until the fact is a line of the project."""
+        told = lambda: json.dumps(self.status(), indent=1)  # noqa: E731
+        wait_for(lambda: fact in self.learned, seconds, f"{fact} in LEARNED.md", told)
+
     def finish(self) -> None:
         """Stop everything; then what must hold after every scenario."""
         self.api.close()
         super().finish()
+
+
+@contextmanager
+def open_machine(
+    root: Path,
+    version: str,
+    rules: Sequence[Mapping[str, Any]] = (),
+    *,
+    starts: bool = True,
+    plugin: bool = False,
+) -> Iterator[Machine]:
+    """A machine with a client of this version, on which a session would only end after an hour. `starts`: with a daemon; `plugin`: with
+    tacitd's plugin in the client."""
+    one = Machine(root, real_client(version), rules)
+    one.environ["TACITD_SESSION__IDLE"] = "1h"
+    try:
+        if starts:
+            one.start()
+        if plugin:
+            one.add_plugin()
+        yield one
+    finally:
+        one.finish()
 
 
 def _strings(value: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """What hooks tell during a session, with the real client: a prompt is in the status at once, and sub-agents get their part.
 
-Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
+Over three versions of the client. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_install import need_terminal, real_client
+from real_install import need_terminal
 from real_tui import RealClient, wait_for
-from real_world import Machine, Request
+from real_world import VERSIONS, Machine, Request, open_machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact, say_lines
@@ -26,7 +26,6 @@ from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
-VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 WITHOUT_WATCHES = 'echo 0 > /proc/sys/user/max_inotify_watches && exec "$0" "$@"'
 """Run in a user namespace of its own, so that the limit is not the machine's."""
 CORRECTIONS = ("use pnpm, not npm", "no, indent with tabs", "and never squash commits")
@@ -58,13 +57,9 @@ RULES: list[dict[str, Any]] = [
 
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """A machine with a client of this version, on which a session would only end after an hour; the daemon does not run."""
-    one = Machine(tmp_path, real_client(request.param), RULES)
-    one.environ["TACITD_SESSION__IDLE"] = "1h"
-    try:
+    """A machine with a client of this version; the daemon does not run."""
+    with open_machine(tmp_path, request.param, RULES, starts=False) as one:
         yield one
-    finally:
-        one.finish()
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)

@@ -1,6 +1,6 @@
 """The plugin's MCP server with the real client: it starts the server, lists its tools to the model, and calls them.
 
-Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
+Over three versions of the client. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_install import real_client
-from real_world import Machine, Request
+from real_world import VERSIONS, Machine, Request, open_machine
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
-VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 PREFIX = "mcp__plugin_tacitd_tacitd__"
 SET, GET = f"{PREFIX}update_profile", f"{PREFIX}get_profile"
 EDITOR = {"tool": SET, "input": {"path": "tools.editor", "value": "neovim"}}
@@ -36,11 +34,8 @@ RULES = [
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     """A machine with a client of this version; no daemon runs."""
-    one = Machine(tmp_path, real_client(request.param), RULES)
-    try:
+    with open_machine(tmp_path, request.param, RULES, starts=False) as one:
         yield one
-    finally:
-        one.finish()
 
 
 def ask_client(machine: Machine, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -1,16 +1,17 @@
 """The plugin with the real client: installed by `tacitd plugin install`, its hooks, tools and commands run, taken out again.
 
-Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client`
-runs this.
+Over three versions of the client. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 from real_install import real_client
 from real_tui import RealClient, wait_for
-from real_world import Machine, Request
+from real_world import VERSIONS, Machine, Request, open_machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact, say_lines
@@ -28,13 +29,15 @@ from support_sources import ROOT
 from support_waiting import PATIENCE
 from tacitd.service.client_plugin import check_plugin, install_plugin, make_runner, read_state
 from tacitd.state.paths import Paths
+from tacitd.state.store_files import STORE
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
-VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 WITH_STRICT = ("2.1.197", "2.1.331")
 """The oldest has no `validate --strict`."""
 FACT, WORDS = "Uses pnpm instead of npm", "in this repository we use pnpm, never npm"
+LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
+RULE = 'WHEN editing "x": a # b -> DO read first -> BECAUSE 日本 <b> & {c}'
 NO_HOOK = "no hook was answered within 50 ms"
 SETTINGS = ".claude/settings.json"
 EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
@@ -51,15 +54,10 @@ RULES: list[dict[str, Any]] = [
 
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """A machine with a client of this version, on which a session would only end after an hour; tacitd is on the PATH."""
-    one = Machine(tmp_path, real_client(request.param), RULES)
-    one.environ["TACITD_SESSION__IDLE"] = "1h"
-    one.environ["PATH"] = f"{Path(sys.executable).parent}:{one.environ['PATH']}"
-    try:
-        one.start()
+    """A machine with a client of this version; tacitd is on the PATH."""
+    with open_machine(tmp_path, request.param, RULES) as one:
+        one.environ["PATH"] = f"{Path(sys.executable).parent}:{one.environ['PATH']}"
         yield one
-    finally:
-        one.finish()
 
 
 def build_wheel(folder: Path) -> Path:
@@ -217,9 +215,41 @@ def test_words_behind_a_command_are_learned(machine: Machine) -> None:
         client.press_enter_until(lambda: any(WORDS in one.text for one in machine.asked_by_person()))
         wait_for(lambda: client.recorded(b'"type":"assistant"') >= 1, PATIENCE, "the answer", client.screen)
         client.leave("/exit")
-    wait_for(
-        lambda: FACT in machine.learned,
-        2 * PATIENCE,
-        f"{FACT} in LEARNED.md",
-        lambda: json.dumps(machine.status()),
+    machine.wait_for_line(FACT)
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_a_session_without_a_daemon_knows_since_when(machine: Machine) -> None:
+    """The daemon ended three days ago: the model reads the line once, and the session is not disturbed."""
+    machine.add_plugin()
+    machine.stop()
+    last = time.time() - 3 * 86_400.0
+    os.utime(machine.state / STORE, (last, last))
+    done = machine.run_client("hello")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")
+    day = time.strftime("%Y-%m-%d", time.localtime(last))
+    texts = [one.text for one in machine.asked_by_person() if "hello" in one.text]
+    assert any(text.count(f"tacitd has not run since {day}") == 1 for text in texts)
+
+
+def test_claude_code_accepts_a_created_skill(tmp_path: Path) -> None:
+    """SPEC E-16: `claude plugin validate --strict` finds nothing; without front matter it warns."""
+    client = real_client(VERSIONS[-1])
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TACITD_STATE_DIR": str(tmp_path / "state")}
+    for arguments in (["add", RULE], ["promote", "1", "--to=skill/config-edit", "--create"]):
+        subprocess.run([*LESSON, *arguments], env=environ, check=True)
+    plugin = tmp_path / "plugin"
+    (plugin / ".claude-plugin").mkdir(parents=True)
+    manifest = {"name": "plugin", "version": "1.0.0", "description": "x", "author": {"name": "x"}}
+    (plugin / ".claude-plugin" / "plugin.json").write_text(json.dumps(manifest))
+    shutil.copytree(tmp_path / ".claude" / "skills", plugin / "skills")
+    done = subprocess.run(
+        [client, "plugin", "validate", "--strict", plugin],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skills: plugin:config-edit" in done.stdout

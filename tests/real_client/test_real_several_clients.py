@@ -1,6 +1,6 @@
 """Several real clients at once beside one daemon: each session is read by itself, and its lines are in its own project.
 
-Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
+Over three versions of the client. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_install import need_terminal, real_client
+from real_install import need_terminal
 from real_tui import onboarded, wait_for
-from real_world import Machine
+from real_world import VERSIONS, Machine, open_machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact, say_lines
@@ -22,7 +22,6 @@ from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
-VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 SAID = {
     "always use podman in this repository": "Use podman",
     "never squash commits here": "Never squash commits",
@@ -56,15 +55,9 @@ def make_rules() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """A machine with a client of this version and hooks, on which a session would only end after an hour."""
-    one = Machine(tmp_path, real_client(request.param), make_rules())
-    one.environ["TACITD_SESSION__IDLE"] = "1h"
-    try:
-        one.start()
-        one.add_plugin()
+    """A machine with a client of this version and hooks."""
+    with open_machine(tmp_path, request.param, make_rules(), plugin=True) as one:
         yield one
-    finally:
-        one.finish()
 
 
 def list_lines(project: Path) -> list[str]:

@@ -8,9 +8,6 @@ import pytest
 from test_lessons_project_lessons import project
 
 from support_lessons import Lessons
-from tacitd_handlers.lessons.lesson_actions import list_contradictions
-from tacitd_handlers.lessons.lesson_log import Lesson
-from tacitd_handlers.lessons.pattern import parse_pattern
 
 OLD = "WHEN committing -> DO squash first -> BECAUSE the history stays short"
 TURNED = "WHEN Committing -> DO NOT squash first -> BECAUSE reviews need the steps"
@@ -42,13 +39,6 @@ def test_both_are_loaded_and_asked_about(lessons: Lessons, root: Path) -> None:
     assert questions(lessons) == {} and OLD not in lessons.start(root)
 
 
-def test_a_lesson_that_is_kept_is_the_persons(lessons: Lessons, root: Path) -> None:
-    """`keep` answers the question for good; the other one is still asked about."""
-    lessons.draft(TURNED, root, scope="app", session="s2")
-    lessons.bench.decide("001", "keep")
-    assert lessons.json("show", "1")["from"] == "user" and set(questions(lessons)) == {"002"}
-
-
 def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
     """Who states both has an exception in mind; of an agent's and a person's only the agent's is asked about."""
     lessons.out("add", "--firm", OLD)
@@ -57,17 +47,6 @@ def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
     lessons.out("wrong", "2")
     lessons.out("add", "--firm", "-s", "tmux", TURNED)
     assert questions(lessons) == {}
-
-
-def test_thousands_of_lessons_are_compared_at_once() -> None:
-    """By what they say, and not in pairs."""
-    texts = [f"WHEN case{n} -> DO act{n} -> BECAUSE c" for n in range(1, 3000)]
-    texts.append("WHEN case7 -> DO NOT act7 -> BECAUSE d")
-    many = [
-        Lesson(f"{n:03d}", "x", "ai", "active", "", parse_pattern(text)) for n, text in enumerate(texts, 1)
-    ]
-    found = list_contradictions(many)
-    assert {id: other.id for id, other in found.items()} == {"007": "3000", "3000": "007"}
 
 
 def test_a_lesson_is_printed_once_with_the_line_of_the_same_words(lessons: Lessons) -> None:

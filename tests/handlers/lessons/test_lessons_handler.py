@@ -13,9 +13,12 @@ from msgspec.structs import replace
 from support_lessons import Lessons
 from tacitd.session_context.context_request import FailedCall
 from tacitd.session_context.plugin_view import give_advice
+from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_drafts
+from tacitd_handlers.lessons.lesson_actions import confirm_lesson
 from tacitd_handlers.lessons.lesson_origins import Origin
-from tacitd_handlers.lessons.lesson_text import START_LINES
+from tacitd_handlers.lessons.lesson_text import START_LINES, LessonRules
+from tacitd_handlers.lessons.pattern import parse_pattern
 
 READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 
@@ -217,3 +220,19 @@ def test_a_command_leaves_no_file_open(lessons: Lessons, monkeypatch: pytest.Mon
     lessons.out("add", READ.replace("tmux.conf", "vimrc"))
     assert len(os.listdir("/dev/fd")) == before
     assert [lessons.origin(id).session for id in (1, 2)] == ["s-1", "s-1"]
+
+
+def test_global_lessons_firm_ones_first_then_the_newest(lessons: Lessons) -> None:
+    """Lessons of tools and projects are loaded where they apply, not everywhere."""
+    rules = LessonRules(os.environ, FakeClock())
+    assert rules.list_rules() == []
+    for options in (["one"], ["two", "--firm"], ["three", "-s", "tmux"], ["four"]):
+        lessons.out("add", "-w", options[0], "-d", "it", "-b", "it helps", *options[1:])
+    found = rules.list_rules()
+    assert [rule.id for rule in found] == ["002", "004", "001"]
+    assert found[0].text == "WHEN two -> DO it -> BECAUSE it helps"
+    assert [rule.by_person for rule in found] == [True, False, False]
+    confirm_lesson(lessons.store, "001", parse_pattern("WHEN one -> DO NOT it -> BECAUSE no"))
+    assert [(rule.id, rule.by_person) for rule in rules.list_rules()] == [
+        ("002", True), ("001", True), ("004", False),
+    ]  # fmt: skip

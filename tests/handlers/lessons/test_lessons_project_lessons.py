@@ -13,6 +13,7 @@ from tacitd.handler import load_hook
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import explain_text, list_items, make_section
 from tacitd_handlers.lessons import lesson_drafts, make_plugin
+from tacitd_handlers.lessons.lesson_actions import confirm_lesson
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import SCOPE_LIMIT, normalise_scope
 
@@ -154,3 +155,20 @@ def test_a_projects_scope_is_its_folders_name(tmp_path: Path, name: str, scope: 
     """What one can type is as it is; otherwise it is one word, in the form in which it is typed."""
     found = ProjectLessons(project(tmp_path / name), {}).name
     assert found == scope and normalise_scope(scope) == scope and len(scope) <= SCOPE_LIMIT
+
+
+READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
+OPEN = "Always open tmux.conf and read it"
+
+
+def test_other_lessons_stay(lessons: Lessons) -> None:
+    """A line about something else, another project's line, and a lesson that a person stated or changed."""
+    root = project(lessons.home / "app")
+    told = {"found": [{"drafts": [[READ, "global"]]}], "corrected": ["x"], "lines": [OPEN, "Use tabs"]}
+    lessons.tell(told, root)
+    lessons.tell({"removed": ["Use tabs", "Do not read the file first when editing tmux.conf"]}, root, "s2")
+    lessons.tell({"removed": [OPEN]}, project(lessons.home / "other"), "s2")
+    confirm_lesson(lessons.store, "1")
+    lessons.out("add", "--firm", READ.replace("tmux.conf", "vimrc"))
+    lessons.tell({"removed": [OPEN, "Read the file first when editing vimrc"]}, root, "s2")
+    assert [lessons.json("show", id)["status"] for id in ("1", "2")] == ["active", "active"]

@@ -13,7 +13,7 @@ import pytest
 from support_lessons import FIXTURES, Lessons
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
-from tacitd_handlers.lessons.lesson_log import LessonLog, encode_record, fold_log
+from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import Pattern
 
@@ -69,21 +69,6 @@ def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
     assert "one more" in lessons.out("load")
 
 
-def test_what_can_be_no_lesson_is_left_out() -> None:
-    """Bad input: ids that were never added, invalid ids, numeric ids; the highest still counts."""
-    sound = {"when": "a", "action": "do", "do": "b", "because": "c"}
-    odd: list[dict[str, object]] = [
-        {"id": "x"},
-        {"id": True, **sound},
-        {"id": "009", "status": "deleted"},
-        {"id": "0"},
-    ]
-    records: list[dict[str, object]] = [*odd, {"id": 2, **sound}, {"id": "002", "because": "d"}]
-    found = fold_log(b"".join(encode_record(one) + b"\n" for one in records))
-    assert (list(found.all), found.last, found.odd) == (["002"], 9, 4)
-    assert found.all["002"].parts.because == "d"
-
-
 def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
     """SPEC E-23: torn anywhere, a log loses at most its last record, and the next append repairs it."""
     whole = (FIXTURES / "history.jsonl").read_bytes()
@@ -110,23 +95,6 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
     lessons.log.write_text(lessons.log.read_text().replace('"because":"c"\n', '"because":"c"}\n', 1))
     assert 'when: "a case' in lessons.out("show", str(last + 1))
     assert 'when: "one more"' in lessons.out("show", str(last + 2))
-
-
-def test_the_index_has_the_active_lessons_by_scope(tmp_path: Path) -> None:
-    """SPEC E-20: after each change."""
-    store = LessonLog(tmp_path / "l", FakeClock())
-    for n in range(5):
-        lesson_actions.add_lesson(
-            store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai"
-        )
-    lesson_actions.mark_wrong(store, "2", "no")
-    lesson_actions.confirm_lesson(store, "3", pattern("another case"))
-    kept = json.loads((tmp_path / "l" / "index.json").read_bytes())
-    assert {scope: list(one) for scope, one in kept.items()} == {
-        "global": ["001", "003", "005"],
-        "tmux": ["004"],
-    }
-    assert kept["global"]["003"].startswith("WHEN another case")
 
 
 def test_two_lessons_directories_have_their_own_origins(
