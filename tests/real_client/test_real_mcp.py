@@ -60,7 +60,7 @@ def test_the_client_lists_and_calls_the_tools(machine: Machine) -> None:
     listed: dict[str, dict[str, Any]] = {}
     for request in machine.asked_by_person():  # some versions also ask without tools, for a title
         listed |= list_tools(request)
-    assert {SET, GET} <= set(listed)
+    assert SET in listed  # what adds is listed from the first day; GET has nothing to show yet, and can be called
     assert all(one["description"] and one["input_schema"]["type"] == "object" for one in listed.values())
     memory = machine.home / ".claude" / "user-memory"
     assert json.loads((memory / "profile.json").read_text())["tools"] == {"editor": "neovim"}

@@ -236,7 +236,7 @@ def test_claude_code_accepts_a_created_skill(tmp_path: Path) -> None:
     """SPEC E-16: `claude plugin validate --strict` finds nothing; without front matter it warns."""
     client = real_client(VERSIONS[-1])
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TACITD_STATE_DIR": str(tmp_path / "state")}
-    for arguments in (["add", RULE], ["promote", "1", "--to=skill/config-edit", "--create"]):
+    for arguments in (["add", "--firm", RULE], ["promote", "1", "--to=skill/config-edit", "--create"]):
         subprocess.run([*LESSON, *arguments], env=environ, check=True)
     plugin = tmp_path / "plugin"
     (plugin / ".claude-plugin").mkdir(parents=True)
