@@ -86,15 +86,11 @@ def _find_ids(rows: Rows, asked: str) -> list[dict[str, Any]]:
     for place in list_places(rows, None):
         lines = read_lines(rows, place.number, _EVERY)
         found += [_explain_line(rows, place, one) for one in lines if one.id.startswith(asked)]
-        found += _explain_fact_ids(rows, place, asked)
+        for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
+            id = make_fact_id(place.number, fact.same)
+            if id.startswith(asked):
+                found.append(_explain_fact(rows, place, fact) | {"id": id})
     return found
-
-
-def _explain_fact_ids(rows: Rows, place: ItemPlace, asked: str) -> Iterator[dict[str, Any]]:
-    for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
-        id = make_fact_id(place.number, fact.same)
-        if id.startswith(asked):
-            yield _explain_fact(rows, place, fact) | {"id": id}
 
 
 def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]:

@@ -90,22 +90,13 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     root = find_project_root(here)
     for name in ("LEARNED.md", ".claude/rules/tacitd/AGENTS.md"):
         yield from _text(root / name, root)
-    tree = _worktree_of(here) or root
+    found = find_repository(next((p for p in (here, *here.parents) if p.is_dir()), here))
+    tree = found.here if found is not None else root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
     for depth in range(len(folders) + 1):
         below = Path(*folders[:depth])
         own = list(_text(tree / below / "AGENTS.md", tree, root))
         yield from own or (_text(root / below / "AGENTS.md", root) if tree != root else ())
-
-
-def _worktree_of(cwd: Path) -> Path | None:
-    """The top level of the worktree that contains the directory, main or linked; None outside git."""
-    found = find_repository(_existing_directory(cwd))
-    return found.here if found is not None else None
-
-
-def _existing_directory(cwd: Path) -> Path:
-    return next((p for p in (cwd, *cwd.parents) if p.is_dir()), cwd)
 
 
 def _text(path: Path, *roots: Path) -> Iterator[tuple[Path, str]]:

@@ -248,14 +248,13 @@ _EVERY: tuple[LineState, ...] = ("present", "removed", "gone", "replaced", "with
 
 def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
     """Yield what was learned, and whether it is heeded."""
-    lines = list(_list_lines(rows, scope))
+    lines = [
+        (place.root, line)
+        for place in list_places(rows, scope.root)
+        for line in read_lines(rows, place.number, _EVERY)
+    ]
     yield build_learned(lines, scope)
     yield build_effects([one for one in lines if one[1].state == "present"], scope)
-
-
-def _list_lines(rows: Rows, scope: ReportScope) -> Iterator[tuple[Path | None, LineRow]]:
-    for place in list_places(rows, scope.root):
-        yield from ((place.root, line) for line in read_lines(rows, place.number, _EVERY))
 
 
 def build_learned(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) -> ReportSection:

@@ -78,7 +78,7 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
     # Lines of other programs stay until their facts are written.
     waiting = {fact.text for fact in facts if fact.prompt is None}
     now = tools.look(path, LINES).now
-    keeps = {leaf for leaf in now if waiting.intersection(_read_texts(leaf))}
+    keeps = {leaf for leaf in now if (entry := _parse_line(leaf)) and waiting.intersection(entry.facts)}
     hide_files(place, [path], tools)
     hide_from_package(place.root, place.root, "tmp")
     if not path.parent.is_dir():
@@ -187,11 +187,6 @@ def _encode_facts(facts: Iterable[FactRow], rows: Rows) -> Iterable[str]:
         record: dict[str, Any] = {"ts": utc_seconds(some[0].said_at), "facts": [one.text for one in some]}
         ids = [id for (id,) in rows("SELECT id FROM prompt WHERE number = ?", prompt)]
         yield json.dumps(record | {"session": session, "prompts": ids}, ensure_ascii=False)
-
-
-def _read_texts(line: str) -> tuple[str, ...]:
-    entry = _parse_line(line)
-    return entry.facts if entry is not None else ()
 
 
 def _parse_line(line: str) -> _RawEntry | None:

@@ -233,7 +233,11 @@ def _write(inputs: SynthesisInput, asked: _PaidAnswer | _NoUse, tools: Tools) ->
         _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
-        if plan.void or inputs.is_partial or (useless is not None and len(aside) < _count_new(inputs)):
+        if (
+            plan.void
+            or inputs.is_partial
+            or (useless is not None and len(aside) < len(_list_new(inputs.facts)))
+        ):
             queue_message(tx, "synthesize", place, now)
 
     return Done(apply, tuple(changes), notices=notices)
@@ -348,10 +352,6 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: boo
             # One of a known line that was made no rule is counted there; one that a proposal names is known, or refused.
             if number not in waits:
                 _settle(tx, number, "known" if fact.line is not None or number in named else "left out")
-
-
-def _count_new(inputs: SynthesisInput) -> int:
-    return sum(len(fact.rows) for fact in inputs.facts if fact.is_new)
 
 
 def _list_given_up(inputs: SynthesisInput, useless: _NoUse) -> list[int]:

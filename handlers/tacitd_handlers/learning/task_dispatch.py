@@ -72,7 +72,7 @@ def run(task: Task, tools: Tools) -> Outcome:
         case "session-ended":
             return _with_person(synthesize(place, tools), tools) if place.project is not None else Done()
         case "session-started":
-            return _queue(place, "copies", "temporary", tools=tools)
+            return _and_queue(Done(), place, "copies", "temporary", tools=tools)
         case "message":
             return _do_message(task, place, tools)
         case "job":
@@ -177,7 +177,7 @@ def _find_orphans(place: Place, tools: Tools) -> Done:
                 tools.clock.now() - AN_END,
             )
         )
-    return Done() if is_live else _queue(place, "synthesize", tools=tools)
+    return Done() if is_live else _and_queue(Done(), place, "synthesize", tools=tools)
 
 
 def _take_back(tools: Tools) -> Done:
@@ -232,10 +232,6 @@ def _forget_old(tx: Tx, now: float) -> None:
         "OR session NOT IN (SELECT id FROM session)",
         now - FOLDERS_KEPT,
     )
-
-
-def _queue(place: Place, *what: str, tools: Tools) -> Done:
-    return _and_queue(Done(), place, *what, tools=tools)
 
 
 def _and_queue(done: Done, place: Place, *what: str, tools: Tools) -> Done:

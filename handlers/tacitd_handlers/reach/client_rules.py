@@ -81,11 +81,11 @@ def name_module_rules(folders: Iterable[str]) -> dict[str, str]:
     and so does a name that had to be changed otherwise.
     """
     names = {folder: _plain_name(folder) for folder in folders}
-    counted = Counter(name.casefold() for name in names.values())
-    return {
-        folder: f"{MODULE_RULES}/{name if _is_own(folder, name, counted) else _with_digits(folder, name)}.md"
-        for folder, name in names.items()
-    }
+    counted = Counter((*(name.casefold() for name in names.values()), "agents"))  # AGENTS.md is the team rule
+    for folder, name in names.items():
+        if counted[name.casefold()] > 1 or name != folder.replace("/", "-"):
+            names[folder] = f"{name}-{sha256(folder.encode()).hexdigest()[:6]}"
+    return {folder: f"{MODULE_RULES}/{name}.md" for folder, name in names.items()}
 
 
 def scope_pattern(folder: str) -> str:
@@ -102,12 +102,3 @@ def _plain_name(folder: str) -> str:
     # A name with a leading dot is hidden, and may be left out by a client that lists the directory.
     name = folder.replace("/", "-").lstrip(".") or "module"
     return name.encode()[:NAME_LIMIT].decode("utf-8", "ignore")
-
-
-def _is_own(folder: str, name: str, counted: Counter[str]) -> bool:
-    is_free = counted[name.casefold()] == 1 and name.casefold() != "agents"  # AGENTS.md is the team rule
-    return is_free and name == folder.replace("/", "-")
-
-
-def _with_digits(folder: str, name: str) -> str:
-    return f"{name}-{sha256(folder.encode()).hexdigest()[:6]}"

@@ -73,7 +73,8 @@ def _list_candidates(home: Path, here: Path, tree: Path, version: client_rules.V
     for above in reversed(tree.parents):
         yield above / "CLAUDE.md"
     has_instructions = False
-    for place in [tree, *_list_between(tree, here)]:
+    below = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
+    for place in (tree.joinpath(*below[:depth]) for depth in range(len(below) + 1)):
         for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"):
             has_instructions = has_instructions or (place / name).is_file()
             yield place / name
@@ -82,12 +83,6 @@ def _list_candidates(home: Path, here: Path, tree: Path, version: client_rules.V
             yield from list_rules(rules)
     if version >= client_rules.NESTED_AGENTS_SINCE and not has_instructions:
         yield from dict.fromkeys([tree / AGENTS, here / AGENTS])
-
-
-def _list_between(tree: Path, here: Path) -> list[Path]:
-    """The directories below the top of the tree, down to a directory in it."""
-    parts = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
-    return [tree.joinpath(*parts[: n + 1]) for n in range(len(parts))]
 
 
 def _load_file(

@@ -42,7 +42,7 @@ def hide(project: Project, paths: Iterable[Path], tools: Tools) -> str:
         return ""
     new = [path for path in paths if not path.exists()]
     if tools.write_mode(project) == "shared":
-        new = [path for path in new if _is_for_tacitd(path, project.root)]
+        new = [path for path in new if path.relative_to(project.root).parts[0] in ("tmp", ".claude")]
     why = list_patterns(project, [*_list_temporary(project.root), *list_created(project, new)])
     return why if why and not all(git.is_ignored(project.root, path) for path in new) else ""
 
@@ -169,7 +169,3 @@ def _list_temporary(root: Path) -> list[str]:
     if tmp != top / "tmp" and tmp.is_relative_to(top):
         places.append(pattern_of(tmp.relative_to(top)).rstrip("."))
     return [*(f"{place.rstrip('/')}/{name}" for place in places for name in TEMPORARY), *LEFT_BEHIND]
-
-
-def _is_for_tacitd(path: Path, root: Path) -> bool:
-    return path.relative_to(root).parts[0] in ("tmp", ".claude")
