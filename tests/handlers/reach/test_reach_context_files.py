@@ -1,16 +1,109 @@
-"""What the client loads by itself, as sections of a session's context see it (observed with four versions)."""
+"""What the client loads: by its version, by the settings that exclude files, and by directory."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from support_examples import examples
 from tacitd.session_context.context_request import ContextFile, ContextRequest, find_loaded_lines
-from tacitd_handlers.reach.context_files import list_context_files
+from tacitd_handlers.reach.client_rules import loads_rules, parse_version, when_paths_load
+from tacitd_handlers.reach.context_files import (
+    find_exclude,
+    list_context_files,
+    read_patterns,
+    translate_glob,
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "rules", "terminal", "headless"),
+    [
+        ("2.0.14", False, "never", "never"),
+        ("2.0.76", True, "start", "start"),
+        ("2.1.20", True, "read", "never"),
+        ("2.1.63", True, "read", "never"),
+        ("2.1.110", True, "read", "read"),
+        ("2.1.197", True, "read", "read"),
+        ("2.1.328 (Claude Code)", True, "read", "read"),
+        ("10.0.0", True, "read", "read"),
+    ],
+)
+def test_observed_versions(version: str, rules: bool, terminal: str, headless: str) -> None:
+    """docs/claude-code.md: the table of versions."""
+    parsed = parse_version(version)
+    assert parsed is not None
+    assert loads_rules(parsed) is rules
+    assert when_paths_load(parsed, headless=False) == terminal
+    assert when_paths_load(parsed, headless=True) == headless
+
+
+@pytest.mark.parametrize("text", ["", "2.1", "v2.1.3", "x", "2.1." + "9" * 5000])
+def test_other_text_is_no_version(text: str) -> None:
+    """A version in a transcript can be any text."""
+    assert parse_version(text) is None
+
+
+RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("**/.claude/rules/**", True),
+        ("**/tacitd/**", True),
+        ("**/CLAUDE.md", False),
+        ("/home/dev/**", True),
+        ("/home/*/app/.claude/rules/**", True),
+        ("/home/*", False),
+        ("**/{x,pkg-*}.md", True),
+        ("**/pkg-car?.md", True),
+        ("**/pkg-car[a-z].md", True),
+        ("**/pkg-car[!a-z].md", False),
+        ("pkg-cart.md", False),
+        ("**", True),
+    ],
+)
+def test_globs(pattern: str, matches: bool) -> None:
+    """As Claude Code reads them: observed with `**/.claude/rules/**`, `**/tacitd/**` and `**/CLAUDE.md`."""
+    assert bool(re.fullmatch(translate_glob(pattern), RULE)) is matches
+
+
+def test_every_settings_file_counts(tmp_path: Path) -> None:
+    """The person's, the project's and the project's local one; damaged ones have no pattern and do not block."""
+    home, project = tmp_path / ".claude", tmp_path / "app"
+    (project / ".claude").mkdir(parents=True)
+    home.mkdir()
+    (home / "settings.json").write_text(json.dumps({"claudeMdExcludes": ["**/a.md", 7, "", "[!"]}))
+    (project / ".claude" / "settings.json").write_text('{"claudeMdExcludes": "**"')
+    local = project / ".claude" / "settings.local.json"
+    local.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
+    found = find_exclude(Path(RULE), read_patterns(home, [project]))
+    assert found is not None
+    assert (found.pattern, found.file) == ("**/tacitd/**", local)
+    local.unlink()
+    os.mkfifo(local)
+    assert find_exclude(Path(RULE), read_patterns(home, [project])) is None
+
+
+@examples(200)
+@given(st.text(alphabet="ab/*?[]{},!^\\.-", max_size=12), st.text(alphabet="ab/.", max_size=12))
+def test_any_pattern_is_judged(pattern: str, path: str) -> None:
+    """A person's pattern never raises anything but what `read_patterns` catches, and a plain one matches itself only."""
+    try:
+        made = re.compile(translate_glob(pattern))
+    except re.error:
+        return
+    if not set(pattern) & set("*?[]{}"):
+        assert bool(made.fullmatch(path)) is (path == pattern)
 
 
 @pytest.fixture
