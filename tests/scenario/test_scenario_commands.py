@@ -180,27 +180,6 @@ def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) 
     assert {one["id"] for one in said["degraded"]} >= {"model.logged-out"}
 
 
-def test_pause_and_resume(make: MakeDaemon) -> None:
-    """`pause` and `resume`: everything, `--project DIR`, `--session ID`."""
-    daemon = make()
-    daemon.start()
-    assert daemon.cli("pause", "--project", "a", "--session", "b").returncode == 2
-    assert "was not paused: session s9" in daemon.cli("resume", "--session", "s9").stderr
-    for arguments in ([], ["--project", str(daemon.project)], ["--session", "s1"]):
-        number = len(daemon.learned)
-        assert daemon.cli("pause", *arguments).returncode == 0
-        assert "already paused" in daemon.cli("pause", *arguments).stderr
-        daemon.type_("s1", f"Prefers basalt-1{number}x")
-        # However much of it is held just now, it waits for the person.
-        assert [daemon.cli("sync", *options).returncode for options in ([], ["--write"], [])] == [0, 0, 0]
-        assert "paused" in daemon.cli("status").stdout
-        resumed = daemon.cli("resume", *arguments)
-        assert resumed.returncode == 0 and "1 prompt was passed over" in resumed.stderr
-        daemon.type_("s1", f"Prefers amber-1{number}x")
-        daemon.synthesize()
-        assert len(daemon.learned) == number + 1
-
-
 def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemon) -> None:
     """DESIGN "Commands": what only changes rows is written by the command itself; the daemon finds it."""
     daemon = make()
@@ -208,10 +187,12 @@ def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemo
     for options in ([], ["--project", project], ["--session", "s1"]):
         paused = daemon.cli("pause", *options)
         assert paused.returncode == 0 and paused.stderr.startswith("paused: "), paused.stderr
+        assert "already paused" in daemon.cli("pause", *options).stderr
+    assert daemon.cli("pause", "--project", "a", "--session", "b").returncode == 2
     daemon.start()
     assert len(daemon.status()["paused"]) == 3
     daemon.type_("s1", "Prefers basalt-1")
-    daemon.sync()
+    assert [daemon.cli("sync", *options).returncode for options in ([], ["--write"], [])] == [0, 0, 0]
     process = daemon.process
     assert process is not None
     process.send_signal(signal.SIGSTOP)
@@ -223,6 +204,7 @@ def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemo
         assert daemon.cli("rescue").returncode == 0 and daemon.cli("rescue", "drop", "x").returncode == 1
     finally:
         process.send_signal(signal.SIGCONT)
+    assert "was not paused: session s1" in daemon.cli("resume", "--session", "s1").stderr
     daemon.type_("s1", "Prefers amber-1")
     daemon.synthesize()
     assert daemon.learned == ["Prefers amber-1"]

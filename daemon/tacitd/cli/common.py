@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -55,14 +55,8 @@ UTF8 = ("utf-8", "utf8")
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-class CallMethod(Protocol):
-    """Calls a method of the daemon, or of an engine in this process."""
-
-    def __call__(self, method: str, /, **params: Any) -> Any:
-        """Return the method's result. Raises TacitdError."""
-        ...
+CallMethod = Callable[..., Any]
+"""Calls a method of the daemon, or of an engine in this process: `call("sync", timeout=60)`. Raises TacitdError."""
 
 
 def get_paths() -> Paths:

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
+from support_terminal import Terminal
+from tacitd.cli.common import format_moment
 from tacitd.cli.program import COMMANDS, load_plugin_rows
+from tacitd.clock import local_minutes
 
 
 def test_help_of_a_command_is_what_its_option_prints(cli: Cli) -> None:
@@ -63,3 +66,105 @@ def test_bash_completes_commands_of_the_engine_and_of_plugins(cli: Cli, tmp_path
     assert {"list", "resume"} <= complete("sessions ''"), (
         "the commands of a group, also of one that runs alone"
     )
+
+
+# --- `tacitd config`: paths, values and errors
+
+
+def test_the_paths(cli: Cli) -> None:
+    """Issue "`config show|path|socket|check`": one path on stdout, for use in a command line."""
+    assert cli.run("config", "socket").out == f"{cli.state}/tacitd.sock\n"
+    assert cli.run("config", "path").out == f"{cli.home}/.config/tacitd/config.toml\n"
+    places = dict(text.split(maxsplit=1) for text in cli.run("config", "path", "--all").out.splitlines())
+    assert places["state_dir"] == str(cli.state) and places["config_dir"] == str(cli.config_dir)
+
+
+def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
+    """The plugins' settings too; a variable overrides the file."""
+    cli.set(TACITD_EXTRACTION__SETTLE="2s", TACITD_PROJECTS__EXCLUDE="/a,/b")
+    said = cli.run("config", "show", "--json").json
+    assert said["extraction.settle"] == 2.0 and said["projects.exclude"] == ["/a", "/b"]
+    assert said["budget.usd_per_day"] == 1.0 and "learning.max_lines" in said
+    shown = cli.run("config", "show").out
+    assert 'extraction.settle = "2s"\n' in shown and 'projects.exclude = ["/a", "/b"]\n' in shown
+
+
+def test_what_is_shown_can_stand_in_the_file(cli: Cli) -> None:
+    """Every line is TOML, and all of them together are the same configuration."""
+    before = cli.run("config", "show").out
+    file = cli.home / ".config/tacitd/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(before)
+    assert cli.run("config", "check").code == 0
+    assert cli.run("config", "show").out == before
+
+
+def test_check_says_where_it_looked(cli: Cli) -> None:
+    """A missing file is valid."""
+    said = cli.run("config", "check")
+    assert said.code == 0 and said.out.endswith("config.toml: all right\n")
+
+
+def test_check_names_what_is_wrong_in_the_file(cli: Cli) -> None:
+    """Issue "A wrong value is refused with its key, the value, what is allowed, exit 78"."""
+    file = cli.home / ".config/tacitd/config.toml"
+    file.parent.mkdir(parents=True)
+    for text, named in (
+        ("[session]\nidle = 'x'\n", "session.idle"),
+        ("[sesion]\nidle = '5s'\n", "sesion"),
+        ("not toml", str(file)),
+        ("[projects]\nwrite = 'maybe'\n", "maybe"),
+    ):
+        file.write_text(text)
+        said = cli.run("config", "check")
+        assert said.code == 78 and named in said.err and said.out == ""
+    file.write_bytes(b"\xff\xfe")
+    assert cli.run("config", "check").code == 78
+
+
+# --- output on a terminal: through the pager that a person chose, and with colours unless they are unwanted
+
+
+LINES = "from tacitd.cli.common import echo_paged; echo_paged(['a', 'b'], no_pager={}); print('end')"
+
+
+@pytest.mark.parametrize(
+    ("variables", "no_pager", "shown"),
+    [
+        ({"TACITD_PAGER": "tac", "PAGER": "cat"}, False, "b\na\nend"),
+        ({"PAGER": "tac"}, False, "b\na\nend"),
+        ({"TACITD_PAGER": "tac"}, True, "a\nb\nend"),
+        ({"TACITD_PAGER": "", "PAGER": "tac"}, False, "a\nb\nend"),
+        ({"PAGER": "cat"}, False, "a\nb\nend"),
+        ({"PAGER": "/no/such/pager"}, False, "a\nb\nend"),
+    ],
+)
+def test_the_pager_is_chosen_as_git_does(
+    tmp_path: Path, variables: dict[str, str], no_pager: bool, shown: str
+) -> None:
+    """TACITD_PAGER, then PAGER; an empty one is none, and neither is one that cannot be run."""
+    environ = {"PATH": os.environ["PATH"], **variables}
+    terminal = Terminal([sys.executable, "-c", LINES.format(no_pager)], environ, tmp_path)
+    terminal.wait_for(shown)
+    terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("unwanted", "coloured"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "0"}, False)]
+)
+def test_colours_are_unwanted_with_no_color(cli: Cli, unwanted: dict[str, str], coloured: bool) -> None:
+    """With any content but an empty one (no-color.org)."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(cli.home), **unwanted}
+    program = [sys.executable, "-c", "from tacitd.cli.program import main; main()", "status"]
+    terminal = Terminal(program, environ, cli.home)
+    terminal.wait_for("no daemon runs")
+    assert (b"\x1b[1m" in terminal.raw) is coloured
+    terminal.close()
+
+
+def test_a_moment_is_local_with_its_age() -> None:
+    """What is no time stays as it is."""
+    local = local_minutes(1_795_149_000.0).replace("T", " ")
+    assert format_moment("2026-11-20T04:30:00Z", 1_795_149_000.0 + 7200) == f"{local} (2 h ago)"
+    assert format_moment("2026-11-20T04:30:00Z", 0.0) == local
+    assert format_moment("sometime") == "sometime"

@@ -111,3 +111,38 @@ def test_the_same_several_times_in_a_row_is_one_line(cli: Cli, tmp_path: Path) -
     lines = [line.partition("  ")[2] for line in cli.run("log").out.splitlines()]
     assert lines == ["done: one  (3 times)", "done: two", "done: one"]
     assert len(cli.run("log", "--json").json) == 5
+
+
+# --- `tacitd spend`, on rows that the budget wrote
+
+
+def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
+    """An assumed cost is marked."""
+    cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open_budget(cli.state, FakeClock(wall=1_700_000_000.0)) as budget:
+        for key, usd, why in (
+            ("extraction", 0.01, ""),
+            ("synthesis", 0.5, ""),
+            ("extraction", None, "timed out"),
+        ):
+            spend(budget, key, usd, why=why, project="/home/ada/\x1bapp")
+    said = cli.run("spend", "--by", "purpose")
+    assert said.code == 0 and said.out.splitlines() == [
+        "PURPOSE       COST  CALLS  UNANSWERED",
+        "synthesis    $0.50      1",
+        "extraction  ~$0.27      2           1",
+        "total       ~$0.77      3           1",
+    ]
+    assert "\x1b" not in cli.run("spend", "--by", "project").out
+    assert [row["name"] for row in cli.run("spend", "--by", "purpose", "--json").json] == [
+        "synthesis",
+        "extraction",
+    ]
+    assert cli.run("spend", "--since", "0s").err == "no model call was made in the last 0s\n"
+
+
+def test_without_calls_it_says_so(cli: Cli) -> None:
+    """Exit code 0; in JSON an empty list. A wrong age is a usage error."""
+    assert cli.run("spend").err == "no model call was made yet\n"
+    assert cli.run("spend", "--json").json == []
+    assert cli.run("spend", "--since", "\x1bsoon").code == 2

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import plistlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tacitd.errors import FileRefusedError, UnavailableError
+from support_examples import examples
+from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.service.managers import (
     Launchd,
     ServiceError,
     ServiceFacts,
     Systemd,
     ToolExit,
+    collect_facts,
     find_manager,
+    is_edited,
+    read_template,
+    render_agent,
     render_unit,
     run_tool,
 )
@@ -43,7 +51,7 @@ class Tools:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> ServiceFacts:
+def facts(tmp_path: Path) -> ServiceFacts:
     return ServiceFacts(
         ("/venv/bin/python", "/venv/bin/tacitd"),
         str(tmp_path),
@@ -56,19 +64,19 @@ def systemd(tmp_path: Path, run: Tools) -> Systemd:
     return Systemd.for_user({}, tmp_path / "Höme mit Platz", run)
 
 
-def test_install_twice_changes_nothing(tmp_path: Path, given: ServiceFacts) -> None:
+def test_install_twice_changes_nothing(tmp_path: Path, facts: ServiceFacts) -> None:
     """Issue: idempotent. The second time leaves a running service alone and says so; it starts a stopped one."""
     run = Tools()
     made = systemd(tmp_path, run)
-    done = made.install(given, now=True)
+    done = made.install(facts, now=True)
     assert done[0].startswith("wrote ") and done[-1] == "started"
     assert run.words == ["show", "daemon-reload", "enable", "restart"]
     run.calls.clear()
-    done = made.install(given, now=True)
+    done = made.install(facts, now=True)
     assert done[0].startswith("kept ") and done[-1] == "already running"
     assert run.words == ["show", "is-active", "daemon-reload", "enable"]
     stopped = systemd(tmp_path, Tools(**{"is-active": ToolExit(3, "inactive")}))
-    assert stopped.install(given, now=True)[-1] == "started"
+    assert stopped.install(facts, now=True)[-1] == "started"
 
 
 @pytest.mark.parametrize(
@@ -76,11 +84,11 @@ def test_install_twice_changes_nothing(tmp_path: Path, given: ServiceFacts) -> N
     [ToolExit(1, NO_BUS), ToolExit(127, "systemctl is not installed"), ToolExit(124, ""), ToolExit(1, "")],
 )
 def test_without_a_user_manager_nothing_is_written(
-    tmp_path: Path, given: ServiceFacts, ran: ToolExit
+    tmp_path: Path, facts: ServiceFacts, ran: ToolExit
 ) -> None:
     """No systemd, no D-Bus, a container: exit code 69, a clear line, and the alternative in the hint."""
     made = systemd(tmp_path, Tools(show=ran))
-    for act in (lambda: made.install(given, now=True), made.restart):
+    for act in (lambda: made.install(facts, now=True), made.restart):
         with pytest.raises(UnavailableError, match="no systemd user manager") as error:
             act()
         assert error.value.code == 69 and "tacitd start" in error.value.hint
@@ -89,58 +97,58 @@ def test_without_a_user_manager_nothing_is_written(
 
 
 @pytest.mark.parametrize("word", ["daemon_reload", "enable", "restart"])
-def test_what_the_manager_refuses_is_taken_back(tmp_path: Path, given: ServiceFacts, word: str) -> None:
+def test_what_the_manager_refuses_is_taken_back(tmp_path: Path, facts: ServiceFacts, word: str) -> None:
     """A new unit is removed, and an older one is restored."""
     made = systemd(tmp_path, Tools(**{word: ToolExit(1, "no")}))
     with pytest.raises(ServiceError, match=word.replace("_", "-")):
-        made.install(given, now=True)
+        made.install(facts, now=True)
     assert not made.file.exists()
-    systemd(tmp_path, Tools()).install(given, now=False)
+    systemd(tmp_path, Tools()).install(facts, now=False)
     before = made.file.read_bytes()
     with pytest.raises(ServiceError):
-        made.install(ServiceFacts(("/other",), given.home, given.log, {}), now=True)
+        made.install(ServiceFacts(("/other",), facts.home, facts.log, {}), now=True)
     assert made.file.read_bytes() == before
 
 
-def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, given: ServiceFacts) -> None:
+def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, facts: ServiceFacts) -> None:
     """A unit that a person edited is refused, with a hint; a drop-in is always kept."""
     made = systemd(tmp_path, Tools())
-    made.install(given, now=False)
+    made.install(facts, now=False)
     drop_in = made.file.with_name("tacitd.service.d") / "mine.conf"
     drop_in.parent.mkdir()
     drop_in.write_text("[Service]\nNice=5\n")
     text = made.file.read_text().replace("Nice=10", "Nice=1")
     made.file.write_text(text)
     with pytest.raises(FileRefusedError, match="edited by hand") as error:
-        made.install(given, now=True)
+        made.install(facts, now=True)
     assert "drop-in" in error.value.hint and made.file.read_text() == text
     said = made.uninstall()
     assert not made.file.exists() and drop_in.exists() and "kept your drop-ins" in said[-1]
 
 
-def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, given: ServiceFacts) -> None:
+def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, facts: ServiceFacts) -> None:
     """After an update of nvm a second install writes the new PATH and restarts the service."""
     run = Tools()
     made = systemd(tmp_path, run)
-    made.install(given, now=True)
+    made.install(facts, now=True)
     run.calls.clear()
-    moved = ServiceFacts(given.program, given.home, given.log, {**given.environment, "PATH": "/nvm/v22/bin"})
+    moved = ServiceFacts(facts.program, facts.home, facts.log, {**facts.environment, "PATH": "/nvm/v22/bin"})
     assert made.install(moved, now=True)[0].startswith("wrote ")
     assert run.words[-1] == "restart" and "/nvm/v22/bin" in made.file.read_text()
 
 
-def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, given: ServiceFacts) -> None:
+def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, facts: ServiceFacts) -> None:
     """A second install runs inside each step of the first: the file is one of the two, complete."""
     other = systemd(tmp_path, Tools())
 
     class Meanwhile(Tools):
         def __call__(self, argv: Sequence[str]) -> ToolExit:
-            other.install(given, now=True)
+            other.install(facts, now=True)
             return super().__call__(argv)
 
     made = systemd(tmp_path, Meanwhile())
-    made.install(given, now=True)
-    assert made.file.read_text() == render_unit(given)
+    made.install(facts, now=True)
+    assert made.file.read_text() == render_unit(facts)
     assert [p.name for p in made.file.parent.iterdir()] == ["tacitd.service"]
 
 
@@ -155,15 +163,15 @@ def test_where_the_unit_is(tmp_path: Path) -> None:
     )
 
 
-def test_launchd(tmp_path: Path, given: ServiceFacts) -> None:
+def test_launchd(tmp_path: Path, facts: ServiceFacts) -> None:
     """launchctl bootstrap gui/UID, kickstart -k, bootout; a loaded agent is booted out before it is changed."""
     run = Tools()
     made = Launchd(tmp_path / "LaunchAgents" / "dev.tacitd.plist", 501, tmp_path / "log", run)
-    made.install(given, now=True)
+    made.install(facts, now=True)
     assert run.words == ["print", "print", "bootout", "bootstrap", "kickstart"]
     assert run.calls[3] == ("launchctl", "bootstrap", "gui/501", str(made.file))
     run.calls.clear()
-    made.install(given, now=True)
+    made.install(facts, now=True)
     assert run.words == ["print", "print", "print", "kickstart"]
     assert not made.is_running()
     made.restart()
@@ -172,7 +180,7 @@ def test_launchd(tmp_path: Path, given: ServiceFacts) -> None:
     assert list(run.calls)[-1] == ("launchctl", "bootout", "gui/501/dev.tacitd")
 
 
-def test_launchd_that_refuses(tmp_path: Path, given: ServiceFacts) -> None:
+def test_launchd_that_refuses(tmp_path: Path, facts: ServiceFacts) -> None:
     """The file is restored or removed; without a graphical login there is no domain."""
     made = Launchd(
         tmp_path / "dev.tacitd.plist",
@@ -181,11 +189,11 @@ def test_launchd_that_refuses(tmp_path: Path, given: ServiceFacts) -> None:
         Tools(bootstrap=ToolExit(5, "Input/output error")),
     )
     with pytest.raises(ServiceError, match="Input/output error"):
-        made.install(given, now=True)
+        made.install(facts, now=True)
     assert not made.file.exists()
     made.run = Tools(print=ToolExit(113, "Could not find domain for"))
     with pytest.raises(UnavailableError, match="no domain gui/501"):
-        made.install(given, now=True)
+        made.install(facts, now=True)
 
 
 def test_logs(tmp_path: Path) -> None:
@@ -219,3 +227,117 @@ def test_this_systems_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.platform", "sunos5")
     with pytest.raises(UnavailableError, match="supports no service manager"):
         made()
+
+
+# --- the unit and the agent: their text, how words are quoted, and that an edit is noticed
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "service"
+ACCOUNT = {"HOME": "/Users/me", "USER": "me", "LOGNAME": "me"}
+LOG = Path("/Users/me/state/tacitd.log")
+GIVEN = ServiceFacts(
+    ("/Users/me/venv/bin/python", "/Users/me/venv/bin/tacitd"),
+    "/Users/me",
+    str(LOG),
+    {**ACCOUNT, "LANG": "en_GB.UTF-8", "PATH": "/opt/homebrew/bin:/usr/bin:/bin"},
+)
+KEYS: dict[str, type | tuple[type, ...]] = {
+    "Label": str,
+    "ProgramArguments": list,
+    "EnvironmentVariables": dict,
+    "WorkingDirectory": str,
+    "RunAtLoad": bool,
+    "KeepAlive": (bool, dict),
+    "ThrottleInterval": int,
+    "ExitTimeOut": int,
+    "ProcessType": str,
+    "LowPriorityBackgroundIO": bool,
+    "Nice": int,
+    "Umask": (int, str),
+    "StandardOutPath": str,
+    "StandardErrorPath": str,
+}
+"""Keys of launchd.plist(5) with their types."""
+
+
+def test_the_agent_is_the_golden_file() -> None:
+    """DESIGN "Service": the agent, byte for byte."""
+    assert render_agent(GIVEN) == (FIXTURES / "dev.tacitd.plist").read_text(encoding="utf-8")
+
+
+def test_the_unit_is_the_golden_file() -> None:
+    """DESIGN "Service": the unit, byte for byte."""
+    assert render_unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
+
+
+def test_the_agent_has_only_keys_that_launchd_knows() -> None:
+    """launchd.plist(5): names, types, absolute programs, umask 077 as decimal, restarts after failures only."""
+    made = plistlib.loads(render_agent(GIVEN).encode())
+    assert {name for name, value in made.items() if not isinstance(value, KEYS.get(name, ()))} == set()
+    assert made["Umask"] == 0o077 and made["KeepAlive"] == {"SuccessfulExit": False}
+    assert made["ProgramArguments"] == [*GIVEN.program, "run", "--service"]
+    assert all(one.startswith("/") for one in made["ProgramArguments"][:2])
+    assert made["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive")
+    assert all(isinstance(value, str) for value in made["EnvironmentVariables"].values())
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+
+
+@given(WORDS)
+@examples(60)
+def test_no_word_breaks_out_of_its_place(word: str) -> None:
+    """HOME with spaces, quotes, `%`, `$`, `<` and non-ASCII letters: one word in the unit, one string in the plist."""
+    odd = ServiceFacts(("/a/" + word,), "/home/" + word, "/log", {"HOME": "/home/" + word})
+    assert plistlib.loads(render_agent(odd).encode())["EnvironmentVariables"]["HOME"] == "/home/" + word
+    text = render_unit(odd)
+    (start,) = (one for one in text.split("\n") if one.startswith("ExecStart="))
+    (home,) = (one for one in text.split("\n") if one.startswith("Environment="))
+    assert (
+        _unquoted(start.removeprefix("ExecStart=").removesuffix(" run --service"), dollar=True)
+        == "/a/" + word
+    )
+    assert _unquoted(home.removeprefix("Environment="), dollar=False) == "HOME=/home/" + word
+
+
+def _unquoted(text: str, *, dollar: bool) -> str:
+    """Undo the quoting of systemd.syntax(7)."""
+    assert text[0] == text[-1] == '"'
+    out, rest = "", text[1:-1]
+    while rest:
+        pair = rest[:2]
+        known = {'\\"': '"', "\\\\": "\\", "%%": "%", **({"$$": "$"} if dollar else {})}
+        assert pair in known or rest[0] not in '"\\%' + ("$" if dollar else ""), rest
+        out += known.get(pair, rest[0])
+        rest = rest[2 if pair in known else 1 :]
+    return out
+
+
+def test_what_cannot_stand_in_a_file_is_refused() -> None:
+    """A newline in HOME would be a line of its own in a unit."""
+    with pytest.raises(UsageError, match="cannot be written"):
+        render_unit(ServiceFacts(("/a",), "/h", "/l", {"HOME": "/h\nExecStart=/bin/evil"}))
+    with pytest.raises(UsageError, match="not be a valid property list"):
+        render_agent(ServiceFacts(("/a",), "/h\x01", "/l", {}))
+
+
+def test_an_edit_is_noticed() -> None:
+    """What a person changed is not overwritten."""
+    for text in (render_unit(GIVEN), render_agent(GIVEN)):
+        assert not is_edited(text)
+        assert is_edited(text.replace("tacitd", "tacitt", 1) + "\n")
+        assert is_edited(text.replace("20", "30"))
+    assert is_edited(read_template("systemd")) and is_edited("")
+
+
+def test_the_environment_of_a_service() -> None:
+    """CLAUDE_CODE 4.5, 3.1: the shell's PATH with the client's directory, the account's names; CLAUDE_CONFIG_DIR and the
+    like only where they were set, and nothing else of the shell."""
+    shell = {"PATH": "/usr/bin:relative::/bin:/usr/bin", "HOME": "/Users/me", "ANTHROPIC_API_KEY": "secret"}
+    made = collect_facts(("/p",), shell, ACCOUNT, Path("/nvm/bin/claude"), LOG)
+    assert made.environment["PATH"] == "/nvm/bin:/usr/bin:/bin"
+    assert set(made.environment) == {"HOME", "USER", "LOGNAME", "LANG", "PATH"}
+    set_ = collect_facts(
+        ("/p",), {**shell, "CLAUDE_CONFIG_DIR": "/c", "XDG_STATE_HOME": "/s"}, ACCOUNT, None, LOG
+    )
+    assert (set_.environment["CLAUDE_CONFIG_DIR"], set_.environment["XDG_STATE_HOME"]) == ("/c", "/s")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.errors import UnavailableError
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import (
     ContextFile,
@@ -20,7 +21,9 @@ from tacitd.session_context.context_request import (
     measure_text,
     name_occasion,
 )
-from tacitd.session_context.plugin_view import collect_sections, fence_sections
+from tacitd.session_context.plugin_view import collect_sections, fence_sections, open_rows
+from tacitd.store import Store, open_readonly
+from tacitd.testing import FakeClock
 
 HERE = Path("/home/ada/app")
 ANY = st.lists(st.sampled_from(["a", "B", " ", "\n", "🐙", "é", "<", "/", ">", "- x\n"])).map("".join)
@@ -116,3 +119,24 @@ def test_the_client_names_the_occasion() -> None:
     """CLAUDE_CODE.md 4.3; an unknown source is a start."""
     found = [name_occasion(one) for one in ("startup", "resume", "clear", "compact", "fork", "")]
     assert found == ["start", "resume", "start", "compact", "resume", "start"]
+
+
+# --- one open store for the hooks of several plugins
+
+
+ONE = PluginSpec("one", schema=("tacitd_handlers.learning:schema.sql",))
+
+
+def test_a_shared_store_stays_open_for_the_next_plugin(tmp_path: Path) -> None:
+    """Also after a plugin without tables in it, which gets an empty store, and one whose tables are newer, which is told."""
+    Store.open(tmp_path, FakeClock(), {"one": ONE.schema}).close()
+    shared = open_readonly(tmp_path)
+    assert shared is not None
+    with shared:
+        with open_rows(ONE, tmp_path / "no store", shared) as rows:
+            assert rows("SELECT 1 FROM job WHERE name = 'begin'") == [(1,)]
+        with open_rows(PluginSpec("other", schema=ONE.schema), tmp_path, shared) as rows:
+            assert rows("SELECT version FROM schema_version WHERE owner = 'one'") == []
+        with pytest.raises(UnavailableError, match="newer"), open_rows(PluginSpec("one"), tmp_path, shared):
+            pass
+        assert shared.rows("SELECT 1") == [(1,)]
