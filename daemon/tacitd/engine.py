@@ -330,8 +330,7 @@ class Engine:
 
     def _read(self) -> None:
         if not self.reader.next_in():
-            done = self.reader.read_pass()
-            for grown in done.grown:
+            for grown in self.reader.read_pass():
                 self._note_grown(grown)
 
     def _note_grown(self, grown: Grown) -> None:

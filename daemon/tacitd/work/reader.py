@@ -82,16 +82,6 @@ class Grown(Struct, frozen=True):
     recognition: Recognition | None = None
 
 
-class Pass(Struct, frozen=True):
-    """What a pass did."""
-
-    read: int
-    """Bytes."""
-    more: bool
-    """Whether there is more to read now."""
-    grown: tuple[Grown, ...] = ()
-
-
 class _Wanted(Struct):
     """Why a transcript is to be read."""
 
@@ -215,8 +205,8 @@ class Reader:
 
     # --- a pass
 
-    def read_pass(self) -> Pass:
-        """Read a bounded part of what grew and commit it. Raises UnwritableError, StoreLostError: nothing moved then."""
+    def read_pass(self) -> list[Grown]:
+        """Read a bounded part of what grew and commit it; return the sessions that did. Raises UnwritableError, StoreLostError: nothing moved then."""
         now = self._clock.monotonic()
         for path in [path for path, (due, _) in self._stalled.items() if due <= now]:
             self._unread[path] = self._stalled.pop(path)[1]
@@ -238,8 +228,10 @@ class Reader:
         for one in slices:
             one.tail.forget_before(one.position.offset)
             one.tail.long_lines.clear()
-        grown = tuple([_describe_growth(one) for one, _ in read])
-        return Pass(sum(one.read for one in slices), bool(self._unread), grown)
+        return [
+            Grown(one.session, one.path, one.tail.cwd, one.read, one.tail.assembler.recognition)
+            for one, _ in read
+        ]
 
     def _read_slices(self) -> tuple[list[tuple[_Slice, bool]], dict[Path, _Wanted]]:
         """The next slices, with whether something of each is to be stored, and why their transcripts were read."""
@@ -462,10 +454,6 @@ class Reader:
         """The byte offset of the last prompt before an offset, if it is near: whether what follows it is of a pause, it says."""
         earlier = read_records(self._source, path, max(0, start - LOOK_BEHIND), start)
         return next((one.start for one in reversed(earlier) if one.prompts), start)
-
-
-def _describe_growth(one: _Slice) -> Grown:
-    return Grown(one.session, one.path, one.tail.cwd, one.read, one.tail.assembler.recognition)
 
 
 def _give(tx: Tx, observer: Observer, batch: Batch) -> bool:

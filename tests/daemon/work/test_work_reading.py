@@ -22,7 +22,7 @@ def test_transcripts_are_read_in_turns(tmp_path: Path, monkeypatch: pytest.Monke
     bench.reader.note_grown(paths)
     order = list[str]()
     while bench.reader.has_unread:
-        order += [grown.session for grown in bench.reader.read_pass().grown]
+        order += [grown.session for grown in bench.reader.read_pass()]
     assert order[:4] == ["s1", "s2", "s3", "s1"] and set(order[4:]) == {"s1", "s2"}
     found = bench.rows("SELECT session, count(*) FROM prompt GROUP BY session")
     assert found == [("s1", 300), ("s2", 100), ("s3", 1)]
