@@ -119,11 +119,8 @@ _FRAME = re.compile(r"\ufeff?(?:# Session Ledger|\|\s*Timestamp\s*\|.*|[\s|:-]*)
 """A blank line, or a line of the table's header."""
 
 
-class RowKey(NamedTuple):
-    session: str
-    stamp: str
-    problem: str
-    mode: str
+RowKey = tuple[str, str, str, str]
+"""The identity of a row: session, stamp, problem and mode (SPEC L-23)."""
 
 
 class LedgerRow(NamedTuple):
@@ -140,7 +137,7 @@ class LedgerRow(NamedTuple):
 
     @property
     def key(self) -> RowKey:
-        return RowKey(self.session, self.stamp, self.problem, self.mode)
+        return self.session, self.stamp, self.problem, self.mode
 
     @property
     def tags(self) -> tuple[str, ...]:

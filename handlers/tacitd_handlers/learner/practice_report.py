@@ -37,6 +37,7 @@ from tacitd_handlers.learner.ledger_file import (
 
 if TYPE_CHECKING:
     from tacitd.events import Record
+    from tacitd_handlers.learner.practice_tasks import LearnerSettings
 
 REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
@@ -94,7 +95,7 @@ def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
 
 
 def plan_report(
-    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
+    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], settings: LearnerSettings
 ) -> ReportRecord | LedgerRow:
     """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
 
@@ -110,7 +111,7 @@ def plan_report(
             )
         return same
     past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
-    row = row._replace(review=find_review(row, past, plan))
+    row = row._replace(review=find_review(row, past, settings))
     trend = describe_trajectory(past) if row.mode == RECALL else ""
     observed = "\n".join(part for part in (report.observations, trend) if part)
     return replace(report, row=row, observations=observed)
@@ -172,13 +173,6 @@ PAST_SESSIONS = 3
 """Earlier sessions of a problem that its trajectory names (SPEC L-40)."""
 
 
-class ReviewPlan(Struct, frozen=True):
-    """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`, in days; SPEC L-45)."""
-
-    grow_only_when_due: bool = False
-    longest_interval: int | None = None
-
-
 class DueReview(Struct, frozen=True):
     problem: str
     review: str
@@ -205,7 +199,7 @@ def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
     return sorted(found, key=lambda one: (one.review, one.problem))
 
 
-def find_review(row: LedgerRow, past: Iterable[LedgerRow], plan: ReviewPlan) -> str:
+def find_review(row: LedgerRow, past: Iterable[LedgerRow], settings: LearnerSettings) -> str:
     """The review date of a row with a valid stamp and verdict; at most 9999-12-31.
 
     `past`: the earlier rows of its problem, in the order of the ledger. The interval grows from the one that the latest of them was
@@ -217,10 +211,10 @@ def find_review(row: LedgerRow, past: Iterable[LedgerRow], plan: ReviewPlan) -> 
     if not days:
         least, times, over = GROWING[row.verdict]
         previous = (_read_interval(last) or 0) if last is not None else 0
-        early = plan.grow_only_when_due and last is not None and row.stamp[:10] < last.review
+        early = settings.grow_only_when_due and last is not None and row.stamp[:10] < last.review
         days = max(least, previous if early else previous * times // over)
-    if plan.longest_interval is not None:
-        days = min(days, plan.longest_interval)
+    if settings.longest_interval is not None:
+        days = min(days, settings.longest_interval)
     try:
         return (date.fromisoformat(row.stamp[:10]) + timedelta(days=days)).isoformat()
     except OverflowError:

@@ -68,7 +68,6 @@ from tacitd_handlers.learner.ledger_file import (
     parse_ledger,
 )
 from tacitd_handlers.learner.practice_report import (
-    ReviewPlan,
     find_reports,
     parse_report,
     plan_report,
@@ -126,10 +125,6 @@ class LearnerSettings(BaseModel):
         default=("leetcode-teacher",),
         description="Skills whose sessions may report practice in a fenced JSON block.",
     )
-
-    @property
-    def plan(self) -> ReviewPlan:
-        return ReviewPlan(self.grow_only_when_due, self.longest_interval)
 
 
 # --- transcripts
@@ -285,7 +280,7 @@ class Desk:
         report = parse_report(given)
         at = self._find_stamp(report.row.session or session, report.row.stamp)
         rows = [*self._table.rows, *(one.row for one in self._planned)]
-        made = plan_report(report, at, rows, self._settings.plan)
+        made = plan_report(report, at, rows, self._settings)
         self._stamps.append(at)
         self._planned += [made] if isinstance(made, ReportRecord) else []
         return made
