@@ -146,16 +146,14 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
         return _write(task, tools, state, is_over=is_over)
     read_checked(find_path(state.id))  # before the call: what cannot be written is not paid for
     turns = list_turns(tools.rows, state.id, state.asked_turn)
-    excerpt = excerpt_session(state, turns)
+    lines, times, parts = excerpt_session(state, turns)
     found = SummaryAnswer(state.summary, ())
-    if excerpt.parts:
-        prompt = build_prompt(excerpt.lines, state.tasks)
-        said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), excerpt.parts)
+    if parts:
+        prompt = build_prompt(lines, state.tasks)
+        said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), parts)
         if isinstance(said, NoAnswer) and said.why is not Why.REPEATED and not said.blames_the_prompt:
             return Later(said.reason, said.hint, said.retry_at)
-        answer = (
-            parse_answer(said.text, state.last, excerpt.times) if isinstance(said, Answer) else said.reason
-        )
+        answer = parse_answer(said.text, state.last, times) if isinstance(said, Answer) else said.reason
         if isinstance(answer, str):
             logger.info("no summary of the session {}: {}", state.id, answer)
         else:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import utc_millis
@@ -59,17 +59,11 @@ def find_due(state: TranscriptState, settings: ContinuitySettings, now: float, *
 # --- the prompt
 
 
-class SessionExcerpt(Struct, frozen=True):
-    lines: tuple[str, ...] = ()
-    """Its messages, each with its number: `[3] Person: …`."""
-    times: Mapping[int, float] = field(default_factory=dict)
-    """The times of the messages by number: seconds since 1970, UTC."""
-    parts: tuple[Part, ...] = ()
-    """The prompts, for the budget."""
-
-
-def excerpt_session(state: TranscriptState, turns: Sequence[Turn]) -> SessionExcerpt:
-    """Return what is new in a session: each prompt, and the end of the assistant's last text before the next one."""
+def excerpt_session(
+    state: TranscriptState, turns: Sequence[Turn]
+) -> tuple[list[str], dict[int, float], list[Part]]:
+    """Return what is new in a session: each prompt, and the end of the assistant's last text before the next one, with their numbers:
+    `[3] Person: …`; their times by number (seconds since 1970, UTC); and the prompts, for the budget. Nothing is new if that is empty."""
     lines = [f"Summary of what came before: {state.summary}"] if state.summary else []
     times, parts = dict[int, float](), list[Part]()
     said = [Turn(state.said_at, "", state.said)] if state.said and state.answered else []
@@ -83,7 +77,7 @@ def excerpt_session(state: TranscriptState, turns: Sequence[Turn]) -> SessionExc
             lines.append(f"[{number}] Assistant: {clean_text(take_end(turn.words, _SAID), TOTAL)}")
     if not parts and times:
         parts.append(Part("work", 0, f"{state.id} {state.asked_turn}", ""))
-    return SessionExcerpt(tuple(lines), times, tuple(parts)) if times else SessionExcerpt()
+    return lines, times, parts
 
 
 def build_prompt(lines: Sequence[str], tasks: Items) -> str:
