@@ -8,46 +8,21 @@ Standard library only.  Listens on 127.0.0.1.  Answers
     HEAD <any>, GET /               200 {}     (the client's connectivity probes)
     anything else                   404 in the API's error shape (and it is logged)
 
-Which reply is given
---------------------
-Rules are tried in order; the first whose regex is found in the *subject* wins.
+Rules (--rules FILE, a JSON list) are tried in order; the first whose regex is found wins: in the text of the newest user message
+that is not only tool results, or with "on": "body" in the whole request as JSON.
 
-  subject = text of the newest user message that is not only tool results
-            ("on": "prompt", the default), or the system prompt ("on": "system"),
-            or the whole request body as JSON ("on": "body").
+A rule is {"match": REGEX, "on": ..., "steps": [STEP, ...]}. Step number k is played when k assistant messages already follow the
+prompt, so [{"tool": "Bash", "input": {...}}, {"text": "done"}] plays a tool round and ends. After the last step the last *text*
+step (or "OK") is repeated. A step may have "usage" and "delay" (seconds between SSE events).
 
-A rule is {"match": REGEX, "on": ..., "steps": [STEP, ...], "fault": FAULT, "times": N}.
-STEP number k is played when k assistant messages already follow the prompt, so a script
-such as [{"tool": "Bash", "input": {...}}, {"text": "done"}] plays a tool round and ends.
-After the last step the last *text* step (or "OK") is repeated.
+Where no rule matches, directives inside the prompt work:
 
-  STEP  = {"text": "..."} | {"tool": NAME, "input": {...}} | {"thinking": "..."}
-        | {"blocks": [STEP, ...]}         several blocks in one assistant message
-        + optional "usage": {...}, "stop_reason": "...", "delay": SECONDS (between SSE events)
-  FAULT = {"status": 429, "type": "rate_limit_error", "message": "...", "headers": {...}}
-        | {"hang": SECONDS}               accept, send nothing for so long, then close
-        | {"reset": true}                 close the socket without a reply
-        | {"sse_error": "overloaded_error"}  start an SSE stream, then an `error` event
-        | {"cut_after": N}                close the stream after N SSE events
-  "times": the fault is injected only for the first N matching requests.
+  [[reply:TEXT]]  [[tool:NAME {json}]]  [[slow:SECONDS]]
+  [[fault:403]]  [[fault:529 noretry]]  [[fault:usage-limit]]  [[fault:credit]]  [[fault:toolong]]
 
-Rules come from --rules FILE (JSON list, read again whenever it changes).  Where no rule matches,
-directives inside the prompt work:
+Several [[tool:..]] directives are consecutive steps. A directive's argument ends at the first "]]": nested brackets need rules.
 
-  [[reply:TEXT]]  [[tool:NAME {json}]]  [[think:TEXT]]  [[slow:SECONDS]]   [[usage:{json}]]
-  [[fault:429]]  [[fault:529 times=2]]  [[fault:hang=20]]  [[fault:reset]]
-  [[fault:sse=overloaded_error]]  [[fault:cut=3]]  [[stop:max_tokens]]
-  [[fault:usage-limit]]  [[fault:usage-limit=seven_day]]  (429 with a subscription's window headers)
-  [[fault:credit]]  [[fault:toolong]]  [[fault:429 retry-after=3 times=1]]  [[fault:429 noretry]]
-  [[json:{...}]]    reply with exactly this JSON as text
-  [[echo]]          reply with the length of the prompt
-
-Several [[tool:..]] directives are consecutive steps.  --fault 'SPEC' injects for every request.
-"times" is counted per client session (header X-Claude-Code-Session-Id) and rule.  A directive's
-argument ends at the first "]]": nested brackets need a rules file.
-
-Logging: --log DIR gets one file per request, NNNN.json: {n, t, method, path, bytes, headers, body},
-and one line per request in DIR/requests.log.
+--log DIR gets one file per request, NNNN.json: {n, t, method, path, bytes, headers, body}.
 """
 
 from __future__ import annotations
@@ -56,15 +31,14 @@ import argparse
 import contextlib
 import json
 import os
-import socket
+import re
 import sys
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-from fake_replies import Script, message_of, parse_fault, prompt_and_step, sse_events
 
 ERROR_TYPES = {
     400: "invalid_request_error",
@@ -85,6 +59,169 @@ ERROR_TEXT = {
     500: "Internal server error",
     529: "Overloaded",
 }
+
+
+# --- what is answered
+
+
+def text_of(content: Any) -> str:
+    """Text of a message content (string, or list of blocks), tool results left out."""
+    if isinstance(content, str):
+        return content
+    blocks = [b for b in content or [] if isinstance(b, dict) and b.get("type") == "text"]
+    return "\n".join(b.get("text", "") for b in blocks)
+
+
+NOT_A_PROMPT = re.compile(r"\s*(<|\[Request interrupted|\[Tool result)")
+
+
+def only_tool_results(content: Any) -> bool:
+    """True for a message that carries tool results and no words of the person beside them.
+
+    After an interrupted tool call the client merges the tool result, its own
+    "[Request interrupted by user]" and the next typed prompt into ONE user message."""
+    if isinstance(content, str):
+        return False
+    blocks = [b for b in content or [] if isinstance(b, dict)]
+    if not any(b.get("type") == "tool_result" for b in blocks):
+        return False
+    return all(NOT_A_PROMPT.match(b.get("text") or "<") for b in blocks if b.get("type") == "text")
+
+
+def prompt_and_step(messages: Any) -> tuple[str, int]:
+    """(newest prompt text, how many assistant messages follow it)."""
+    step = 0
+    for m in reversed(messages or []):
+        if m.get("role") == "assistant":
+            step += 1
+        elif m.get("role") == "user" and not only_tool_results(m.get("content")):
+            return text_of(m.get("content")), step
+    return "", step
+
+
+DIRECTIVE = re.compile(r"\[\[(reply|tool|slow|fault)(?::(.*?))?\]\]", re.S)
+
+
+def parse_fault(spec: str) -> dict[str, Any]:
+    """A fault as a person writes it: `529 noretry`."""
+    fault: dict[str, Any] = {}
+    for word in spec.split():
+        if word == "usage-limit":  # the shape a subscription's exhausted window answers with
+            fault["status"] = 429
+            fault["message"] = "This request would exceed your account's rate limit. Please try again later."
+            fault["headers"] = {
+                "anthropic-ratelimit-unified-status": "rejected",
+                "anthropic-ratelimit-unified-reset": str(int(time.time()) + 3600),
+                "anthropic-ratelimit-unified-representative-claim": "five_hour",
+                "x-should-retry": "false",
+            }
+        elif word == "credit":
+            fault["status"] = 400
+            fault["message"] = (
+                "Your credit balance is too low to access the Anthropic API. "
+                "Please go to Plans & Billing to upgrade or purchase credits."
+            )
+        elif word == "toolong":
+            fault |= {"status": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}
+        elif word == "noretry":
+            fault["headers"] = {"x-should-retry": "false"}
+        else:
+            fault["status"] = int(word)
+    return fault
+
+
+def rule_from_directives(prompt: str) -> dict[str, Any] | None:
+    """What `[[...]]` in the prompt asks for; None where nothing does."""
+    # Only the newest 200 kB are scanned: prompts of a megabyte must stay cheap.
+    hits = DIRECTIVE.findall(prompt[-200_000:])
+    if not hits:
+        return None
+    steps: list[dict[str, Any]] = []
+    rule: dict[str, Any] = {}
+    delay = 0.0
+    for name, arg in hits:
+        if name == "reply":
+            steps.append({"text": arg})
+        elif name == "tool":
+            tool, _, raw = arg.strip().partition(" ")
+            steps.append({"tool": tool, "input": json.loads(raw or "{}")})
+        elif name == "slow":
+            delay = float(arg)
+        else:
+            rule["fault"] = parse_fault(arg)
+    rule["steps"] = [{**step, "delay": delay} for step in steps or [{"text": "OK"}]]
+    return rule
+
+
+def choose(rules: list[dict[str, Any]], body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The step to play, and the fault to answer with instead, if any."""
+    prompt, k = prompt_and_step(body.get("messages"))
+    subjects = {"prompt": prompt, "body": json.dumps(body)}
+    found = (one for one in rules if re.search(one["match"], subjects[one.get("on", "prompt")], re.DOTALL))
+    default: dict[str, Any] = {"steps": [{"text": "OK from the fake API."}]}
+    rule = next(found, None) or rule_from_directives(prompt) or default
+    steps = rule["steps"]
+    last = next((step for step in reversed(steps) if "text" in step), {"text": "OK"})
+    return steps[k] if k < len(steps) else last, rule.get("fault")
+
+
+def block_of(step: dict[str, Any]) -> dict[str, Any]:
+    """The content block of an assistant message."""
+    if "tool" not in step:
+        return {"type": "text", "text": step.get("text", "OK")}
+    made = {"type": "tool_use", "id": "toolu_" + uuid.uuid4().hex[:24]}
+    return made | {"name": step["tool"], "input": step.get("input", {})}
+
+
+def message_of(step: dict[str, Any], model: str, prompt_chars: int) -> dict[str, Any]:
+    """One finished assistant message in the form of the API."""
+    block = block_of(step)
+    usage = {
+        "input_tokens": max(1, prompt_chars // 4),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "output_tokens": max(1, len(json.dumps(block)) // 4),
+        "service_tier": "standard",
+    }
+    usage.update(step.get("usage") or {})
+    stop = "tool_use" if block["type"] == "tool_use" else "end_turn"
+    return {
+        "id": "msg_" + uuid.uuid4().hex[:24],
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [block],
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+
+
+def sse_events(msg: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The event sequence of the streaming API for one finished message."""
+    head = dict(msg, content=[], stop_reason=None, usage=dict(msg["usage"], output_tokens=1))
+    yield "message_start", {"type": "message_start", "message": head}
+    yield "ping", {"type": "ping"}
+    (block,) = msg["content"]
+    start: dict[str, Any]
+    if block["type"] == "text":
+        start, text = {"type": "text", "text": ""}, block["text"]
+        deltas = [{"type": "text_delta", "text": text[at : at + 40]} for at in range(0, len(text), 40)]
+    else:
+        start, text = {**block, "input": {}}, json.dumps(block["input"])
+        parts = [text[at : at + 60] for at in range(0, len(text), 60)]
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+    yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": start}
+    for each in deltas:
+        yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": each}
+    yield "content_block_stop", {"type": "content_block_stop", "index": 0}
+    delta = {"stop_reason": msg["stop_reason"], "stop_sequence": None}
+    usage = {"output_tokens": msg["usage"]["output_tokens"]}
+    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": usage}
+    yield "message_stop", {"type": "message_stop"}
+
+
+# --- the server
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -142,15 +279,7 @@ class Handler(BaseHTTPRequestHandler):
             headers,
         )
 
-    def _drop(self) -> None:
-        """Close the connection without a reply."""
-        self.close_connection = True
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-
-    def _stream(
-        self, msg: dict[str, Any], delay: float, cut_after: int | None, sse_error: str | None
-    ) -> None:
+    def _stream(self, msg: dict[str, Any], delay: float) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("cache-control", "no-cache")
@@ -163,13 +292,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
 
-        for i, (name, doc) in enumerate(sse_events(msg)):
-            if sse_error and i == 1:
-                emit("error", {"type": "error", "error": {"type": sse_error, "message": "Overloaded"}})
-                break
-            if cut_after is not None and i >= cut_after:
-                self._drop()
-                return
+        for name, doc in sse_events(msg):
             emit(name, doc)
             if delay:
                 time.sleep(delay)
@@ -213,33 +336,17 @@ class Handler(BaseHTTPRequestHandler):
     do_PUT = do_PATCH = do_DELETE = do_POST
 
     def _reply(self, body: dict[str, Any], size: int) -> None:
-        step, fault = self.server.script.choose(body, self.headers.get("X-Claude-Code-Session-Id", ""))
-        fault = fault or {}
-        if "hang" in fault:
-            time.sleep(fault["hang"])
-            self._drop()
-        elif fault.get("reset"):
-            self._drop()
-        elif "status" in fault:
+        step, fault = choose(self.server.rules, body)
+        if fault:
             self._error(fault["status"], fault.get("type"), fault.get("message"), fault.get("headers"))
-        else:
-            self._answer(body, size, step, fault)
-
-    def _answer(self, body: dict[str, Any], size: int, step: dict[str, Any], fault: dict[str, Any]) -> None:
-        msg = message_of(step, body.get("model", "fake-model"), size)
-        delay = float(step.get("delay") or 0)
-        try:
+            return
+        msg, delay = message_of(step, body.get("model", "fake-model"), size), float(step.get("delay") or 0)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if body.get("stream"):
-                self._stream(msg, delay, fault.get("cut_after"), fault.get("sse_error"))
+                self._stream(msg, delay)
             else:
                 time.sleep(delay * 5)
                 self._json(200, msg)
-        except (BrokenPipeError, ConnectionResetError):
-            self._note("client went away")
-
-    def _note(self, text: str) -> None:
-        with self.server.log_lock, open(os.path.join(self.server.log_dir, "requests.log"), "a") as f:
-            f.write(f"{time.time():.3f} -- {text}\n")
 
     def _log(self, raw: bytes) -> None:
         srv = self.server
@@ -261,16 +368,6 @@ class Handler(BaseHTTPRequestHandler):
             with open(path + ".new", "w", encoding="utf-8") as f:
                 json.dump(record, f, indent=1, ensure_ascii=False)
             os.replace(path + ".new", path)  # who reads the directory meanwhile sees whole records
-            brief = ""
-            if isinstance(body, dict) and "messages" in body:
-                prompt, k = prompt_and_step(body["messages"])
-                brief = (
-                    f"model={body.get('model')} stream={bool(body.get('stream'))} "
-                    f"tools={len(body.get('tools') or [])} msgs={len(body['messages'])} step={k} "
-                    f"bytes={len(raw)} prompt={prompt[-80:]!r}"
-                )
-            with open(os.path.join(srv.log_dir, "requests.log"), "a") as f:
-                f.write(f"{time.time():.3f} {n:04d} {self.command} {self.path} {brief}\n")
 
 
 def described(model: str) -> dict[str, str]:
@@ -285,12 +382,12 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = True
     models = ("claude-haiku-4-5-20251001", "claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101")
 
-    def __init__(self, port: int, log_dir: str, script: Script) -> None:
+    def __init__(self, port: int, log_dir: str, rules: list[dict[str, Any]]) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.log_dir = log_dir
         self.log_lock = threading.Lock()
         self.count = 0
-        self.script = script
+        self.rules = rules
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is not news."""
@@ -303,11 +400,11 @@ def main() -> None:
     ap = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     ap.add_argument("--port", type=int, default=8399, help="0 = any free port (printed)")
     ap.add_argument("--log", default="fake-api-log")
-    ap.add_argument("--rules", help="JSON file: list of rules")
-    ap.add_argument("--fault", help="inject for every request, e.g. '529', '429 times=2', 'hang=20'")
+    ap.add_argument("--rules", required=True, help="JSON file: list of rules")
     args = ap.parse_args()
     os.makedirs(args.log, exist_ok=True)
-    srv = Server(args.port, args.log, Script(args.rules, parse_fault(args.fault) if args.fault else None))
+    with open(args.rules, encoding="utf-8") as file:
+        srv = Server(args.port, args.log, json.load(file))
     print(  # noqa: T201  who started us reads the address
         f"fake Anthropic API on http://127.0.0.1:{srv.server_address[1]} pid={os.getpid()} log={args.log}",
         flush=True,
