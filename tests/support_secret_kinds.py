@@ -135,6 +135,128 @@ postgres://app:⟦s3cret⟧@db.local/main
 redis://:⟦hunter2⟧@cache:6379/0
 Authorization: Bearer ⟦<x20>⟧
 Cookie: sid_=⟦<a32>⟧
+password ⟦hunter2⟧
+the password is ⟦hunter2⟧
+my password is ⟦hunter<d3>!⟧
+the password for staging is ⟦w<a9>7⟧
+password: ⟦Sommer<d4>!⟧
+root password is ⟦S<a4>7mm3r⟧
+use password '⟦hunter<d3>⟧' for it
+pw: ⟦x<a8>7⟧
+pwd=⟦x<a8>7⟧
+passphrase: ⟦c<a6>9-h<a4>-b<a5>⟧
+passcode is ⟦<d6>⟧
+PIN code: ⟦a<d6>b7⟧
+login admin, password ⟦Tr0ub4dor&<d2>⟧
+Passwort: ⟦Geheim<d4>⟧
+das Passwort ist ⟦hunter2⟧
+das Kennwort lautet ⟦Gh<a6>8⟧
+le mot de passe est ⟦hunter2⟧
+mot de passe : ⟦s<a7>4⟧
+mdp: ⟦s<a7>4⟧
+la contraseña es ⟦hunter2⟧
+contraseña: ⟦s<a7>4⟧
+clave: ⟦s<a7>4⟧
+het wachtwoord is ⟦hunter2⟧
+wachtwoord: ⟦s<a7>4⟧
+a senha é ⟦hunter2⟧
+senha: ⟦s<a7>4⟧
+la password è ⟦s<a7>4⟧
+hasło: ⟦s<a7>4⟧
+heslo: ⟦s<a7>4⟧
+lösenord: ⟦s<a7>4⟧
+adgangskode: ⟦s<a7>4⟧
+salasana: ⟦s<a7>4⟧
+şifre: ⟦s<a7>4⟧
+jelszó: ⟦s<a7>4⟧
+пароль: ⟦s<a7>4⟧
+пароль это ⟦s<a7>4⟧
+パスワードは⟦hunter2⟧です
+パスワード：⟦s<a7>4⟧
+密码是⟦hunter2⟧
+密码：⟦s<a7>4⟧
+비밀번호는 ⟦hunter2⟧
+비밀번호: ⟦s<a7>4⟧
+كلمة المرور: ⟦s<a7>4⟧
+mật khẩu: ⟦s<a7>4⟧
+mysql -uroot -p⟦secret⟧
+mysql -u root -p⟦s<a7>4⟧ shop
+mysqldump --user=x -p'⟦<a9>⟧' shop > x.sql
+curl -u admin:⟦secret⟧ https://api.example.com
+curl --user a:⟦b<a6>⟧ -X POST https://api.example.com
+curl -H 'Authorization: Bearer ⟦<a24>⟧' https://x.io
+curl -H 'X-Api-Key: ⟦<a24>⟧' https://x.io
+Authorization: Basic ⟦<b24>==⟧
+DB_PASS=⟦geheim⟧
+DB_PASS=⟦s<a7>4⟧
+export DB_PASSWORD='⟦s<a7>4⟧'
+PGPASSWORD=⟦s<a7>4⟧ psql -h db
+SECRET_KEY_BASE=⟦<x64>⟧
+spring.datasource.password=⟦s<a7>4⟧
+"password": "⟦s<a7>4⟧"
+{"client_secret": "⟦<a20>⟧"}
+sshpass -p ⟦s<a7>4⟧ ssh root@db
+docker login -u me -p ⟦s<a7>4⟧ registry.io
+docker login --password ⟦s<a7>4⟧ registry.io
+redis-cli -h cache -a ⟦s<a7>4⟧
+ldapsearch -D cn=x -w ⟦s<a7>4⟧
+sqlcmd -S db -U sa -P ⟦s<a7>4⟧
+zip -P ⟦s<a7>4⟧ x.zip y
+7z x -p⟦s<a7>4⟧ x.7z
+htpasswd -bc .htpasswd joe ⟦s<a7>4⟧
+openssl rsa -in k.pem -passin pass:⟦s<a7>4⟧
+echo ⟦s<a7>4⟧ | sudo -S id
+echo 'root:⟦s<a7>4⟧' | chpasswd
+ConvertTo-SecureString "⟦s<a7>4⟧" -AsPlainText
+CREATE USER joe IDENTIFIED BY '⟦s<a7>4⟧'
+ALTER USER joe WITH PASSWORD '⟦s<a7>4⟧'
+tool --api-key=⟦s<a7>4⟧
+tool --token ⟦s<a11>4⟧
+machine api.example.com login joe password ⟦s<a7>4⟧
+db.local:5432:shop:joe:⟦s<a7>4⟧
+//registry.npmjs.org/:_authToken=⟦<a30>⟧
+_auth=⟦<b24>==⟧
+postgres://app:⟦s<a7>4⟧@db.local/main
+redis://:⟦s<a7>4⟧@cache:6379/0
+mongodb+srv://joe:⟦s<a7>4⟧@x.mongodb.net
+https://joe:⟦s<a7>4⟧@git.example.com/x.git
+https://⟦<a24>⟧@git.example.com/x.git
+https://api.example.com/v1?token=⟦<a20>⟧
+https://api.example.com/v1?x=1&api_key=⟦<x32>⟧
+https://api.example.com/cb#access_token=⟦<a40>⟧
+https://x.blob.core.windows.net/y?sv=2022&sig=⟦<b43>%3D⟧
+https://bucket.s3.amazonaws.com/k?X-Amz-Signature=⟦<x64>⟧
+https://hooks.slack.com/services/⟦T<u8>/B<u8>/<a24>⟧
+https://discord.com/api/webhooks/⟦<d18>/<a60>⟧
+DefaultEndpointsProtocol=https;AccountName=x;AccountKey=⟦<b86>==⟧
+Endpoint=sb://x.net/;SharedAccessKeyName=r;SharedAccessKey=⟦<b43>=⟧
+aws_secret_access_key = ⟦<b40>⟧
+aws secret access key ⟦<b20>7<b19>⟧
+the api key is ⟦<x32>⟧
+api key ⟦<x32>⟧
+DD_API_KEY=⟦<x32>⟧
+our encryption key is ⟦<x32>⟧
+use the key ⟦<x32>⟧
+DATADOG_APP_KEY: ⟦<x40>⟧
+heroku api key: ⟦<x8>-<x4>-<x4>-<x4>-<x12>⟧
+token: ⟦ab12cd34ef⟧
+the token is ⟦<a20>⟧
+session_id=⟦<x32>⟧
+webhook secret: ⟦s<a14>4⟧
+twilio auth token is ⟦<x32>⟧
+see ⟦AKCp8<a60>⟧ there
+see  ⟦AP6<a30>⟧ there
+see aws_secret_key = '⟦<b40>⟧' there
+see aws deploy token: "⟦<b40>⟧" there
+see https://shop:⟦<x64>⟧@shop.cloudant.com there
+see cloudant_password = ⟦<x64>⟧ there
+see cl_apikey: ⟦<x64>⟧ there
+see cos_hmac_secret_access_key = ⟦<x48>⟧ there
+see ibm_cloud_iam_apikey = ⟦<a44>⟧ there
+see softlayer_api_key=⟦<x64>⟧ there
+see https://api.softlayer.com/soap/v3/⟦<x64>⟧ there
+see //registry.npmjs.org/:_authToken=⟦<x8>-<x4>-<x4>-<x4>-<x12>⟧ there
+see ⟦sq0csp-<a43>⟧ there
 """.strip().splitlines()
 
 KEPT = r"""
