@@ -131,14 +131,16 @@ def _find_missing(places: Paths) -> list[DoctorFinding]:
     """What a person is to know at the very first start; nothing at a later one."""
     from tacitd.service.doctor import examine_client, load_or_default
     from tacitd.store import open_readonly
+    from tacitd.work.work_status import read_note
 
     try:
         store = open_readonly(places.state_dir)
     except TacitdError:
         return []
-    if store is not None:
-        store.close()
-        return []
+    if store is not None:  # a command may have made it
+        with store:
+            if read_note(store.rows) is not None:
+                return []
     return examine_client(places, load_or_default(places, os.environ), os.environ)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tacitd.service import detach, managers
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.store import Store
 from tacitd.testing import FakeClock
+from tacitd.work.work_status import DaemonNote, NoteWriter
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def test_a_second_daemon_starts_beside_the_service(cli: Cli, unit: Path) -> None
     assert started.code == 0 and "tacitd is running (process 7)" in started.err
     assert "missing: `claude` was not found\nhint: install Claude Code" in started.err, "issue 39, point 9"
     assert "hint: `tacitd plugin install`" in started.err
-    Store.open(cli.home / "second state", FakeClock(), owner=False).close()
+    assert cli.run("pause").code == 0 and "missing" in cli.run("start").err, "no daemon has run yet"
+    with closing(Store.open(cli.home / "second state", FakeClock(), owner=False)) as store:
+        NoteWriter(store).write(DaemonNote("0", 7, 0.0, 0.0, "", 0), [])
     assert "missing" not in cli.run("start").err, "only the first start says it"
 
 
