@@ -4,18 +4,50 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from support_tutor import make_plan, make_store
-from support_tutor_script import ScriptedScreen, answer_by_script
+from support_tutor import CLIENT_ANSWERS, make_plan, make_store
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
 from tacitd_handlers.tutor.conversation import LearnerCommand, Screen, lead_conversation
 from tacitd_handlers.tutor.session_model import SessionState, Step
+
+
+class ScriptedScreen(Screen):
+    """A `Screen` that answers by a list and keeps what was shown. After the last answer it leaves."""
+
+    def __init__(self, answers: Sequence[str | LearnerCommand]) -> None:
+        self.shown: list[str] = []
+        self._answers = list(answers)
+
+    def show_text(self, text: str) -> None:
+        """Keep the tutor's text."""
+        self.shown += text.splitlines()
+
+    def show_note(self, text: str) -> None:
+        """Keep the line."""
+        self.shown.append(text)
+
+    def read_answer(self, prompt: str) -> str | LearnerCommand:
+        """The next answer."""
+        self.shown += prompt.splitlines()
+        said = self._answers.pop(0) if self._answers else LearnerCommand.LEAVE
+        self.shown.append(f"> {said.value if isinstance(said, LearnerCommand) else said}")
+        return said
+
+    def show_working(self, what: str) -> None:
+        """Show nothing."""
+
+
+def answer_agent(request: AgentRequest) -> Answer:
+    """A plausible answer of the agent. The right choice is B; the test has two questions."""
+    if request.agent == "grader":
+        return Answer('{"objective_scores": [{"id": "o1", "score": 0.9}]}')
+    return Answer(next(reply for words, reply in CLIENT_ANSWERS.items() if words in request.prompt))
 
 
 class End(NamedTuple):
@@ -29,15 +61,11 @@ Reply = Callable[[AgentRequest], Answer | NoAnswer]
 
 
 def lead(
-    box: Path, answers: list[str | LearnerCommand], reply: Reply | None = None, objectives: int = 1
+    box: Path, answers: list[str | LearnerCommand], reply: Reply = answer_agent
 ) -> tuple[End, ScriptedScreen]:
     screen = ScriptedScreen(answers)
-
-    def ask(request: AgentRequest) -> Answer | NoAnswer:
-        return reply(request) if reply is not None else Answer(answer_by_script(request))
-
-    with make_store(box).start_session(make_plan(objectives, prerequisites=0)) as session:
-        waits = lead_conversation(session, ask, screen)
+    with make_store(box).start_session(make_plan(1, prerequisites=0)) as session:
+        waits = lead_conversation(session, reply, screen)
         return End(session.state, waits), screen
 
 
@@ -51,12 +79,12 @@ def failing(agent: str, outcome: Answer | NoAnswer | None, times: int = 1000) ->
             if outcome is None:
                 raise KeyboardInterrupt
             return outcome
-        return Answer(answer_by_script(request))
+        return answer_agent(request)
 
     return reply
 
 
-WHOLE: list[str | LearnerCommand] = ["a probe", "a", "a"]
+WHOLE: list[str | LearnerCommand] = ["a probe", "b", "b", "so"]
 """The answers of a session on one objective: probe, micro-quiz, test."""
 
 
@@ -69,7 +97,7 @@ def test_one_bad_answer_is_retried_with_its_fault(tmp_path: Path) -> None:
             prompts.append(request.prompt)
             if len(prompts) == 1:
                 return Answer('{"objective_scores": [{"id": "o1", "score": 1.2}]}')
-        return Answer(answer_by_script(request))
+        return answer_agent(request)
 
     end, _ = lead(tmp_path, list(WHOLE), reply)
     assert end.state.scores == {"o1": 0.9} and "less than or equal to 1" in prompts[1]
@@ -82,7 +110,7 @@ def test_talk_instead_of_a_judgement_asks_the_question_again(tmp_path: Path) -> 
     def talk(request: AgentRequest) -> Answer | NoAnswer:
         return Answer("Hm, let us talk.") if "micro_quiz:" in request.prompt else reply(request)
 
-    end, screen = lead(tmp_path, ["a probe", "an answer", "another", LearnerCommand.SKIP, "a"], talk)
+    end, screen = lead(tmp_path, ["a probe", "an answer", "another", LearnerCommand.SKIP, "b", "so"], talk)
     assert screen.shown.count("Hm, let us talk.") == 2 and screen.shown.count("Free?") == 3
     assert end.state.scores == {"o1": 0.9}
 
@@ -90,7 +118,7 @@ def test_talk_instead_of_a_judgement_asks_the_question_again(tmp_path: Path) -> 
 def test_questions_that_cannot_be_made_are_skipped_or_tried_again(tmp_path: Path) -> None:
     """SPEC T-12: the learner chooses; Enter tries again."""
     end, screen = lead(
-        tmp_path, ["a probe", "", LearnerCommand.SKIP, "a"], failing("micro_quiz", Answer("no"))
+        tmp_path, ["a probe", "", LearnerCommand.SKIP, "b", "so"], failing("micro_quiz", Answer("no"))
     )
     assert end.state.scores == {"o1": 0.9}
     assert sum("could not be used" in line for line in screen.shown) == 2
@@ -98,17 +126,17 @@ def test_questions_that_cannot_be_made_are_skipped_or_tried_again(tmp_path: Path
 
 def test_odd_answers_of_a_learner(tmp_path: Path) -> None:
     """1 MB is cut, an empty line and a wrong letter are asked again, references are shown on request (SPEC T-22)."""
-    end, screen = lead(tmp_path, ["x" * 1_000_000, LearnerCommand.REFS, "", "z", "a", "\x00", "a"])
+    end, screen = lead(tmp_path, ["x" * 1_000_000, LearnerCommand.REFS, "", "z", "b", "\x00", "b", "so"])
     assert end.state.scores == {"o1": 0.9}
     assert "- book: A book (shelf 3)" in screen.shown
-    assert any("letter, A to C" in line for line in screen.shown)
+    assert any("letter, A to B" in line for line in screen.shown)
     assert any("first 4000" in line for line in screen.shown)
 
 
 def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
     """Ctrl-C ends a call of the model and nothing more."""
     reply = failing("micro_quiz", None, times=1)
-    end, screen = lead(tmp_path, ["a probe", "", "a", "a"], reply)
+    end, screen = lead(tmp_path, ["a probe", "", "b", "b", "so"], reply)
     assert end.state.scores == {"o1": 0.9} and any("was cancelled" in line for line in screen.shown)
 
 
