@@ -1,10 +1,10 @@
 """What catching up costs: the daemon is stopped, transcripts grow, and it is continued. All handlers, real files.
 
-    python benchmarks/catch_up.py [--appends 60000] [--files 600] [--projects 200] [--typed-every 100] [--profile]
+    python benchmarks/catch_up.py [--appends 60000] [--files 600] [--projects 200] [--typed-every 100]
 
-One append in `--typed-every` is a prompt. `--profile` prints where the daemon's time goes. Prints the CPU seconds of the daemon until everything is handled beside those of
-`json.loads` on each of the same lines, in the same run, how many prompts were lost, and the same ratio for reading alone, with
-a plugin that observes nothing. Ends with 1 if something is missed.
+One append in `--typed-every` is a prompt. Prints the CPU seconds of the daemon until everything is handled beside those of
+`json.loads` on each of the same lines, in the same run, how many prompts were lost, and the same ratio for reading alone,
+with a plugin that observes nothing, and for reading with the folds of all plugins. Ends with 1 if something is missed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +26,10 @@ from daemon_figures import AskedRow, print_rows, read_cpu, read_memory  # noqa: 
 from reader import Corpus  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
 from support_work import WorkBench  # noqa: E402
+from tacitd.app import App  # noqa: E402
+from tacitd.sources.watch import SilentWatcher  # noqa: E402
+from tacitd.state.paths import Paths  # noqa: E402
+from tacitd.testing import ScriptedModel  # noqa: E402
 
 LIMIT = 600.0
 """Seconds for everything to be handled."""
@@ -68,25 +72,36 @@ def time_json(appends: list[tuple[str, bytes]]) -> float:
     return time.process_time() - begin
 
 
-def measure_reading(place: Path, count: int, files: int, projects: int, typed_every: int) -> AskedRow:
-    """Read the same into the store in this process, with a plugin that observes nothing."""
-    bench = WorkBench(place, threads=True)
-    folder = bench.tmp / "claude" / "projects" / "-app"
-    folder.mkdir()
-    grown = dict[str, list[bytes]]()
-    roots = [bench.project(f"app{number}") for number in range(projects)]
-    appends = make_appends(roots, count, files, typed_every)
-    for session, raw in appends:
-        grown.setdefault(session, []).append(raw)
-    for session, lines in grown.items():
-        (folder / f"{session}.jsonl").write_bytes(b"".join(lines))
-    bare, begin = min(time_json(appends) for _ in range(3)), time.process_time()
-    bench.engine.read_all()
-    while bench.reader.has_unread:
-        bench.reader.read_pass()
-    busy = time.process_time() - begin
+def measure_reading(
+    place: Path, count: int, files: int, projects: int, typed_every: int
+) -> Iterator[AskedRow]:
+    """Read the same into the store in this process, with a plugin that observes nothing, and with all that are installed."""
+    bench = WorkBench(place / "alone", threads=True)
+    (place / "all").mkdir()
+    environ = {"HOME": str(place / "all"), "TACITD_STATE_DIR": str(place / "all" / "state")}
+    folding = App(
+        Paths.from_env(environ), environ, model=lambda *_: ScriptedModel(), watcher_for=SilentWatcher
+    )
+    folding.open()
+    for app, what in ((bench.app, "reading alone"), (folding, "reading and folding")):
+        app.engine.runner.hold()
+        roots = [bench.project(f"app{number}") for number in range(projects)]
+        appends = make_appends(roots, count, files, typed_every)
+        grown = dict[str, list[bytes]]()
+        for session, raw in appends:
+            grown.setdefault(session, []).append(raw)
+        folder = app.paths.config_dir / "projects" / "-app"
+        folder.mkdir(parents=True)
+        for session, lines in grown.items():
+            (folder / f"{session}.jsonl").write_bytes(b"".join(lines))
+        bare, begin = min(time_json(appends) for _ in range(3)), time.process_time()
+        app.engine.read_all()
+        while app.engine.reader.has_unread:
+            app.engine.reader.read_pass()
+        busy = time.process_time() - begin
+        yield AskedRow(f"CPU of {what}, of json.loads on each line", READING, busy / bare)
     bench.kill()
-    return AskedRow("CPU of reading alone, of json.loads on each line", READING, busy / bare)
+    folding.close()
 
 
 def measure(
@@ -137,7 +152,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         sizes = options.appends, options.files, options.projects, options.typed_every
         rows, said = measure(Path(folder) / "daemon", *sizes)
-        rows.append(measure_reading(Path(folder) / "reading", *sizes))
+        rows += measure_reading(Path(folder), *sizes)
     print(said)
     return 0 if print_rows(rows) else 1
 
