@@ -38,7 +38,7 @@ from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
-from tacitd.sources.source import OwnCalls, Source
+from tacitd.sources.source import OwnCalls
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.settings_in_force import replace_settings
@@ -57,8 +57,6 @@ from tacitd.work.task_runner import Runnable, TaskRunner
 from tacitd.work.work_status import NoteWriter
 from tacitd.work.write_modes import WriteModes
 
-SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
-"""Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 HOUSEKEEPING = 50.0
 """Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
 OWN_JOBS = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
@@ -79,7 +77,6 @@ class App:
         model: Callable[[Config, Budget], Model] | None = None,
         watcher_for: WatcherFor = WatchdogWatcher,
         pool: Executor | None = None,
-        source_for: SourceFor = make_source,
         config: Config | None = None,
         editors: Editors | None = None,
     ) -> None:
@@ -100,7 +97,7 @@ class App:
             steps = {one.name: one.schema for one in self.found.plugins}
             self.store = Store.open(paths.state_dir, self.clock, steps)
             try:
-                self._build(model, watcher_for, pool, source_for, editors)
+                self._build(model, watcher_for, pool, editors)
             except BaseException:
                 self.store.close()
                 raise
@@ -113,7 +110,6 @@ class App:
         make_model: Callable[[Config, Budget], Model] | None,
         watcher_for: WatcherFor,
         pool: Executor | None,
-        source_for: SourceFor,
         editors: Editors | None,
     ) -> None:
         """Build each part after the parts that it uses."""
@@ -136,7 +132,7 @@ class App:
         work, mode = make_private_dir(paths.state_dir / "model") / "work", config.projects.write
         self.budget = Budget(store, config.budget, clock)
         own_sessions = self.budget.list_sessions()
-        source = source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions), environ)
+        source = make_source(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions), environ)
         self.model = (
             make_model(config, self.budget)
             if make_model is not None

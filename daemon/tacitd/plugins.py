@@ -60,9 +60,9 @@ def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
     return _load_plugins(points, load_settings)
 
 
-def find_declarations(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
+def find_declarations() -> FoundPlugins:
     """The same without importing what the hooks name: for commands that need some of them."""
-    return _load_plugins(points, lambda _: None)
+    return _load_plugins(None, lambda _: None)
 
 
 def list_entry_points(places: Iterable[str] | None = None) -> list[EntryPoint]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.files.atomic import replace_file
-from tacitd.files.disk import DISK, Disk
 from tacitd.files.locks import make_private_dir
 from tacitd.state.paths import SOCKET_FILE
 
@@ -36,7 +35,7 @@ SCRIPT = "tacitd-hook"
 """Of the shell script in it, which the plugin's `run-hook.sh` looks for and reads."""
 
 
-def write_hook_script(state_dir: Path, program: Path | None, disk: Disk = DISK) -> None:
+def write_hook_script(state_dir: Path, program: Path | None) -> None:
     """Write the script that runs the hooks' program for this state directory, unless it is there as wanted. Raises OSError.
 
     The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start: a `python3`
@@ -44,9 +43,9 @@ def write_hook_script(state_dir: Path, program: Path | None, disk: Disk = DISK) 
     """
     if program is None:  # this client has no hooks
         return
-    script = make_private_dir(state_dir / HOOKS_DIR, disk) / SCRIPT
+    script = make_private_dir(state_dir / HOOKS_DIR) / SCRIPT
     words = [os.path.realpath(sys.executable), "-I", "-S", str(program), str(state_dir)]
     head = "# Written by tacitd's daemon at its start; the plugin's hooks run it.\n"
     wanted = f"{head}exec {shlex.join(words)}\n".encode()
     if not script.is_file() or script.read_bytes() != wanted:
-        replace_file(script, wanted, mode=0o600, disk=disk)
+        replace_file(script, wanted, mode=0o600)
