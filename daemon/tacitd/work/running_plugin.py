@@ -33,8 +33,10 @@ from tacitd.contract import (
 from tacitd.errors import (
     FileBusyError,
     FileRefusedError,
+    StoreLostError,
     TacitdError,
     UnavailableError,
+    UnwritableError,
     UsageError,
     describe_failure,
     describe_plugin_error,
@@ -138,7 +140,7 @@ class RunningPlugin:
                     done = self._undo(task)
                 case _:
                     done = self._call(task, tools)
-        except FileBusyError:
+        except (FileBusyError, UnwritableError, StoreLostError):
             raise
         except TacitdError as error:
             done = Rejected(error.what)

@@ -20,6 +20,7 @@ from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import GatherRule
 from tacitd.work.stored_problems import find_store_refusal
+from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import THREADS, WORKERS
 
 PATIENCE = 60.0
@@ -147,6 +148,27 @@ def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path
     assert bench.states() == {"of the new store": "waiting"}
     bench.advance(601)
     assert ["of the new store"] in toy.texts()
+
+
+def test_a_command_that_the_disk_refuses_is_done_later(tmp_path: Path) -> None:
+    """RELIABILITY 3: nobody is told that it is refused. It waits for the disk, and is done then."""
+    refusals = [UnwritableError("the disk is full", "free some space")]
+
+    def run(task: Task) -> Done:
+        if task.kind == "command" and refusals:
+            raise refusals.pop()
+        return Done()
+
+    toy = Toy(outcome=run)
+    bench = WorkBench(tmp_path, toy)
+    with bench.store.write() as tx:
+        insert_task(tx, NewTask("toy", "", "command", "c"), bench.clock.now())
+    bench.advance()
+    assert toy.kinds() == ["command"] and bench.rows("SELECT reason FROM task WHERE plugin = 'toy'") == [
+        ("",)
+    ]
+    bench.advance()
+    assert toy.kinds() == ["command"] * 2 and bench.rows("SELECT 1 FROM task WHERE plugin = 'toy'") == []
 
 
 class Steps:
