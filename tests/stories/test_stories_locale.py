@@ -15,7 +15,7 @@ from support_daemon import PROGRAM, Daemon
 pytestmark = pytest.mark.scenario
 NAME, WORDS = "работа-日本", "Prefers amber in naïve cafés → 東京"
 LOOKS = (
-    "status", "prompts .", "learned", "learned --json", "history", "log", "reach", "statusline", "why amber", "review", "report -o -",
+    "status", "prompts .", "learned", "learned --json", "history", "log", "log --json", "reach", "statusline", "why amber", "review", "report -o -",
     "doctor", "profile", "sessions", "lesson", "tutor map", "learner review", "context", "--help",
 )  # fmt: skip
 
@@ -68,3 +68,5 @@ def test_a_locale_without_utf8_changes_no_file_and_stops_no_command(daemon: Daem
             assert shown in said, (command, said)
         if command == "learned --json":
             assert json.loads(said)[0]["line"] == WORDS
+        if command == "log --json":
+            assert WORDS in str(json.loads(said))

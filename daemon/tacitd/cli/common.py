@@ -51,7 +51,6 @@ __all__ = [
 ]
 
 
-UTF8 = ("utf-8", "utf8")
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -200,14 +199,19 @@ def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def echo_json(document: object) -> None:
-    """Print a document on stdout as indented JSON; in ASCII if stdout is not UTF-8, so that nothing of it is lost."""
-    is_utf8 = (sys.stdout.encoding or "utf-8").lower() in UTF8
-    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=not is_utf8, indent=2)))
+    """Print a document on stdout as indented JSON."""
+    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=not _is_utf8(sys.stdout), indent=2)))
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    """Whether a stream takes every character. JSON is printed in ASCII otherwise, so that nothing of it is lost."""
+    return (stream.encoding or "utf-8").lower() in ("utf-8", "utf8")
 
 
 def to_json_line(document: Mapping[str, Any]) -> str:
     """An object as one line of JSON."""
-    return replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+    is_ascii = not _is_utf8(sys.stdout)
+    return replace_surrogates(json.dumps(document, ensure_ascii=is_ascii, separators=(",", ":")))
 
 
 def format_moment(at: str, now: float | None = None) -> str:
@@ -329,7 +333,7 @@ def open_streams() -> None:
 
         encoding = getencoding()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and (encoding or stream.encoding.lower() not in UTF8):
+        if isinstance(stream, TextIOWrapper) and (encoding or not _is_utf8(stream)):
             # A terminal without UTF-8 shows `?` for what it does not have. Otherwise the command would fail.
             stream.reconfigure(encoding=encoding, errors="replace")
 
