@@ -50,7 +50,6 @@ class OrderedGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in order."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -80,7 +79,6 @@ class LazyGroup(OrderedGroup):
         self._load_more, self._find_empty = load_more, find_empty
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in order."""
         return list(self._list_rows())
 
     def _list_rows(self) -> dict[str, CommandRow]:
@@ -316,7 +314,6 @@ class PluginTable(NamedTuple):
 
 
 def load_plugin_table() -> PluginTable:
-    """The table of the installed plugins."""
     from tacitd.plugins import find_declarations
 
     return make_plugin_table(find_declarations())
@@ -338,7 +335,6 @@ def make_plugin_table(found: FoundPlugins) -> PluginTable:
 
 
 def load_plugin_rows() -> Mapping[str, CommandRow]:
-    """The rows of the installed plugins' commands."""
     return load_plugin_table().commands
 
 

@@ -247,7 +247,6 @@ NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
 
 
 def banner_lines(app: App) -> Iterator[str]:
-    """The lines of the banner."""
     budget = app.config.budget
     stamps = app.engine.follower.stamps
     roots = ", ".join(map(str, app.engine.source.roots))

@@ -69,7 +69,6 @@ class Bullets:
         return {bullet(heading, text): text for heading, text in lines_of(data)}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        """See `Format`."""
         from tacitd.text.markdown import arrange_lines, put_line, swap_line, take_lines
 
         if self.is_generated and (data or changes):
@@ -155,7 +154,6 @@ class Lines:
         return {line: line for line in _decode(data).splitlines() if line.strip()}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        """See `Format`."""
         text = _decode(data or b"")
         newline = "\r\n" if "\r\n" in text else "\n"
         kept = list[str]()
@@ -177,7 +175,6 @@ class Lines:
         return _pair_by_place(base, now)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`."""
         return _are_several_gone(self, base, self.read_leaves(data))
 
 
@@ -193,7 +190,6 @@ class JsonLeaves:
         self.name = f"json-leaves {json.dumps({'order': self._order})}" if order else "json-leaves"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`."""
         found: dict[Leaf, str] = {}
         _collect(_parse(data), [], found)
         return found

@@ -270,7 +270,6 @@ def _repository_at(root: Path) -> Repository | None:
 
 
 def _is_bare(directory: Path) -> bool:
-    """Whether this is a bare repository."""
     there = (directory / "HEAD").is_file() and (directory / "objects").is_dir()
     said = read_small_file(directory / "config") if there else ""
     return re.search(r"^\s*bare\s*=\s*true\s*$", said, re.I | re.M) is not None

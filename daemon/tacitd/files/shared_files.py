@@ -434,7 +434,6 @@ def find_edits(
 
 
 def _describe_doubt(removed: Iterable[Leaf], theirs: Iterable[Leaf]) -> bytes:
-    """See `Look.doubt_of`."""
     return _digest("\0".join(sorted(theirs))) + b"".join(sorted(_digest(leaf)[:8] for leaf in removed))
 
 

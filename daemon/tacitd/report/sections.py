@@ -42,7 +42,6 @@ class ReportScope(Struct, frozen=True):
     """Seconds since 1970, UTC."""
 
     def covers_project(self, root: str | Path) -> bool:
-        """Whether the report includes this project, given its root."""
         return self.root is None or Path(root) == self.root
 
     def covers_time(self, at: float) -> bool:
@@ -60,7 +59,6 @@ class ReportTable(Struct, frozen=True, tag_field="kind", tag="table"):
 
     @property
     def has_data(self) -> bool:
-        """Whether there is a row."""
         return bool(self.rows)
 
 
@@ -74,7 +72,6 @@ class ReportSeries(Struct, frozen=True, tag_field="kind", tag="series"):
 
     @property
     def has_data(self) -> bool:
-        """Whether a value is above 0."""
         return any(value > 0 for _, value in self.points)
 
 

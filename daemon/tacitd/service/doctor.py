@@ -340,5 +340,4 @@ def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
 
 
 def _nearest(path: Path, fits: Callable[[Path], bool]) -> Path:
-    """This path or its nearest parent that fits."""
     return next(one for one in (path, *path.parents) if fits(one))

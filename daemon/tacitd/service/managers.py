@@ -393,7 +393,6 @@ def _seal(text: str) -> str:
 
 
 def render_unit(given: ServiceFacts) -> str:
-    """The systemd unit."""
     environment = "\n".join(
         f"Environment={_quoted(f'{name}={value}', 'e')}" for name, value in given.environment.items()
     )

@@ -99,7 +99,6 @@ class Supervision(Struct):
     _next_trim: float = 0.0
 
     def announce_ready(self) -> None:
-        """Report READY=1."""
         return_memory()
         self._last_status = describe_state(self.app)
         self.notifier.notify_ready(self._last_status)
@@ -309,7 +308,6 @@ class _Methods(dict[str, Method]):
         self._places, self._error, self._since, self._clock = places, error, since, clock
 
     def get(self, name: str, default: object = None) -> Any:
-        """The method of this name."""
         return super().get(name, self._refuse)
 
     def _refuse(self, params: Mapping[str, Any]) -> Any:

@@ -81,7 +81,6 @@ class ContextRequest(Struct, frozen=True):
 
 
 def find_loaded_lines(files: Iterable[ContextFile]) -> frozenset[str]:
-    """The lines of the files that the client loads by itself."""
     return frozenset(
         words
         for one in files

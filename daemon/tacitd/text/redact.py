@@ -141,7 +141,6 @@ _PGPASS_HOST = compile_lazily(r"(?:\A|\n)[\w.*-]{1,200}\Z")
 
 
 def _is_login_value(found: re.Match[str]) -> bool:
-    """The value of "login NAME / VALUE"."""
     value, user = found["value"], found["user"]
     if is_name(user) or is_name(value) or TECHNICAL.fullmatch(value):
         return False
@@ -195,7 +194,6 @@ def _is_option(found: re.Match[str]) -> bool:
 
 
 def _is_login_line(found: re.Match[str]) -> bool:
-    """A line of `.netrc`."""
     return not is_name(found["value"]) and (is_no_word(found["value"]) or not is_plain(found["value"]))
 
 
@@ -341,7 +339,6 @@ for _number, _one in enumerate(_RULES):
 
 
 def _places(small: str, cue: str) -> list[int]:
-    """The offsets at which a cue begins."""
     places = [at := small.find(cue)]
     while (at := small.find(cue, at + 1)) >= 0:
         places.append(at)

@@ -19,7 +19,6 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def pluralise_noun(number: int, noun: str) -> str:
-    """`call` for one, otherwise `calls`."""
     return noun if number == 1 else f"{noun}s"
 
 
