@@ -29,7 +29,6 @@ from tacitd_handlers.learning.learned_rows import (
     NewFact,
     count_said,
     insert_fact,
-    note_correction,
     put_line,
 )
 from tacitd_handlers.learning.sources import make_format
@@ -153,7 +152,6 @@ class LearnedRows:
             )
             if repeats is not None:
                 count_said(tx, repeats)
-                note_correction(tx, repeats)
             ((fact,),) = tx.rows("SELECT max(number) FROM learning_fact")
         return int(fact)
 

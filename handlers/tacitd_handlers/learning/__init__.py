@@ -1,7 +1,7 @@
 """Learning (seed 003): write the user's corrections and preferences as lines of LEARNED.md and modules' AGENTS.md.
 
 A prompt becomes facts (`extract`), which wait as rows; at the end of its session they become lines (`synthesize`, `plan`) in the
-files that people edit too (`sources`); copies for the client follow them (`project_rules`). `learned_rows` reads and changes the rows of
+files that people edit too (`sources`); copies for the client follow them (`reach/project_rules`). `learned_rows` reads and changes the rows of
 both, `edits` is what a person's edits of the files mean for them, and `task_dispatch` says which task does which of these. The other
 modules are commands and what they show.
 """

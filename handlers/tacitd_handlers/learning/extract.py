@@ -32,7 +32,6 @@ from tacitd_handlers.learning.learned_rows import (
     digest_same,
     insert_fact,
     is_forgotten,
-    note_correction,
     queue_message,
     read_lines,
 )
@@ -292,7 +291,6 @@ def _store(tx: Tx, task: Task, found: _Checked, findings: Mapping[str, Any], now
         insert_fact(tx, fact)
     for line in dict.fromkeys(one.line for one in found.facts if one.line is not None):
         count_said(tx, line)
-        note_correction(tx, line)
     tx.executemany(
         "UPDATE learning_line SET reworded = 1 WHERE number = ?", [(one,) for one in found.reworded]
     )

@@ -201,7 +201,7 @@ def put_line(
     tx.execute(
         "INSERT INTO learning_line(id, project, path, heading, text, same, state, written_at, last_said, contrary) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
-        "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL, corrected_since = '[]'",
+        "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL",
         id,
         project,
         path,
@@ -242,12 +242,16 @@ def inherit_facts(tx: Tx, old: int, new: int) -> None:
 
 
 def count_said(tx: Tx, line: int) -> None:
-    """Count anew how often a line was said: distinct messages of its facts and of those that repeat it."""
+    """Count anew how often a line was said: distinct messages of its facts and of those that repeat it; and note the times of the
+    corrections that came although it was written."""
     tx.execute(
         "UPDATE learning_line SET (said, corrections, last_said) = (SELECT max(1, count(DISTINCT coalesce(prompt, -number))), "
         "count(DISTINCT CASE WHEN corrected THEN coalesce(prompt, -number) END), coalesce(max(said_at), learning_line.last_said) "
         "FROM learning_fact f WHERE f.line = learning_line.number OR f.number IN "
-        "(SELECT fact FROM learning_line_fact l WHERE l.line = learning_line.number)) WHERE number = ?",
+        "(SELECT fact FROM learning_line_fact l WHERE l.line = learning_line.number)), "
+        "corrected_since = (SELECT coalesce(json_group_array(at), '[]') FROM (SELECT DISTINCT said_at AS at "
+        "FROM learning_fact f WHERE f.line = learning_line.number AND f.corrected AND f.said_at >= learning_line.written_at "
+        "ORDER BY at)) WHERE number = ?",
         line,
     )
 
@@ -269,16 +273,6 @@ def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
         heading,
         text,
         digest_same(text),
-        line,
-    )
-
-
-def note_correction(tx: Tx, line: int) -> None:
-    """Note the times of the corrections that came although the line was written."""
-    tx.execute(
-        "UPDATE learning_line SET corrected_since = (SELECT coalesce(json_group_array(at), '[]') FROM (SELECT DISTINCT said_at AS at "
-        "FROM learning_fact f WHERE f.line = learning_line.number AND f.corrected AND f.said_at >= learning_line.written_at "
-        "ORDER BY at)) WHERE number = ?",
         line,
     )
 

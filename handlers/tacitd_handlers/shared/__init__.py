@@ -1,4 +1,4 @@
-"""Pure rules that several plugins use: no clock, disk or model, and no import of a plugin.
+"""Rules that several plugins use, most of them pure. No module here imports a plugin.
 
-Most of them decide whether a model's text is grounded (SPEC S-67): `grounding` is the entry, the others are its parts.
+Most of them decide whether a model's text says no more than what was typed (SPEC S-67): `words` is the entry.
 """
