@@ -92,6 +92,7 @@ _NOTHING_NEGATED = compile_lazily(
     r"no matter|no problem|no worries)\b",
     re.IGNORECASE,
 )
+_RATHER = compile_lazily(r"\brather ((?:\w+ ){1,6})than\b")
 _OMITTED = compile_lazily(
     r"(?:^|(?<=[.!?;] ))\W*(?:why (?:did|have)(?:n'?t| you not)(?: you)?|(?:you|u) (?:still |again )?(?:did|have)(?:n'?t| not))\b",
     re.IGNORECASE,
@@ -113,19 +114,21 @@ def forbids(text: str) -> bool:
 
 
 def reverses(text: str, source: str) -> bool:
-    """Whether each forbids what the other asks for, or one of two texts that both forbid something asks for what the other forbids.
+    """Whether each forbids what the other asks for: "Use npm, never pnpm" and "never use npm here, always pnpm".
 
-    That is "Use npm, never pnpm", or "Use npm, not yarn", of "never use npm here, always pnpm". Words behind a negation are compared.
-    "Existing migrations are never edited" has fewer of them than "Never edit existing migrations" and says the same: one of them
-    must be negated in both.
+    Words behind a negation are compared, among those that both have. "Existing migrations are never edited" has fewer of them
+    than "Never edit existing migrations" and says the same.
     """
     both = list_stems(text) & list_stems(source)
     own, theirs = find_negated(text) & both, find_negated(source) & both
-    return bool(own - theirs and theirs - own) or _asks_for(text, source) or _asks_for(source, text)
+    return bool(own - theirs and theirs - own)
 
 
-def _asks_for(text: str, other: str) -> bool:
-    """Whether a text that negates something has words that the other negates, and negates none of them."""
+def demands_forbidden(text: str, other: str) -> bool:
+    """Whether a text that forbids something asks for what the other forbids: "Use npm, not yarn", of "never use npm here, always pnpm".
+
+    It has words that the other negates, and negates none of them.
+    """
     negated, words = find_negated(text), list_stems(text)
     return bool(negated) and any(
         _have_common(behind, words) and not _have_common(behind, negated)
@@ -240,7 +243,8 @@ def count_negations(text: str) -> tuple[int, int]:
 
 
 def _without_openers(plain: str) -> str:
-    return _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain))
+    """A text without what negates nothing, and with "rather A than B" as "A rather than B"."""
+    return _RATHER.sub(r"\1rather than", _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain)))
 
 
 def is_onesided(text: str, source: str, *, is_strict: bool) -> bool:

@@ -35,6 +35,7 @@ from tacitd_handlers.shared.polarity import (
     STOP_WORDS,
     WORD,
     count_negations,
+    demands_forbidden,
     find_negated,
     fold_text,
     forbids,
@@ -322,7 +323,9 @@ def _find_addition(text: str, source: str, context: Sequence[str], at: float | N
 def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
     """Whether a text says the contrary of its source, as a clause for a person; "" if it does not."""
     contrary = "it forbids what was asked for, or asks for what was forbidden"
-    if reverses(text, source) or is_onesided(text, source, is_strict=is_strict):
+    if reverses(text, source) or demands_forbidden(text, source) or demands_forbidden(source, text):
+        return contrary
+    if is_onesided(text, source, is_strict=is_strict):
         return contrary
     if not _risks(text):
         return ""

@@ -24,7 +24,7 @@ from support_grounding_texts import (
 from support_orders import PLAIN_ORDERS
 from support_plain_rules import RULES
 from support_turned_round import ORDERS, TURNED, TYPED
-from tacitd_handlers.shared.polarity import forbids, list_negated, reverses
+from tacitd_handlers.shared.polarity import demands_forbidden, forbids, list_negated
 from tacitd_handlers.shared.words import (
     Refused,
     Sources,
@@ -277,5 +277,6 @@ def test_an_order_that_was_not_typed_is_not_stored_in_any_language(typed: str) -
 def test_a_short_word_is_not_the_beginning_of_a_forbidden_one() -> None:
     """S-67: "auf 5 Minuten" asks for nothing that "Keine Bugs dazu aufmachen" forbids."""
     line = "Keine Bugs dazu aufmachen, dass der Katalog die Preise 5 Minuten cached: das ist gewollt"
-    assert not reverses(line, "Der Katalog Cache steht auf 5 Minuten, nicht mehr 15")
-    assert reverses("Use npm, not yarn", "never use npm here, always pnpm")
+    source = "Der Katalog Cache steht auf 5 Minuten, nicht mehr 15"
+    assert not demands_forbidden(line, source) and not demands_forbidden(source, line)
+    assert demands_forbidden("Use npm, not yarn", "never use npm here, always pnpm")
