@@ -159,14 +159,21 @@ def test_a_projects_scope_is_its_folders_name(tmp_path: Path, name: str, scope: 
 
 READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 OPEN = "Always open tmux.conf and read it"
+RELOAD = "Reload the server when tmux.conf has changed"
 
 
 def test_other_lessons_stay(lessons: Lessons) -> None:
     """A line about something else, another project's line, and a lesson that a person stated or changed."""
     root = project(lessons.home / "app")
-    told = {"found": [{"drafts": [[READ, "global"]]}], "corrected": ["x"], "lines": [OPEN, "Use tabs"]}
+    told = {
+        "found": [{"drafts": [[READ, "global"]]}],
+        "corrected": ["x"],
+        "lines": [OPEN, "Use tabs", RELOAD],
+    }
     lessons.tell(told, root)
-    lessons.tell({"removed": ["Use tabs", "Do not read the file first when editing tmux.conf"]}, root, "s2")
+    lessons.tell(
+        {"removed": ["Use tabs", RELOAD, "Do not read the file first when editing tmux.conf"]}, root, "s2"
+    )
     lessons.tell({"removed": [OPEN]}, project(lessons.home / "other"), "s2")
     confirm_lesson(lessons.store, "1")
     lessons.out("add", "--firm", READ.replace("tmux.conf", "vimrc"))
