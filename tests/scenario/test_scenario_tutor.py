@@ -196,11 +196,3 @@ def test_ctrl_c_cancels_a_call_beside_a_daemon(daemon: Daemon) -> None:
         "stopped",
         "cancelled",
     )
-
-
-def test_two_terminals_on_one_session(daemon: Daemon) -> None:
-    """SPEC T-24: the second says who has it."""
-    with terminal(daemon, "start", "two") as shown:
-        shown.wait_for("quiz on them?")
-        said = daemon.cli("tutor", "resume")
-        assert said.returncode == 69 and f"is open in process {shown.process.pid}" in said.stderr
