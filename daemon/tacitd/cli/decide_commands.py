@@ -31,7 +31,7 @@ from tacitd.cli.program import load_plugin_table
 from tacitd.errors import TacitdError, UsageError, describe_plugin_error
 from tacitd.files.git import find_project_root
 from tacitd.handler import StoredItem
-from tacitd.mcp.agent_tools import is_agent, require_person
+from tacitd.mcp.agent_caller import is_agent, require_person
 from tacitd.session_context.plugin_view import list_items
 from tacitd.text.wording import count_noun
 

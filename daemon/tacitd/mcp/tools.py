@@ -20,7 +20,8 @@ import click
 from msgspec import Struct
 
 from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
-from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentTool, ToolParameter, run_as_agent
+from tacitd.mcp.agent_caller import run_as_agent
+from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentTool, ToolParameter
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
 

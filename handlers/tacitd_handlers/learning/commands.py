@@ -26,7 +26,7 @@ from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED, FileRefusedError, UsageError
 from tacitd.files.git import find_project_root
-from tacitd.mcp.agent_tools import require_person
+from tacitd.mcp.agent_caller import require_person
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.person_choices import Choice, choose
 from tacitd.state.settings_in_force import SettingsInForce

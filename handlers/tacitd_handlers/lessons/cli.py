@@ -16,7 +16,8 @@ import click
 from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup, run_and_exit
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter, is_agent, require_person
+from tacitd.mcp.agent_caller import is_agent, require_person
+from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd_handlers.entry_point import use_utf8
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin

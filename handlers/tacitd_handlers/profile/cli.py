@@ -17,7 +17,8 @@ from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_ou
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter, is_agent
+from tacitd.mcp.agent_caller import is_agent
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.wording import format_table
