@@ -6,6 +6,7 @@ reads one.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import TacitdError
+from tacitd.handler import StoredItem
 from tacitd.session_context.context_request import ContextRequest, PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
@@ -20,7 +22,8 @@ from tacitd_handlers.shared.places import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock
-    from tacitd.contract import Rows, Tx
+    from tacitd.contract import Done, Rows, Tools, Tx
+    from tacitd.handler import Decision
     from tacitd_handlers.profile.profile_files import ProfileState
 
 LINES, LONGEST, VALUE = 12, 1_200, 160
@@ -164,3 +167,65 @@ def _format_status(learned: int, own: Sequence[str], following: Mapping[str, Any
         if following:
             line += f" (next to fade: {following['path']}, in {count_noun(round(following['days']), 'day')})"
         yield line + (f", yours: {', '.join(own)}" if own else "")
+
+
+# --- its values for `tacitd forget`, `accept`, `review` and `why`
+
+KIND, PROFILE = "profile value", "profile.json"
+
+
+def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """What waits, and an item for each value; its id is the dot path. They belong to the person, in every project. Raises OSError,
+    NotUnderstoodError."""
+    for id, path, value, reason in rows("SELECT id, path, value, reason FROM profile_waiting ORDER BY at"):
+        why = f"an agent wants to set it, and it waits for you: {reason}"
+        yield StoredItem(id, KIND, _describe(path, json.loads(value)), PROFILE, None, "proposed", review=why)
+    if not (memory_dir(environ) / PROFILE).exists():
+        return
+    from tacitd_handlers.profile.profile_files import list_values, read_state
+
+    state = read_state(rows, environ)
+    for path, each in list_values(state.values).items():
+        yield StoredItem(path, KIND, _describe(path, each), PROFILE, by_person=state.is_own(path))
+
+
+def _describe(path: str, value: Any) -> str:
+    return format_values({path: value}).get(path, path)
+
+
+def decide(decision: Decision, tools: Tools) -> Done:
+    """See `handler:decide_value`: who only lists values loads less."""
+    from tacitd_handlers.profile.handler import decide_value
+
+    return decide_value(decision, tools)
+
+
+def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
+    """The values that match a path or a part of a value, with who set them last: the hook `why`."""
+    if not (memory_dir(os.environ) / PROFILE).exists():
+        return
+    from tacitd.clock import utc_seconds
+    from tacitd_handlers.profile.profile_files import list_values, read_state
+
+    state, wanted = read_state(rows), asked.strip().casefold()
+    for path, value in list_values(state.values).items():
+        text = _describe(path, value)
+        if len(wanted) < 3 or (wanted != path.casefold() and wanted not in text.casefold()):
+            continue
+        leaves = state.find_leaves(path)
+        found = rows(
+            "SELECT c.at, c.by, c.session FROM change_line l JOIN change c ON c.number = l.change "
+            f"WHERE l.path = ? AND l.put IS NOT NULL AND l.leaf IN ({', '.join('?' * len(leaves))}) ORDER BY c.number DESC LIMIT 1",
+            str(state.directory / PROFILE),
+            *leaves,
+        )
+        at, by, session = found[0] if found else (None, "", "")
+        who = "an agent set it: you did not type it" if by == "agent" else "learned"
+        yield {
+            "id": path,
+            "what": text,
+            "where": f"{PROFILE}, {'yours' if state.is_own(path) else who}",
+            "at": utc_seconds(at) if at is not None else "",
+            "sessions": [session] if session else [],
+            "words": [],
+        }
