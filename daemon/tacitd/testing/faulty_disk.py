@@ -2,7 +2,6 @@
 
     disk = FaultyDisk(crash_at=3)      # the process ends before the third change
     disk = FaultyDisk(fail_at=3)       # the third change raises OSError(ENOSPC), those after it work again
-    disk = FaultyDisk(fail_at=3, lasting=True)   # those after it fail too, until `mend`
 
 Pass it wherever a `tacitd.files.disk.Disk` is taken: `replace_file(…, disk=disk)`. A crash is a
 BaseException, because no code may catch it. After it nothing changes the disk any more, and the descriptors that were open
@@ -35,7 +34,6 @@ class FaultyDisk(Disk):
         code: int = errno.ENOSPC,
         torn: bool = False,
         short_by: int = 0,
-        lasting: bool = False,
     ) -> None:
         self.crash_at = crash_at
         self.fail_at = fail_at
@@ -44,8 +42,6 @@ class FaultyDisk(Disk):
         """Half of the bytes are written before a write crashes or fails."""
         self.short_by = short_by
         """All but so many bytes are written before a write crashes or fails; 0: as `torn` says."""
-        self.lasting = lasting
-        """Every change from `fail_at` on fails."""
         self.trail: list[str] = []
         self.dead = False
         self.opened: set[int] = set()
@@ -55,17 +51,7 @@ class FaultyDisk(Disk):
         if self.dead:
             raise Crash(what)
         self.trail.append(what)
-        count = len(self.trail)
-        return count in (self.crash_at, self.fail_at) or (self.lasting and 0 < self.fail_at <= count)
-
-    def fail_again(self, at: int, code: int) -> None:
-        """Count from 1 again, and fail at this change; 0: never."""
-        self.trail.clear()
-        self.fail_at, self.code = at, code
-
-    def mend(self) -> None:
-        """Every change works from now on."""
-        self.fail_at = 0
+        return len(self.trail) in (self.crash_at, self.fail_at)
 
     def _end(self) -> None:
         if len(self.trail) == self.crash_at:
