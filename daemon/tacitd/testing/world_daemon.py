@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -20,6 +20,7 @@ from tacitd.app import App
 from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
+from tacitd.errors import TacitdError
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import ModelHealth
@@ -110,12 +111,7 @@ class InProcessDaemon:
         def serve() -> None:
             patience = PATIENCE
             while not done.is_set():
-                # What waits for a file is tried again by the clock, which nobody moves while a command waits.
-                now = self._clock.now()
-                ((due,),) = app.store.rows("SELECT min(due) FROM task WHERE reason <> '' AND due > ?", now)
-                if due is not None and due - now <= patience:
-                    self._clock.advance(due - now)
-                    patience -= due - now
+                patience -= self._skip_wait(app, patience)
                 if not self.serve_pass(app):
                     server.close()
                     return
@@ -135,6 +131,17 @@ class InProcessDaemon:
             thread.join()
             server.close()
             self.run_until_idle()
+
+    def _skip_wait(self, app: App, patience: float) -> float:
+        """What waits for a file is tried again by the clock, which nobody moves while a command waits: move it, by so many seconds at
+        most. Returns by how many."""
+        now, due = self._clock.now(), None
+        with suppress(TacitdError):
+            ((due,),) = app.store.rows("SELECT min(due) FROM task WHERE reason <> '' AND due > ?", now)
+        if due is None or due - now > patience:
+            return 0.0
+        self._clock.advance(due - now)
+        return float(due - now)
 
     def serve_pass(self, app: App) -> bool:
         """Run a pass of the loop while a command runs. False: the daemon is gone, and answers nothing any more."""
