@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import local_date, local_minutes, parse_utc, utc_seconds
 from tacitd.errors import TacitdError
-from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
 from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import LineRow, LineState, read_lines
@@ -22,6 +21,7 @@ from tacitd_handlers.learning.line_queries import ENOUGH, OFFERS, PROPOSAL, list
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
+    from tacitd.report.sections import Cell, ReportScope, ReportSection
 
 SYNC = "`tacitd sync --write` does it now"
 END = "two minutes after its client has ended, or after `session.idle` without work"
@@ -259,6 +259,8 @@ def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
 
 def build_learned(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) -> ReportSection:
     """How many lines were written, by week, and the newest of those that are in the files now."""
+    from tacitd.report.sections import ReportSection, ReportSeries, ReportTable, make_buckets
+
     buckets = make_buckets(scope.since, scope.now)
     written = [
         (line.written_at, 1.0)
@@ -288,6 +290,8 @@ def _describe_line(root: Path | None, line: LineRow) -> tuple[Cell, ...]:
 
 def build_effects(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) -> ReportSection:
     """The corrections that came although a line was written."""
+    from tacitd.report.sections import ReportSection, ReportSeries, ReportTable, make_buckets
+
     buckets = make_buckets(scope.since, scope.now)
     times = [(at, 1.0) for _, line in lines for at in line.corrected_since if scope.covers_time(at)]
     series = ReportSeries(f"Corrections of written rules by {buckets.unit}", buckets.count(times))
