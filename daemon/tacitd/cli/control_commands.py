@@ -24,11 +24,10 @@ from tacitd.cli.common import (
     wake_daemon,
 )
 from tacitd.cli.program import OrderedGroup
-from tacitd.cli.status_command import find_reasons, parked_lines
+from tacitd.cli.status_command import find_reasons, find_silent_daemon, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
-from tacitd.files.locks import find_holder
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
@@ -58,7 +57,7 @@ def stop() -> None:
     except BusyError:
         raise
     except UnavailableError:  # its socket may be gone: a logout removes the runtime directory
-        pid = find_holder(places.state_dir / "lock")
+        pid = find_silent_daemon(places)
         if pid is None:
             raise
         os.kill(pid, signal.SIGTERM)
