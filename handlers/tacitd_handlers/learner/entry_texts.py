@@ -175,19 +175,19 @@ def describe_gap(tag: str, description: str, problem: str, pattern: str, stamp: 
 # --- one entry of Session History (SPEC L-32 to L-36). Only a line that matches the whole header starts an entry; the lines below it are
 # its observations. Lines of an observation that look like structure are escaped on write.
 
-_HEADER = re.compile(
+_HEADER = compile_lazily(
     rf"###[ \t]+(?P<stamp>{STAMP})[ \t]*\|(?P<problem>.+)\|[ \t]*(?P<mode>[A-Za-z_-]+)[ \t]*"
     r"\|[ \t]*(?P<verdict>[A-Za-z_-]+)[ \t]*(?:\r?\n|$)",
     re.ASCII,
 )
-_RULED = re.compile(r"(?P<data>(?:\w[\w ]*:.*\n|[ \t]*\n)*)-{3,}[ \t]*(?:\n|$)")
+_RULED = compile_lazily(r"(?P<data>(?:\w[\w ]*:.*\n|[ \t]*\n)*)-{3,}[ \t]*(?:\n|$)")
 """`Name: value` lines, and the rule below them."""
-_DATA = re.compile(r"(?P<data>(?:(?:Gaps|Review):.*(?:\n|$))*)")
+_DATA = compile_lazily(r"(?P<data>(?:(?:Gaps|Review):.*(?:\n|$))*)")
 RECOVERED = "(recovered from ledger)"
 NOTHING_SAID = "(no observations were given)"
 LONGEST = 4000
 """Characters of observations that are written to the profile. """
-_STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
+_STRUCTURE = compile_lazily(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
 
 HistoryKey = tuple[str, str, str]
 """Stamp, problem and mode: the fields that an entry shares with its ledger row."""

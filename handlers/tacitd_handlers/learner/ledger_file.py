@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ MANUAL, HEALED, UNKNOWN = "manual", "sync-heal", "unknown"
 NO_GAPS, NO_DATE = "none", "—"
 
 STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}"
-_STAMP = re.compile(STAMP, re.ASCII)
-_TAG = re.compile(r"[a-z0-9_.:-]+", re.ASCII)
+_STAMP = compile_lazily(STAMP, re.ASCII)
+_TAG = compile_lazily(r"[a-z0-9_.:-]+", re.ASCII)
 _UNWRITTEN = frozenset({"", "—", "–", "-", "none", "n/a"})
 """Ways to write an empty field (SPEC L-12)."""
 
@@ -114,8 +115,8 @@ HEADER = (
     b"| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
     b"|-----------|------------|---------|---------|------|---------|------|------------|\n"
 )
-_UNESCAPED = re.compile(r"(?<!\\)\|")
-_FRAME = re.compile(r"\ufeff?(?:# Session Ledger|\|\s*Timestamp\s*\|.*|[\s|:-]*)")
+_UNESCAPED = compile_lazily(r"(?<!\\)\|")
+_FRAME = compile_lazily(r"\ufeff?(?:# Session Ledger|\|\s*Timestamp\s*\|.*|[\s|:-]*)")
 """A blank line, or a line of the table's header."""
 
 

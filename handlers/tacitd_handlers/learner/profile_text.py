@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tacitd.errors import FileRefusedError
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learner.entry_texts import (
     RESOLVED,
     HistoryEntry,
@@ -46,22 +47,24 @@ TEMPLATE: Final = b"""\
 """
 _BOM = "\ufeff"
 _TITLES = {title.casefold(): title for title in (*SECTIONS, RESOLVED)}
-_CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |\r?$)", re.M)
-_HEADING = re.compile(r"(?P<marks>#{1,3})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*\r?(?:\n|\Z)")
-_COMMENT = re.compile(r"[ \t]*<!--(?:(?!<!--|-->)[\s\S])*-->.*(?:\n|\Z)")
+_CONFLICT = compile_lazily(r"^(?:<{7}|>{7})(?: |\r?$)", re.M)
+_HEADING = compile_lazily(r"(?P<marks>#{1,3})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*\r?(?:\n|\Z)")
+_COMMENT = compile_lazily(r"[ \t]*<!--(?:(?!<!--|-->)[\s\S])*-->.*(?:\n|\Z)")
 """A comment that is never closed, or that meets the start of another one, is ordinary text. So is such a fence."""
-_CODE = re.compile(
+_CODE = compile_lazily(
     r" {0,3}(?P<fence>`{3,}(?=[^`\n]*\n)|~{3,}).*\n(?:.*\n)*? {0,3}(?P=fence)[`~]*[ \t]*\r?(?:\n|\Z)"
 )
-_LINE = re.compile(r".*(?:\n|\Z)")
+_LINE = compile_lazily(r".*(?:\n|\Z)")
 _GAP = r"(?:\n[ \t\r]*(?=\n))"
 _OPENS = r"[ \t]*(?:<!--|`{3}|~{3})"
-_ENTRY = re.compile(
+_ENTRY = compile_lazily(
     rf"[-*+] +\*\*.+?\*\*.*(?:\n(?![-*+][ \t]|#{{1,6}}[ \t]|{_OPENS})[ \t]*[^\s].*"
     rf"|{_GAP}+\n(?=  |\t)(?!\s*[-*] \*\*|{_OPENS})[ \t]*[^\s].*)*(?:\n|\Z)"
 )
 """An entry goes on with indented lines, and with text directly below. It ends before a bullet, heading, comment or fence."""
-_SESSION = re.compile(rf"###[ \t]+\d.*\|.*(?:{_GAP}*\n(?!#{{1,6}}[ \t]|[ \t]*<!--)[ \t]*[^\s].*)*(?:\n|\Z)")
+_SESSION = compile_lazily(
+    rf"###[ \t]+\d.*\|.*(?:{_GAP}*\n(?!#{{1,6}}[ \t]|[ \t]*<!--)[ \t]*[^\s].*)*(?:\n|\Z)"
+)
 """A person's heading or comment ends it. Fences are no structure in Session History: an unbalanced one would hide sessions."""
 
 
