@@ -20,8 +20,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from loguru import logger
 
@@ -122,7 +123,7 @@ class Arrivals:
         self.came.set()
 
 
-def observe(batch: Batch, tx: Tx) -> None:
+def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
     """The plugin's hook."""
     Arrivals.newest.observe(batch)
 

@@ -60,7 +60,7 @@ class Scripted:
         self.tasks.append(task)
         return self.answer(task)
 
-    def observe(self, batch: Batch, tx: Tx) -> None:
+    def observe(self, batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
         self.batches.append(batch)
 
     def make_spec(self, name: str, *, one_lane: bool = False, jobs: Sequence[TimedJob] = ()) -> PluginSpec:

@@ -31,7 +31,7 @@ class Toy(Scripted):
         super().__init__(lambda task: self.outcome(task), rule or GatherRule(quiet=600.0), name=name)
         self.outcome, self.fold = outcome, observe
 
-    def observe(self, batch: Batch, tx: Tx) -> None:
+    def observe(self, batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
         if self.fold is not None:
             self.fold(batch, tx)
 

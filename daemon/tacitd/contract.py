@@ -1,6 +1,6 @@
 """The contract between the engine and a plugin's functions: what they get and what they return. It has no behaviour.
 
-A plugin has two functions. `observe(batch, tx)` folds new records into the plugin's own tables, in the transaction that
+A plugin has two functions. `observe(batch, tx, settings)` folds new records into the plugin's own tables, in the transaction that
 moves the transcript's position. `run(task, tools)` does what needs the model, files, git or time, in a worker, and returns
 an `Outcome`; tries, waits and pauses are the engine's. Neither keeps anything in memory: the state of a plugin is its
 tables and its files. plugin.py has the declaration. The tables of the engine are in schema.sql.

@@ -75,8 +75,8 @@ class PluginSpec(Struct, frozen=True):
     """Steps of its tables, `"package:file.sql"`; the number of steps is the version. The first makes all tables; a later one
     changes them. A column that may hold words of a person is marked `-- text`, and `/* text */` where a step adds it to a table."""
     observe: Hook = ""
-    """`(batch: Batch, tx: Tx) -> None`: fold new records into the plugin's tables. It reads no file, clock or model. If it
-    raises, its own changes are rolled back, and the same records come again."""
+    """`(batch: Batch, tx: Tx, settings: Mapping[str, BaseModel]) -> None`: fold new records into the plugin's tables. It reads no
+    file, clock or model. If it raises, its own changes are rolled back, and the same records come again."""
     one_lane: bool = False
     """Whether its tasks run one at a time for all projects, and not for each: its files are the person's."""
     run: Hook = ""

@@ -38,7 +38,7 @@ def gather(settings: Mapping[str, Any]) -> GatherRule:
     return GatherRule(quiet=settings["reminders"].quiet)
 
 
-def observe(batch: Batch, tx: Tx) -> None:
+def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
     tx.execute(
         "INSERT INTO reminders_seen VALUES(?, ?) ON CONFLICT(session) DO UPDATE SET records = records + excluded.records",
         batch.session,

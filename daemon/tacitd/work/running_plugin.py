@@ -58,9 +58,12 @@ from tacitd.work.task_runner import Runnable
 
 PURGE_AFTER = 600.0
 """Seconds after which the daemon purges by itself what a person decided to purge."""
+FILE_AGAIN = 60.0
+"""Seconds until a job is done again whose file was refused."""
 KEPT = 50
 """How many results are kept for persons who wait for them."""
 RunTask = Callable[[Task, Tools], Outcome]
+Observe = Callable[[Batch, Tx], None]
 
 
 class RunningPlugin:
@@ -77,9 +80,11 @@ class RunningPlugin:
         self.spec = spec
         self.settings = settings
         self._services = services
+        self._refused = f"{spec.name}.files"
+        """The problem that a file of a person cannot be read or written."""
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
-        self.observer = make_observer(spec, load_hook(spec.observe) if spec.observe else None)
+        self.observer = make_observer(spec, self._load_observer())
         """What the reader needs."""
         self._run: RunTask | None = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
@@ -89,6 +94,12 @@ class RunningPlugin:
         """What the workers need."""
         if self._run is None and (spec.gather or spec.events or spec.jobs):
             raise TypeError("it wants tasks and has no `run`")
+
+    def _load_observer(self) -> Observe | None:
+        if not self.spec.observe:
+            return None
+        observe, settings = load_hook(self.spec.observe), self.settings
+        return lambda batch, tx: observe(batch, tx, settings)
 
     def _load_rule(self) -> GatherRule | None:
         if not self.spec.gather:
@@ -107,7 +118,18 @@ class RunningPlugin:
     def run(self, task: Task) -> Outcome:
         """Do a task. What the model answered is used with its commit."""
         tools = self.make_tools(task)
-        outcome = self._do(task, tools)
+        try:
+            outcome = self._do(task, tools)
+        except FileBusyError:
+            raise
+        except (OSError, FileRefusedError) as error:
+            return self._wait_for_file(error, task, tools)
+        waits = (
+            "SELECT 1 FROM degradation d JOIN task t ON t.plugin = d.owner AND t.reason = d.what "
+            "WHERE d.owner = ? AND d.id = ? AND t.number <> ?"
+        )
+        if not self._services.store.rows(waits, self.name, self._refused, task.number):
+            tools.clear(self._refused)
         if not isinstance(outcome, Done | Later | Rejected):
             raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
         numbers = tuple(tools.answered)
@@ -117,6 +139,17 @@ class RunningPlugin:
         if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
             self._services.budget.settle(numbers, used=False)
         return outcome
+
+    def _wait_for_file(self, error: OSError | FileRefusedError, task: Task, tools: PluginTools) -> Later:
+        """A file of a person cannot be read or written. It is a problem until the task is done; a job, which would come again anyway,
+        looks at it every minute. Raises an OSError that is about no file."""
+        if isinstance(error, OSError) and error.filename is None:
+            raise error
+        what, hint = describe_failure(error)
+        path = str(task.data.get("path", "")) if task.kind == "file-changed" else ""
+        what = what if path in what else f"{path}: {what}"
+        tools.degrade(Degradation(self._refused, what, hint))
+        return Later(what, hint, tools.clock.now() + FILE_AGAIN if task.kind == "job" else None)
 
     def _do(self, task: Task, tools: Any) -> Outcome:
         if task.kind == "file-changed" and task.key.startswith(EDITS):
@@ -142,9 +175,10 @@ class RunningPlugin:
                     done = self._call(task, tools)
         except (FileBusyError, UnwritableError, StoreLostError):
             raise
-        except TacitdError as error:
-            done = Rejected(error.what)
-            self._keep(task, error)
+        except (OSError, TacitdError) as error:
+            what, hint = describe_failure(error)
+            done = Rejected(what)
+            self._keep(task, FileRefusedError(what, hint) if isinstance(error, OSError) else error)
         if isinstance(done, Done):
             self._keep(task, done)
         return done
@@ -261,7 +295,7 @@ class RunningPlugin:
         return self._services.write_mode(Project(Path(root), False)) != "off"
 
 
-def make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
+def make_observer(spec: PluginSpec, observe: Observe | None) -> Observer:
     """What the reader needs of a plugin."""
     return Observer(spec.name, observe, bool(spec.gather), "session-started" in spec.events)
 

@@ -124,7 +124,6 @@ def list_ready(
             continue
         known.add(place)
         values = oldest.plugin, oldest.plugin in single, oldest.lane
-        values = oldest.plugin, oldest.plugin in single, oldest.lane
         in_lane = _list_tasks(rows, _IN_LANE, single, now, *values)
         found.append(next((one for one in in_lane if not is_held(one)), oldest))
     return found

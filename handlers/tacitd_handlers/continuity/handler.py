@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import doubt_clock
 from tacitd.contract import Cause, Done, FileChange, Later, Outcome, Task, Tools, Tx, nothing
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
@@ -61,16 +61,10 @@ _HEAD = frozenset(list_leaves(dict.fromkeys(KEYS)))
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task. A file that cannot be read is a problem, and the task waits: a person may be editing it."""
+    """Do a task."""
     if task.kind == "command":
         return _do_command(task, tools)
-    try:
-        done = _do(task, tools)
-    except FileBusyError:
-        raise
-    except FileRefusedError as error:
-        tools.degrade(Degradation(BROKEN, error.what, error.hint))
-        return Later(error.what, error.hint)
+    done = _do(task, tools)
     if task.kind != "job":
         tools.clear(BROKEN)
     return done

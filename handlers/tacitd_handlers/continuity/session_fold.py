@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
 
@@ -151,7 +151,7 @@ _CONTROLS = frozenset((
 """Commands that only control the client. Those that ask the assistant for something (`/init`, `/review`) are not listed."""
 
 
-def observe(batch: Batch, tx: Tx) -> None:
+def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
     """Fold records. When something changed that a session's file has, a task follows that writes it."""
     if batch.passed in ("paused", "excluded"):
         return

@@ -26,7 +26,6 @@ from tacitd.contract import (
     Done,
     Edits,
     FileChange,
-    Later,
     Leaf,
     NewLine,
     Outcome,
@@ -34,7 +33,7 @@ from tacitd.contract import (
     Tools,
     Tx,
 )
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, describe_failure
+from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.events import Project
 from tacitd.files.atomic import replace_file
 from tacitd.files.disk import DISK
@@ -78,7 +77,7 @@ from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, SECTIONS, list_sessions
 from tacitd_handlers.learner.session_start import format_repairs, format_synced
 
-FILES, ROWS = "learner.files", "learner.rows"
+ROWS = "learner.rows"
 _CAUSES = {
     "follow": "practice was recorded",
     "prepare": "the first session",
@@ -130,19 +129,17 @@ class LearnerSettings(BaseModel):
 # --- transcripts
 
 
-def observe(batch: Batch, tx: Tx) -> None:
+def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> None:
     """Note the sessions that teach, from the first use of the skill on, and their reports (SPEC X-10)."""
     if batch.passed in ("paused", "excluded") or not batch.session:
         return
     records, session = batch.records, batch.session
     known = tx.rows("SELECT teaches, began FROM learner_session WHERE session = ?", session)
     if not (known and known[0][0]):
-        marks = tx.rows("SELECT name, is_file FROM learner_mark") or _list_marks(
-            LearnerSettings(), PROFILE, LEDGER
-        )
-        skills = {name for name, is_file in marks if not is_file}
-        files = {name for name, is_file in marks if is_file}
-        at = next((n for n, one in enumerate(records) if uses_skill(one, skills, files)), len(records))
+        own = settings["learner"]
+        files = {Path(own.profile or PROFILE).name, Path(own.ledger or LEDGER).name}
+        uses = (n for n, one in enumerate(records) if uses_skill(one, {*own.skills}, files))
+        at = next(uses, len(records))
         records = records[at:]
     if not records:
         return
@@ -163,30 +160,12 @@ def observe(batch: Batch, tx: Tx) -> None:
             send_message(tx, "learner", "learner", "reports", about, {"do": "reports"}, started)
 
 
-def _list_marks(settings: LearnerSettings, *files: str) -> list[tuple[str, int]]:
-    """What marks a session that teaches: the names of skills (0) and of the two files (1)."""
-    return sorted({*((name, 0) for name in settings.skills), *((name, 1) for name in files)})
-
-
 # --- tasks
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task. What cannot be read or written now is a problem, and the task waits."""
-    try:
-        done = Desk(task, tools).do()
-    except FileBusyError:
-        raise
-    except (OSError, FileRefusedError) as error:
-        what, hint = describe_failure(error)
-        if task.kind == "command":
-            raise FileRefusedError(what, hint) from error
-        tools.degrade(Degradation(FILES, f"the learner's files: {what}", hint))
-        # The job comes again in a minute.
-        return Done() if task.kind == "job" else Later(f"the learner's files: {what}", hint)
-    if task.kind != "command":
-        tools.clear(FILES)
-    return done
+    """Do a task."""
+    return Desk(task, tools).do()
 
 
 class Desk:
@@ -332,8 +311,6 @@ class Desk:
         places, before = (self._places.profile, self._places.ledger), read_state(self._tools.rows)
         found = [_examine(path) for path in places]
         stamps = " ".join(f"{one.st_mtime_ns}:{one.st_size}:{one.st_ino}" if one else "-" for one in found)
-        marks = _list_marks(self._settings, *(path.name for path in places))
-        done = Done()
         if stamps != before.stamps or found[0] is None:
             if self._table.bad:
                 what = f"{len(self._table.bad)} lines of {self._places.ledger} are not rows and are skipped"
@@ -344,19 +321,12 @@ class Desk:
             ages = [self._now - one.st_mtime for one in found if one is not None]
             if found[0] is None and not self._table.rows:
                 first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
-                done = self._sync(makes=True) if first else done
-            elif all(age >= self._settings.settle or age < -60.0 for age in ages):
-                done = self._heal() or self._sync(is_settled=True, stamps=stamps)
-            elif any(not report.is_done for report in before.reports):
-                done = self._sync()
-
-        def apply(tx: Tx) -> None:
-            done.apply(tx)
-            if sorted(tx.rows("SELECT name, is_file FROM learner_mark")) != marks:
-                tx.execute("DELETE FROM learner_mark")
-                tx.executemany("INSERT INTO learner_mark VALUES(?, ?)", marks)
-
-        return replace(done, apply=apply)
+                return self._sync(makes=True) if first else Done()
+            if all(age >= self._settings.settle or age < -60.0 for age in ages):
+                return self._heal() or self._sync(is_settled=True, stamps=stamps)
+            if any(not report.is_done for report in before.reports):
+                return self._sync()
+        return Done()
 
     def _heal(self) -> Done | None:
         """Append the rows that the ledger lacks of sessions in the profile; None if it lacks none (SPEC L-38)."""

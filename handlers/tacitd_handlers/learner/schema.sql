@@ -44,8 +44,3 @@ CREATE TABLE learner_ledger(            -- one row: how far the two files were c
   last TEXT NOT NULL,                   -- text: the last of them. If it is elsewhere, the ledger was changed by hand
   stamps TEXT NOT NULL                  -- of both files at the last comparison that changed nothing
 );
-
-CREATE TABLE learner_mark(              -- what marks a session that teaches, as configured
-  name TEXT PRIMARY KEY,
-  is_file INTEGER NOT NULL              -- whether it is the name of one of the two files, and not of a skill
-) WITHOUT ROWID;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class _Named(msgspec.Struct):
 _READ_INPUT = msgspec.json.Decoder(_Named)
 
 
-def observe(batch: Batch, tx: Tx) -> None:
+def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
     """Count the folders of the files that the records' tools read or wrote. They are stored as absolute paths."""
     if batch.passed or batch.project_number is None:
         return

@@ -16,8 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tacitd.contract import Done, Later, Outcome, Task, Tools, Tx
-from tacitd.errors import FileBusyError, FileRefusedError, describe_failure
+from tacitd.contract import Done, Outcome, Task, Tools, Tx
 from tacitd.events import Project
 from tacitd.handler import Notice
 from tacitd.logging_setup import logger
@@ -232,18 +231,12 @@ def withdraw_lessons(
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task. It waits while the lessons cannot be read or written."""
+    """Do a task."""
     log = LessonLog.from_environ(os.environ, tools.clock)
-    try:
-        if task.kind == "message":
-            return _take_message(log, task, tools)
-        texts = [str(text) for text in task.data.get("texts", ())]
-        return Done(notices=[Notice("purged", str(path)) for path in purge_words(log, task.key, texts)])
-    except FileBusyError:
-        raise
-    except (OSError, FileRefusedError) as error:
-        what, hint = describe_failure(error)
-        return Later(f"lessons cannot be read or written: {what}", hint)
+    if task.kind == "message":
+        return _take_message(log, task, tools)
+    texts = [str(text) for text in task.data.get("texts", ())]
+    return Done(notices=[Notice("purged", str(path)) for path in purge_words(log, task.key, texts)])
 
 
 def _take_message(log: LessonLog, task: Task, tools: Tools) -> Done:

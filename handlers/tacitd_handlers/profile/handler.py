@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd.contract import Cause, Done, Edits, Later, Outcome, Rows, Task, Tools, Tx, nothing
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UsageError
+from tacitd.contract import Cause, Done, Edits, Outcome, Rows, Task, Tools, Tx, nothing
+from tacitd.errors import TacitdError, UsageError
 from tacitd.files.atomic import edit_file
 from tacitd.handler import Decision, Degradation, Notice
 from tacitd.text.hashes import sha256
@@ -47,28 +47,15 @@ from tacitd_handlers.profile.profile_finding import Finding, parse_finding
 from tacitd_handlers.shared.fact_text import find_agent_fault
 from tacitd_handlers.shared.places import memory_dir
 
-BROKEN, CLOCK = "profile.broken", "profile.clock"
+CLOCK = "profile.clock"
 TURNS = ".processed_turns"
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task. A file that cannot be read is a problem, and the task waits: a person may be editing it."""
-    if task.kind == "command":
-        return _do_command(task, tools)
-    try:
-        done = _do(task, tools)
-    except FileBusyError:
-        raise
-    except FileRefusedError as error:
-        tools.degrade(Degradation(BROKEN, error.what, error.hint))
-        return Later(error.what, error.hint)
-    tools.clear(BROKEN)
-    return done
-
-
-def _do(task: Task, tools: Tools) -> Done:
     directory = memory_dir(os.environ)
     match task.kind, task.data.get("job", ""):
+        case "command", _:
+            return _do_command(task, tools)
         case "message", _:
             return _learn(task, tools)
         case "job", "fade":

@@ -14,7 +14,7 @@ import pytest
 from support_work import Toy, WorkBench
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Done, FileChange, Later, Outcome, Part, Task, Tx
-from tacitd.errors import FileBusyError, UnwritableError
+from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError
 from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest
@@ -288,3 +288,42 @@ def test_a_disk_that_is_full_for_a_while_under_all_workers(tmp_path: Path, disk:
     assert sorted(text for (text,) in done) == sorted(paid.runs), "each outcome is committed once"
     assert bench.runner.refused is None and bench.engine.problem is None
     assert bench.engine.list_degradations() == [] and bench.runner.stop(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FileRefusedError("/x/a.json is not JSON", "correct it"), PermissionError(13, "denied", "/x/a.json")],
+)
+def test_a_refused_file_is_a_problem_while_work_waits_for_it(tmp_path: Path, error: Exception) -> None:
+    """The prompts are not blamed, however often it is tried; another task that succeeds does not end the problem."""
+    refused = {"one"}
+
+    def do(task: Task) -> Outcome:
+        if refused & {one.text for one in task.prompts}:
+            raise error
+        return Done()
+
+    bench = WorkBench(tmp_path, Toy(outcome=do))
+    bench.tell("one").advance(700.0)
+    bench.tell("two", session="s2", cwd=bench.project("other"))
+    for _ in range(5):
+        bench.advance(4 * 3600.0)
+    assert bench.states() == {"one": "waiting", "two": "done"}
+    (problem,) = [one for one in bench.app.list_degradations() if one.id == "toy.files"]
+    assert "/x/a.json" in problem.what and problem.hint and problem.what in bench.parked()
+    refused.clear()
+    bench.advance(8 * 3600.0)
+    assert bench.states()["one"] == "done"
+    assert not [one for one in bench.app.list_degradations() if one.id == "toy.files"]
+
+
+def test_an_error_of_the_system_that_is_about_no_file_is_the_plugins(tmp_path: Path) -> None:
+    """A timeout of a connection counts as the plugin's failure, and is logged."""
+
+    def do(task: Task) -> Outcome:
+        raise TimeoutError("no answer")
+
+    bench = WorkBench(tmp_path, Toy(outcome=do))
+    bench.tell("one").advance(700.0)
+    assert bench.parked() == ["toy failed: TimeoutError: no answer"]
+    assert not [one for one in bench.app.list_degradations() if one.id == "toy.files"]

@@ -68,7 +68,7 @@ def use(*given: object, cwd: str = "/p", passed: Any = "", project: bool = True)
 )
 def test_the_folder_of_a_tool(table: Table, given: dict[str, str], folder: str) -> None:
     """S-30: relative to the project; a path without a suffix is a folder."""
-    observe(use(given), table)
+    observe(use(given), table, {})
     assert list_folders(table.rows, ["s1"], Path("/p")) == (folder,)
 
 
@@ -88,23 +88,23 @@ def test_the_folder_of_a_tool(table: Table, given: dict[str, str], folder: str) 
 )
 def test_what_names_no_folder(table: Table, given: object) -> None:
     """S-30: the root, folders outside, vendored ones, shell commands, and input that is none."""
-    observe(use(given), table)
+    observe(use(given), table, {})
     assert list_folders(table.rows, ["s1"], Path("/p")) == ()
 
 
 def test_the_most_used_first(table: Table) -> None:
     """S-30: at most 30, over several batches of several sessions."""
     for n in range(FOLDERS_LIMIT + 5):
-        observe(use(*[{"file_path": f"/p/f{n:02}/a.py"}] * (n + 1)), table)
-    observe(use({"file_path": "/p/f00/a.py"}), table)
+        observe(use(*[{"file_path": f"/p/f{n:02}/a.py"}] * (n + 1)), table, {})
+    observe(use({"file_path": "/p/f00/a.py"}), table, {})
     found = list_folders(table.rows, ["s1", "s1", "none"], Path("/p"))
     assert len(found) == FOLDERS_LIMIT and found[:2] == ("f34", "f33") and "f00" not in found
 
 
 def test_what_is_passed_over_leaves_nothing(table: Table) -> None:
     """A pause, an excluded directory, no project: no path is stored."""
-    observe(use({"file_path": "/p/src/a.py"}, passed="paused"), table)
-    observe(use({"file_path": "/p/src/a.py"}, project=False), table)
+    observe(use({"file_path": "/p/src/a.py"}, passed="paused"), table, {})
+    observe(use({"file_path": "/p/src/a.py"}, project=False), table, {})
     assert table.rows("SELECT * FROM learning_folder") == []
 
 
@@ -115,5 +115,5 @@ def test_a_linked_worktree_is_the_project(table: Table, tmp_path: Path) -> None:
     git(root, "init", "-q")
     git(root, "commit", "-q", "--allow-empty", "-m", "a")
     git(root, "worktree", "add", "-q", str(tree))
-    observe(use({"file_path": f"{tree}/src/a.py"}, {"file_path": "lib/b.py"}, cwd=str(tree)), table)
+    observe(use({"file_path": f"{tree}/src/a.py"}, {"file_path": "lib/b.py"}, cwd=str(tree)), table, {})
     assert list_folders(table.rows, ["s1"], root) == ("lib", "src")
