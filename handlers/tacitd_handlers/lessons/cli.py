@@ -7,6 +7,7 @@ and messages to stderr, because the seed prints nothing on stdout after `add` an
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -122,7 +123,8 @@ def add_(
     """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts with -w, -d or --dont, and -b.
 
     Without --firm it counts as an agent's, also with it in a session of Claude Code. It is active at once, unless it is
-    dangerous as an order, runs a command, names an address or has a tag: then it waits in `tacitd review`.
+    dangerous as an order, runs a command, names an address or has a tag, and nobody types it in a terminal: then it
+    waits in `tacitd review`.
     """
     from tacitd_handlers.lessons.lesson_actions import add_lesson
 
@@ -130,7 +132,10 @@ def add_(
     log, by_agent = _open_log(), is_agent(os.environ)
     project = ProjectLessons(None, load_origins(log))
     source = "user" if firm and not by_agent else "ai"
-    done = add_lesson(log, parts, scope, source, force=force and not by_agent, project=project)
+    by_hand = not by_agent and sys.stdin.isatty()
+    done = add_lesson(
+        log, parts, scope, source, force=force and not by_agent, by_hand=by_hand, project=project
+    )
     made = done.lesson
     if not done.is_new:
         if made.is_wrong:

@@ -41,9 +41,11 @@ def add_lesson(
     source: str,
     *,
     force: bool = False,
+    by_hand: bool = False,
     project: ProjectLessons | None = None,
 ) -> Addition:
-    """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`).
+    """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`). `by_hand`: a person types it
+    in a terminal of their own.
 
     Not if the scope has the pattern already, or if an agent adds what was marked wrong (SPEC E-12, E-32); `force` adds it
     also then. A lesson of another project than `project` does not count. `source` is `ai` or `user`. Raises TacitdError
@@ -52,7 +54,7 @@ def add_lesson(
     from tacitd_handlers.shared.fact_text import find_agent_fault  # only an addition needs its modules
 
     refuse_secret(format_pattern(parts))
-    fault = find_agent_fault(format_pattern(parts)) if source == "ai" else ""
+    fault = find_agent_fault(format_pattern(parts)) if source == "ai" and not by_hand else ""
     with log.begin_change() as change:
         lessons = change.lessons
         known = None if force else find_same(lessons, parts, scope, project, by_person=source == "user")

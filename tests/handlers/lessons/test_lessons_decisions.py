@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,23 @@ def test_a_secret_is_never_stored(lessons: Lessons) -> None:
     with pytest.raises(TacitdError, match="secret"):
         lessons.bench.decide("1", "edit", with_secret)
     assert lessons.log.read_bytes() == before
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_a_person_types_in_a_terminal_does_not_wait(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    """SPEC E-10: also without --firm, and in each language."""
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: is_terminal)
+    said = lessons.run(
+        "add", "WHEN die Tests hängen -> DO immer erst die Stacks ausgeben -> BECAUSE das Log ist leer"
+    )
+    assert ("it waits for the person" in said.err) is not is_terminal
+    monkeypatch.setenv("CLAUDECODE", "1")
+    said = lessons.run(
+        "add", "WHEN der Build hängt -> DO immer erst den Cache löschen -> BECAUSE er ist kaputt"
+    )
+    assert "it waits for the person" in said.err
 
 
 def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> None:
