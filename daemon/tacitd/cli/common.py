@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -162,6 +162,19 @@ def echo_text(text: str, *, nl: bool = True) -> None:
 def echo_message(text: str, hint: str = "") -> None:
     """Print a text for a person on stderr, and what helps; control characters are escaped, as it may name files of a cloned repository."""
     click.echo(escape_lines(f"{text}\nhint: {hint}" if hint else text), err=True)
+
+
+def echo_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], none: str, right: Collection[int] = ()
+) -> None:
+    """Print rows below a head, those columns to the right; if there are none, `none` on stderr. Control characters are escaped."""
+    from tacitd.text.wording import format_table
+
+    lines = format_table(head, (tuple(map(escape_output, row)) for row in rows), right=right)
+    for line in lines:
+        click.echo(line)
+    if not lines:
+        echo_message(none)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:

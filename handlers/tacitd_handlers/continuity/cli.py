@@ -14,14 +14,20 @@ from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.cli.common import (
+    connect_or_run,
+    echo_json,
+    echo_message,
+    echo_table,
+    get_paths,
+    resolve_directory,
+)
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes, parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import UsageError
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
-from tacitd.text.wording import format_table
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.resume_text import resume_project, select_sessions
 from tacitd_handlers.continuity.session_document import (
@@ -69,13 +75,9 @@ def list_(project: str | None, as_json: bool) -> None:
     if as_json:
         echo_json([_row(one) for one in readable])
         return
-    for line in format_table(
-        ("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, readable), right=(2,)
-    ):
-        click.echo(line)
+    head = ("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY")
+    echo_table(head, map(_cells, readable), "there are no sessions yet", right=(2,))
     _echo_faults(faults)
-    if not readable:
-        echo_message("there are no sessions yet")
 
 
 @sessions.command(epilog="\b\nExample: tacitd sessions show 0fae0449 --json")

@@ -31,9 +31,9 @@ from tacitd_handlers.continuity.text_end import (
     clean_lines,
     clean_prose,
     clean_text,
-    split_sentences,
     take_end,
 )
+from tacitd_handlers.shared.model_text import split_sentences
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx

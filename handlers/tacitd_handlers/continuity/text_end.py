@@ -5,19 +5,16 @@ A text is a stranger's and may have 100 KB without a full stop, so each function
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.wording import shorten_line
+from tacitd_handlers.shared.model_text import SENTENCE_END, split_sentences
 
 _FENCE = compile_lazily(r"\s*(```+|~~~+)")
 _SKIPPED = compile_lazily(r"\s*(?:\|.*\||(?:[-*_=]\s*){3,})\s*$")
 """A row of a table, or a rule."""
 _HEADING = compile_lazily(r"\A\s*#{1,6}\s+")
-_BOUNDARY = compile_lazily(r"(?<=[.!?…])[\"'”’»)\]*_`]{0,4}\s+(?![a-z\s])|(?<=[。！？])\s*(?=\S)|\s*\n\s*")
-"""What stands between two sentences or lines. A small letter goes on with a sentence (`e.g. a list`)."""
 _WORD = 40
 """Characters. What is longer is not the rest of a word, but a text without spaces."""
 
@@ -58,19 +55,12 @@ def clean_prose(text: str) -> str:
     return "\n".join(lines)
 
 
-def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text; the end of a line ends one too."""
-    starts = [0, *(match.end() for match in _BOUNDARY.finditer(text)), len(text)]
-    parts = (text[start:end].strip() for start, end in pairwise(starts))
-    return [part for part in parts if part]
-
-
 def take_end(text: str, limit: int) -> str:
     """Return the last whole sentences and lines of a text, at most `limit` characters; of a longer sentence its end, after `…`."""
     if len(text) <= limit:
         return text
     end = text[-limit:]
-    boundary = _BOUNDARY.search(end)
+    boundary = SENTENCE_END.search(end)
     if boundary and end[boundary.end() :].strip():
         return end[boundary.end() :]
     word, space, rest = end[1:].partition(" ")

@@ -6,24 +6,25 @@ Options and output only. The review and the profile are imported inside the comm
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message, get_paths
+from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message, echo_table, get_paths
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
-from tacitd.text.wording import count_noun, format_table
+from tacitd.text.wording import count_noun
 from tacitd_handlers.learner import make_plugin
-from tacitd_handlers.learner.learner_state import load_paths, read_aliases, read_file, read_waiting
+from tacitd_handlers.learner.learner_state import load_paths, read_aliases, read_waiting
 from tacitd_handlers.learner.ledger_file import VERDICTS, LedgerRow, LedgerTable, format_command, parse_ledger
 from tacitd_handlers.learner.practice_report import date_of, find_due, parse_report
 from tacitd_handlers.learner.weakness_rules import in_order
+from tacitd_handlers.shared.places import read_plain_bytes
 
 if TYPE_CHECKING:
     from tacitd_handlers.learner.entry_texts import WeaknessEntry
@@ -147,7 +148,7 @@ def due_(on: str | None, as_json: bool) -> None:
         echo_json([asdict(one) for one in found])
         return
     rows = [(one.review, one.problem, one.reason) for one in found]
-    _echo_table(("DUE ON", "PROBLEM", "REASON"), rows, "nothing is due")
+    echo_table(("DUE ON", "PROBLEM", "REASON"), rows, "nothing is due")
 
 
 @learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
@@ -163,7 +164,7 @@ def retests_(as_json: bool) -> None:
         echo_json([asdict(one) for one in found])
         return
     rows = [(one.label, one.tested[:10], str(one.days // 7)) for one in found]
-    _echo_table(("WEAKNESS", "LAST TESTED", "WEEKS AGO"), rows, "no retests are due", right=(2,))
+    echo_table(("WEAKNESS", "LAST TESTED", "WEEKS AGO"), rows, "no retests are due", right=(2,))
 
 
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
@@ -197,7 +198,7 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     if as_json:
         echo_json([{"file": file, "where": where, "what": what} for file, where, what in found])
     else:
-        _echo_table(("FILE", "WHERE", "PROBLEM"), found, "no problems found")
+        echo_table(("FILE", "WHERE", "PROBLEM"), found, "no problems found")
     ctx.exit(FAILED if found else 0)
 
 
@@ -281,16 +282,6 @@ def context(session_id: str, budget: int) -> None:
         echo_message(trouble or made.left_out)
 
 
-def _echo_table(
-    head: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, right: tuple[int, ...] = ()
-) -> None:
-
-    for line in format_table(head, rows, right=right):
-        click.echo(line)
-    if not rows:
-        echo_message(none)
-
-
 def _now() -> str:
 
     return local_minutes(SystemClock().now())
@@ -299,13 +290,13 @@ def _now() -> str:
 def _read_entries() -> list[WeaknessEntry]:
     from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries
 
-    return list_entries(PROFILE_FORMAT.read_leaves(read_file(load_paths(os.environ).profile) or b""))
+    return list_entries(PROFILE_FORMAT.read_leaves(read_plain_bytes(load_paths(os.environ).profile) or b""))
 
 
 def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
     """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
 
-    table = parse_ledger(read_file(load_paths(os.environ).ledger) or b"")
+    table = parse_ledger(read_plain_bytes(load_paths(os.environ).ledger) or b"")
     if table.bad and not is_checked:
         lines = count_noun(len(table.bad), "line")
         echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")

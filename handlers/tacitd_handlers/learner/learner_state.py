@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from tacitd.errors import FileRefusedError
 from tacitd.state import paths
 from tacitd_handlers.learner.ledger_file import (
     MANUAL,
@@ -87,17 +85,6 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
 def _expand_path(text: str, user: Path) -> Path:
     """An absolute path from the configuration, with `~/` for the person's home directory. Links stay as they are."""
     return Path(os.path.abspath(os.fspath(user) + text[1:] if text.startswith("~/") else text))  # noqa: PTH100
-
-
-def read_file(path: Path) -> bytes | None:
-    """A file's bytes; None if it does not exist. Raises OSError, and FileRefusedError for what is no ordinary file: reading a pipe
-    would wait."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
 
 
 def shorten_path(path: Path, user: Path) -> str:

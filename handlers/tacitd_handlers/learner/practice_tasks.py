@@ -51,7 +51,6 @@ from tacitd_handlers.learner.learner_state import (
     find_stamp,
     format_state,
     note_session,
-    read_file,
     read_state,
     resolve_paths,
     shorten_path,
@@ -76,6 +75,7 @@ from tacitd_handlers.learner.practice_report import (
 from tacitd_handlers.learner.practice_sync import Act, SyncResult, find_missing_rows, sync_profile
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, SECTIONS, list_sessions
 from tacitd_handlers.learner.session_start import format_repairs, format_synced
+from tacitd_handlers.shared.places import read_plain_bytes
 
 ROWS = "learner.rows"
 _CAUSES = {
@@ -181,7 +181,7 @@ class Desk:
 
     @cached_property
     def _ledger(self) -> bytes:
-        return read_file(self._places.ledger) or b""
+        return read_plain_bytes(self._places.ledger) or b""
 
     @cached_property
     def _table(self) -> LedgerTable:

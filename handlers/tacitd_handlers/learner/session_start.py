@@ -31,7 +31,6 @@ from tacitd_handlers.learner.learner_state import (
     find_stamp,
     load_paths,
     note_session,
-    read_file,
     read_section,
     read_waiting,
     shorten_path,
@@ -48,6 +47,7 @@ from tacitd_handlers.learner.profile_text import (
     restore_sections,
 )
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, most_resolved, retest_due
+from tacitd_handlers.shared.places import read_plain_bytes
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
@@ -152,7 +152,7 @@ def read_repaired(places: LearnerPaths) -> tuple[bytes, list[str]]:
     """The profile with its headings, and those that were missing. A profile that is no text is returned as it is."""
     data: bytes | None = b""
     with suppress(OSError, FileRefusedError):
-        data = read_file(places.profile)
+        data = read_plain_bytes(places.profile)
         if data is not None:
             return PROFILE_FORMAT.splice(data, {}), restore_sections(parse_profile(data))[1]
     return (PROFILE_FORMAT.splice(None, {}) if data is None else data), []
@@ -308,7 +308,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     refused = [text for (text,) in rows(newest, REFUSED)][::-1]
     ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
     try:
-        data = read_file(load_paths(os.environ).profile)
+        data = read_plain_bytes(load_paths(os.environ).profile)
         entries = list_entries(PROFILE_FORMAT.read_leaves(data)) if data is not None else []
     except (OSError, FileRefusedError):  # the task that compares the files reports it
         data, entries = None, []

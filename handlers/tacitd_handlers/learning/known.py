@@ -39,7 +39,6 @@ from tacitd_handlers.learning.sources import (
     list_paths,
     parse_statements,
     read_text,
-    split_sentences,
     why_no_temporary,
     why_not_writable,
 )
@@ -47,7 +46,7 @@ from tacitd_handlers.reach import hiding
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_text import strip_user
-from tacitd_handlers.shared.model_text import FACT_LIMIT
+from tacitd_handlers.shared.model_text import FACT_LIMIT, split_sentences
 from tacitd_handlers.shared.places import leads_out
 
 HEAD = "# Known facts"

@@ -28,7 +28,7 @@ from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, TEAM_RULE
 from tacitd_handlers.reach.rule_text import strip_block
 from tacitd_handlers.shared import places
-from tacitd_handlers.shared.model_text import is_fence, strip_marks
+from tacitd_handlers.shared.model_text import is_fence, split_sentences, strip_marks
 from tacitd_handlers.shared.places import leads_out, read_plain_bytes, resolve_links
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ _HEADING = compile_lazily(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _BULLET = compile_lazily(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _COMMENT = compile_lazily(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT_MATTER = compile_lazily(r"\A---\n.*?\n---\n", re.DOTALL)
-_SENTENCE_END = compile_lazily(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
 
 
 class Statement(Struct, frozen=True):
@@ -79,11 +78,6 @@ def known_lines(*documents: str) -> tuple[str, ...]:
             lines[statement.text] = None
             lines.update(dict.fromkeys(split_sentences(statement.text)))
     return tuple(lines)
-
-
-def split_sentences(text: str) -> tuple[str, ...]:
-    """Split one line into sentences, at `.`, `!`, `?` before a capital letter or quote, and at CJK full stops."""
-    return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
 def _make_statement(block: list[str], heading: str) -> list[Statement]:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output, get_paths
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, echo_table, escape_output, get_paths
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError
@@ -21,7 +21,6 @@ from tacitd.mcp.agent_caller import is_agent
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
-from tacitd.text.wording import format_table
 from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS
@@ -153,11 +152,8 @@ def meta(as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
-    cells = (tuple(map(escape_output, _cells(row))) for row in rows)
-    for line in format_table(("PATH", "CONFIDENCE", "REMOVED IN", "SEEN", ""), cells):
-        click.echo(line)
-    if not rows:
-        echo_message("the profile is empty")
+    head = ("PATH", "CONFIDENCE", "REMOVED IN", "SEEN", "")
+    echo_table(head, map(_cells, rows), "the profile is empty")
 
 
 def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:

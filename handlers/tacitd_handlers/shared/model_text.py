@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -24,6 +25,8 @@ from tacitd.text.sanitize import sanitize_line
 
 FACT_LIMIT = 300
 """Characters of one fact or one learned line. A longer one is not cut: what is cut off may be its exception."""
+SENTENCE_END = compile_lazily(r"(?<=[.!?…])[\"'”’»)\]*_`]{0,4}\s+(?![a-z\s])|(?<=[。！？])\s*(?=\S)|\s*\n\s*")
+"""What stands between two sentences or lines. A small letter goes on with a sentence (`e.g. a list`)."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -175,6 +178,13 @@ def strip_marks(line: str) -> str:
 def _is_one_quotation(text: str) -> bool:
     """`"a" and "b"` begins and ends with quotes too, but they are not around all of it."""
     return not any(quote in text[1:-1] for quote in {text[0], text[-1]} - {"'", "’"})
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text; the end of a line ends one too."""
+    starts = [0, *(match.end() for match in SENTENCE_END.finditer(text)), len(text)]
+    parts = (text[start:end].strip() for start, end in pairwise(starts))
+    return [part for part in parts if part]
 
 
 def is_fence(line: str) -> bool:

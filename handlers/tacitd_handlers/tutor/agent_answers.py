@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.shared.model_text import list_objects
+from tacitd_handlers.shared.model_text import list_objects, split_sentences
 from tacitd_handlers.tutor.session_model import (
     Judged,
     Question,
@@ -42,7 +42,6 @@ LONGEST_ANSWER = 4000
 """Characters of a learner's answer that are kept and sent."""
 FEEDBACK_SENTENCES = 2
 _NEXT_OBJECTIVE = re.compile(r"\W*next objective\W*", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
 
 class UnusableAnswer(Struct, frozen=True):
@@ -156,12 +155,12 @@ def shorten_spoken(fault: UnusableAnswer) -> Spoke | None:
     if len(words) <= WORDS:
         return None
     head = fault.text[: words[WORDS - 1].end()]
-    ends = [one.end() for one in re.finditer(r"[.!?。](?=\s)|\n", head)]
-    return Spoke(head[: ends[-1]].rstrip() if ends and ends[-1] > len(head) // 2 else f"{head} …")
+    whole = head.removesuffix(split_sentences(head)[-1]).rstrip()
+    return Spoke(whole if len(whole) > len(head) // 2 else f"{head} …")
 
 
 def _cut_sentences(text: str, most: int) -> str:
-    return " ".join(_SENTENCE.split(text.strip())[:most])
+    return " ".join(split_sentences(text)[:most])
 
 
 def _parse_reply(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:

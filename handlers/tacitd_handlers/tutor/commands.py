@@ -15,13 +15,12 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, echo_table, escape_output, resolve_directory
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
-from tacitd.text.wording import format_table
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer
 from tacitd_handlers.tutor.agent_calls import ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, Screen, lead_conversation
@@ -189,10 +188,8 @@ def history(as_json: bool) -> None:
         echo_json(rows)
         return
     head = ("STARTED", "OUTCOME", "MEAN", "SESSION", "TITLE")
-    for line in format_table(head, map(_list_cells, rows), right=(2,)):
-        click.echo(line)
-    if not rows:
-        echo_message("no sessions yet; `tacitd tutor map` lists what can be learned")
+    none = "no sessions yet; `tacitd tutor map` lists what can be learned"
+    echo_table(head, map(_list_cells, rows), none, right=(2,))
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor suggest")
@@ -203,12 +200,10 @@ def suggest(project: str | None) -> None:
     book, rows = store.read_mastery(), list[tuple[str, ...]]()
     for file in _list_usable(store, project):
         for one in suggest_nodes(book, file.key, file.graph, store.clock.now()):
-            name = f"{escape_output(file.path.stem)}/{one.node.id}"
+            name = f"{file.path.stem}/{one.node.id}"
             rows.append(("repeat" if one.is_retest else "learn", name, one.node.title, one.why))
-    for line in format_table(("WHAT", "NODE", "TITLE", "WHY"), rows):
-        click.echo(line)
-    if not rows:
-        echo_message("there is nothing to learn or to repeat; `tacitd tutor map` lists all nodes")
+    none = "there is nothing to learn or to repeat; `tacitd tutor map` lists all nodes"
+    echo_table(("WHAT", "NODE", "TITLE", "WHY"), rows, none)
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor grade")
@@ -298,7 +293,7 @@ def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
 def _list_cells(row: dict[str, Any]) -> tuple[str, ...]:
     mean = "-" if row["mean"] is None else f"{row['mean']:.2f}"
     started = row["started"].replace("T", " ")
-    return started, row["outcome"], mean, row["session"], escape_output(row["title"])
+    return started, row["outcome"], mean, row["session"], row["title"]
 
 
 # --- leading and grading sessions

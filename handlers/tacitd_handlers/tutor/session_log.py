@@ -269,7 +269,7 @@ class TutorStore:
     def _read_records(self, path: Path) -> list[dict[str, Any]]:
         """The records of a log. Lines that are none are added to `bad`. Raises OSError."""
         found = []
-        for line in (read_plain_bytes(path, -1) or b"").splitlines():
+        for line in (read_plain_bytes(path) or b"").splitlines():
             try:
                 record = decode(line)
             except (ValueError, RecursionError):  # also of msgspec, whose errors are ValueErrors
