@@ -146,8 +146,9 @@ class RunningPlugin:
         if isinstance(error, OSError) and error.filename is None:
             raise error
         what, hint = describe_failure(error)
-        path = str(task.data.get("path", "")) if task.kind == "file-changed" else ""
-        what = what if path in what else f"{path}: {what}"
+        if task.kind == "file-changed":  # a task that writes the file says it
+            path = str(task.data["path"])
+            return Later(what if path in what else f"{path}: {what}", hint)
         tools.degrade(Degradation(self._refused, what, hint))
         return Later(what, hint, tools.clock.now() + FILE_AGAIN if task.kind == "job" else None)
 

@@ -47,21 +47,20 @@ def read_text(path: Path, limit: int = 1 << 20) -> str:
 def read_plain_bytes(path: Path, limit: int = -1, begin: int = 0) -> bytes | None:
     """Return at most `limit` bytes (-1: all) of a regular file from byte offset `begin` on; None if it does not exist.
 
-    Links are followed. Raises FileRefusedError for a FIFO or a device, without blocking on it, and OSError, also for a
-    directory.
+    Links are followed. Raises FileRefusedError for a directory, a FIFO or a device, without blocking on it, and OSError.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        if not stat.S_ISREG(mode := os.fstat(fd).st_mode) and not stat.S_ISDIR(mode):
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
         with open(fd, "rb", closefd=False) as file:
             file.seek(begin)
             return file.read(limit)
     finally:
-        os.close(fd)  # `open` would leave that of a directory open
+        os.close(fd)
 
 
 class ProjectIdentity(NamedTuple):
