@@ -38,10 +38,10 @@ class HeldFile:
             return read_all(self._fd, self._disk)
         return self._disk.pread(self._fd, last, max(0, self._disk.fstat(self._fd).st_size - last))
 
-    def append(self, text: bytes) -> None:
-        """Append `text`, whole lines in UTF-8; durable when this returns. Raises OSError: the file may then contain a part of the
-        text, or all of it without being durable."""
-        torn = self.read(1) not in (b"", b"\n")
+    def append(self, text: bytes, *, on_new_line: bool = True) -> None:
+        """Append `text`, whole lines in UTF-8; durable when this returns. `on_new_line`: behind a torn line, which otherwise goes on
+        with it. Raises OSError: the file may then contain a part of the text, or all of it without being durable."""
+        torn = on_new_line and self.read(1) not in (b"", b"\n")
         write_all(self._fd, (b"\n" if torn else b"") + text, self._disk)
         self._disk.sync(self._fd)
         if self._new:

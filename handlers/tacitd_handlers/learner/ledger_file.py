@@ -195,9 +195,16 @@ def newline_of(data: bytes) -> bytes:
 
 
 def make_ledger(path: Path) -> None:
-    """Make a ledger without rows, unless there is one. Raises OSError, FileRefusedError."""
+    """Make a ledger without rows, unless there is one, and complete a header of which a crash left the beginning. Raises OSError,
+    FileRefusedError."""
     from tacitd.files.append_file import hold_file  # not for those who only read
 
     with hold_file(path) as file:
-        if not file.read(1):
-            file.append(HEADER)
+        data = file.read()
+        if lacks_header(data):
+            file.append(HEADER[len(data) :], on_new_line=False)
+
+
+def lacks_header(data: bytes) -> bool:
+    """Whether a ledger is empty, or the beginning of a header."""
+    return HEADER.startswith(data) and data != HEADER

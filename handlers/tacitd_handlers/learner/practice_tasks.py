@@ -60,6 +60,7 @@ from tacitd_handlers.learner.ledger_file import (
     LedgerRow,
     LedgerTable,
     format_row,
+    lacks_header,
     make_ledger,
     names_a_session,
     newline_of,
@@ -285,7 +286,7 @@ class Desk:
             editors.check_marks(target)
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
         lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
-        if rows and not self._ledger:
+        if rows and lacks_header(self._ledger):
             make_ledger(self._places.ledger)
         return Done(apply, lines=lines)
 

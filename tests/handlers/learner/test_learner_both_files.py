@@ -15,7 +15,7 @@ from support_learner_oracle import disagreements
 from support_learner_skill import TeachingSkill
 from tacitd.errors import TacitdError
 from tacitd_handlers.learner.entry_texts import RECOVERED
-from tacitd_handlers.learner.ledger_file import NEW, RECURRING, SHORT
+from tacitd_handlers.learner.ledger_file import HEADER, NEW, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
 
 
@@ -52,6 +52,17 @@ def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
     assert "| torn\n| 2026" in desk.ledger and len(desk.rows) == 2
     desk.look()
     assert any("1 lines of" in what for what in desk.bench.degraded) and desk.entry("edge:a").status == NEW
+
+
+@pytest.mark.parametrize("cut", [1, 17, 60, 185])
+def test_L_54_a_torn_header_is_completed(desk: Desk, cut: int) -> None:
+    """SPEC L-54: a crash may leave the beginning of a header, on which the next row goes on."""
+    desk.where.ledger.parent.mkdir(parents=True, exist_ok=True)
+    desk.where.ledger.write_bytes(HEADER[:cut])
+    desk.record()
+    assert desk.ledger.startswith(HEADER.decode()) and len(desk.rows) == 1
+    desk.look()
+    assert not any("lines of" in what for what in desk.bench.degraded)
 
 
 def test_L_43_a_session_that_is_recorded_late_looks_at_what_was_before_it(desk: Desk) -> None:
