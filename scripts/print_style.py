@@ -31,7 +31,6 @@ PLUGIN_NAMES = frozenset(
         "parse",
         "run",
         "prompt",
-        "mcp_tools",
     }
 ) | {"__init__"}
 """Names of modules that every plugin's folder may have."""

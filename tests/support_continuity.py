@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 from unittest import mock
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from support_beginnings import beginning, is_new
+from support_plugins import PluginHome, save
 from tacitd.model.port import Model
 from tacitd.session_context.context_request import ContextRequest, Occasion
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import Paths
-from tacitd.testing import START, FakeClock, HandlerBench, ScriptedModel
+from tacitd.testing import START, FakeClock, ScriptedModel
 from tacitd_handlers.continuity import cli, make_plugin, resume_text
 from tacitd_handlers.continuity.session_document import find_path
 
@@ -32,48 +32,30 @@ ANSWER = json.dumps(
 FIXTURES = Path(__file__).parent / "fixtures" / "continuity"
 
 
-class World:
-    """A home with a daemon in it that runs only this plugin. Enter it: hooks and commands take their places from the environment."""
+class World(PluginHome):
+    """A home with a daemon in it that runs only this plugin."""
 
     def __init__(
         self, tmp: Path, *, default: Any = ANSWER, model: Model | None = None, **settings: str
     ) -> None:
         """`default`: what the model answers. `model` takes the place of the scripted one."""
-        self.tmp = tmp
-        self.clock = FakeClock(NOW)
         self.model = ScriptedModel([], default=default)
-        self._model = model or self.model
-        self._settings = {f"TACITD_{name.upper()}": value for name, value in settings.items()}
-        self.home = tmp.resolve() / "home"
+        super().__init__(
+            tmp,
+            make_plugin(),
+            FakeClock(NOW),
+            *(cli, resume_text),
+            model=model or self.model,
+            settings={f"TACITD_{name.upper()}": value for name, value in settings.items()},
+        )
         self.folder = self.home / ".claude" / "projects" / "p"
         self.number = 0
-        self.bench: HandlerBench
 
     def __enter__(self) -> Self:
-        environ = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
-        self._patches: list[Any] = [
-            mock.patch.dict(os.environ, environ, clear=True),
-            mock.patch.object(cli, "connect_or_run", self._connect),
-            mock.patch.object(cli, "SystemClock", lambda: self.clock),
-            mock.patch.object(resume_text, "SystemClock", lambda: self.clock),
-        ]
-        for patch in self._patches:
-            patch.start()
-        self.bench = HandlerBench(
-            self.tmp, make_plugin(), model=self._model, clock=self.clock, settings=self._settings
-        )
+        super().__enter__()
         self.project = self.bench.project
         self.folder.mkdir(parents=True, exist_ok=True)
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bench.close()
-        for patch in reversed(self._patches):
-            patch.stop()
-
-    @contextmanager
-    def _connect(self) -> Iterator[Any]:
-        yield lambda method, plugin, key, data: self.bench.run_command(key, data)
 
     def settle(self, seconds: float = 30.0) -> None:
         """Let time pass, and run the engine until nothing is left to do."""
@@ -94,14 +76,9 @@ class World:
         os.chdir(cwd or self.project)
         try:
             with mock.patch.dict(os.environ, {"CLAUDE_CODE_SESSION_ID": session} if session else {}):
-                result = CliRunner().invoke(
-                    cli.sessions, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
-                )
+                return self.invoke(cli.sessions, *arguments)
         finally:
             os.chdir(before)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
 
     def resume(self, cwd: Path | None = None) -> list[str]:
         """The lines of `tacitd sessions resume`."""
@@ -217,12 +194,8 @@ class World:
     def put(self, session: str, document: Mapping[str, Any] | str) -> Path:
         """A person or another program saves a session's file."""
         path = find_path(session)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = path.with_suffix(".new")
-        text = document if isinstance(document, str) else json.dumps(document, indent=2)
-        new.write_text(text, encoding="utf-8")
-        os.utime(new, (self.clock.now(), self.clock.now()))
-        new.replace(path)
+        save(path, document if isinstance(document, str) else json.dumps(document, indent=2))
+        os.utime(path, (self.clock.now(), self.clock.now()))
         return path
 
     @property

@@ -7,17 +7,15 @@ with Desk(tmp_path) as desk:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
-from typing import Any, Self
-from unittest import mock
+from typing import Any
 
+from support_plugins import PluginHome, save
 from tacitd.contract import Done
-from tacitd.errors import TacitdError
-from tacitd.testing import Crash, FakeClock, HandlerBench
+from tacitd.testing import FakeClock
 from tacitd_handlers.learner import make_plugin
 from tacitd_handlers.learner.entry_texts import HistoryEntry, WeaknessEntry
 from tacitd_handlers.learner.learner_state import LearnerState, read_state, resolve_paths
@@ -57,28 +55,14 @@ def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) 
     return LedgerRow(**{**given, **more, "stamp": stamp(days), "problem": problem, "gaps": gaps})
 
 
-class Desk:
-    """The two files, and tacitd that runs. Enter it: hooks and commands take their places from the environment."""
+class Desk(PluginHome):
+    """The two files, and tacitd that runs."""
 
     def __init__(self, tmp: Path, settings: Mapping[str, str] | None = None) -> None:
-        self._tmp, self._settings = tmp, dict(settings or {})
-        self.home = tmp.resolve() / "home"
-        self.clock = FakeClock(START.timestamp())
+        super().__init__(tmp, make_plugin(), FakeClock(START.timestamp()), settings=settings)
         self.where = resolve_paths({"HOME": str(self.home)})
         self.day = self._serial = 0
-        environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TZ": os.environ.get("TZ", "UTC")}
-        self._environ = mock.patch.dict(os.environ, environ | self._settings, clear=True)
-        self.bench: HandlerBench
-
-    def __enter__(self) -> Self:
-        self._environ.start()
         self.where.profile.parent.mkdir(parents=True, exist_ok=True)
-        self.bench = HandlerBench(self._tmp, make_plugin(), clock=self.clock, settings=self._settings)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bench.close()
-        self._environ.stop()
 
     # --- what happens
 
@@ -114,23 +98,8 @@ class Desk:
 
     def crash_at(self, number: int, happens: Callable[[], object]) -> bool:
         """End as `kill -9` would at the n-th durable step, if it comes to that, and start again. Returns whether it came to that."""
-        left = [number]
-
-        def step(reached: str) -> None:
-            left[0] -= 1
-            if left[0] == 0:
-                raise Crash(reached)
-
-        app = self.bench._app
-        app.store._on_step = app.plugins._services.files._on_step = step
-        with suppress(Crash, TacitdError):
-            happens()
-        ended = left[0] <= 0
-        app.store._on_step = app.plugins._services.files._on_step = lambda reached: None
-        if ended:
-            self.bench.restart(kill=True)
-            self.bench.settle(0.001)
-        return ended
+        steps = count(1)
+        return self.crash(happens, lambda reached: next(steps) == number)
 
     def edit(self, old: str, new: str) -> None:
         """Edit the profile as a person or Claude would."""
@@ -139,10 +108,7 @@ class Desk:
 
     def put(self, text: str | bytes, path: Path | None = None) -> None:
         """Save the profile, or another file, as an editor does that replaces it."""
-        path = path or self.where.profile
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(text.encode() if isinstance(text, str) else text)
-        new.replace(path)
+        save(path or self.where.profile, text)
 
     def take_out(self, label: str) -> None:
         """Remove a weakness as a person would."""

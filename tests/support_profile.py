@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
-from unittest import mock
+from typing import Any
 
+from support_plugins import PluginHome, save
 from tacitd.contract import Done
-from tacitd.testing import START, Crash, FakeClock, HandlerBench
+from tacitd.testing import START, FakeClock
 from tacitd.work.task_rows import NewTask, insert_task
-from tacitd_handlers.profile import make_plugin, profile_files
+from tacitd_handlers.profile import cli, make_plugin, profile_files
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"
 NOW = START
 DAY, MINUTE = 86_400.0, 60.0
 
 
-class Box:
-    """One person's profile. Enter it: commands and hooks take their places from the environment."""
+class Box(PluginHome):
+    """One person's profile."""
 
     def __init__(self, tmp: Path, clock: FakeClock | None = None) -> None:
-        self.clock = clock or FakeClock(NOW)
-        self.home = tmp.resolve() / "home"
+        super().__init__(tmp, make_plugin(), clock or FakeClock(NOW), cli)
         self.directory = self.home / ".claude" / "user-memory"
-        self._tmp, self._serial = tmp, 0
-        self._environ = mock.patch.dict(
-            os.environ, {"HOME": str(self.home), "USER": "cameron", "PATH": os.environ["PATH"]}, clear=True
-        )
-        self.bench: HandlerBench
-
-    def __enter__(self) -> Self:
-        self._environ.start()
-        self.bench = HandlerBench(self._tmp, make_plugin(), clock=self.clock)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bench.close()
-        self._environ.stop()
+        self._serial = 0
 
     # --- what happens
 
@@ -89,26 +73,12 @@ class Box:
 
     def put(self, name: str, document: Any) -> Box:
         """A person or another program writes a file."""
-        path = self.directory / name
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        text = document if isinstance(document, str) else json.dumps(document, indent=2)
-        new = path.with_name(f"{name}.new")
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        save(self.directory / name, document if isinstance(document, str) else json.dumps(document, indent=2))
         return self
 
     def crash_at(self, step: str, happens: Callable[[], object]) -> None:
         """End as `kill -9` would at a step of the next change, if it comes to that, and start again."""
-
-        def crash(reached: str) -> None:
-            if reached == step:
-                raise Crash(step)
-
-        self.bench._app.plugins._services.files._on_step = crash
-        with suppress(Crash):
-            happens()
-        self.bench.restart(kill=True)
-        self.wait(0.001)
+        self.crash(happens, lambda reached: reached == step)
 
     # --- what came of it
 

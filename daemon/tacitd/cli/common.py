@@ -94,6 +94,14 @@ def connect_or_run() -> Iterator[CallMethod]:
     yield ask
 
 
+def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any]]:
+    """Have a plugin do what a person or an agent asks for; return its notices. Raises what it is refused with."""
+    from uuid import uuid4
+
+    made: list[dict[str, Any]] = call("task", plugin=plugin, key=str(uuid4()), data=data)["made"]
+    return made
+
+
 def wake_daemon(seconds: float = 2.0) -> bool:
     """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within this time."""
     from tacitd.control.client import call_daemon

@@ -28,6 +28,7 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
+from tacitd.mcp.agent_caller import find_own_session
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import collect_sections, explain_text, fence_sections
 from tacitd.text.wording import format_dollars
@@ -154,7 +155,7 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
     asked = ContextRequest(
         # A hook of a person's own may call this, so a missing directory must not fail it.
         resolve_directory(directory, missing_ok=True),
-        session=os.environ.get("CLAUDE_CODE_SESSION_ID", ""),
+        session=find_own_session(os.environ),
         occasion="agent" if agent else "start",
         agent=agent,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["is_agent", "require_person", "run_as_agent"]
+__all__ = ["find_own_session", "is_agent", "require_person", "run_as_agent"]
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +10,8 @@ from contextvars import ContextVar
 
 from tacitd.errors import TacitdError
 
-MARKS = ("CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID")
+SESSION = "CLAUDE_CODE_SESSION_ID"
+MARKS = ("CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", SESSION)
 """Variables that Claude Code sets for what its sessions run. The terminals of an editor have others."""
 _is_tool: ContextVar[bool] = ContextVar("_is_tool", default=False)
 
@@ -28,6 +29,11 @@ def run_as_agent() -> Iterator[None]:
 def is_agent(environ: Mapping[str, str]) -> bool:
     """Whether a command with this environment runs for an agent."""
     return _is_tool.get() or any(environ.get(name) for name in MARKS)
+
+
+def find_own_session(environ: Mapping[str, str]) -> str:
+    """The id of the client's session in which a command with this environment runs; "" if there is none."""
+    return environ.get(SESSION, "")
 
 
 def require_person(environ: Mapping[str, str], what: str) -> None:

@@ -10,22 +10,24 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
-from uuid import uuid4
 
 import click
 
 from tacitd.cli.common import (
+    ask_plugin,
     connect_or_run,
     echo_json,
     echo_message,
     echo_table,
     get_paths,
+    json_option,
     resolve_directory,
 )
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes, parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import UsageError
+from tacitd.mcp.agent_caller import find_own_session
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd_handlers.continuity import make_plugin
@@ -43,8 +45,6 @@ from tacitd_handlers.continuity.session_document import (
 )
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
-OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
-"""The variable in which Claude Code passes the session id to its children."""
 SESSION = click.option(
     "--session",
     "id",
@@ -64,9 +64,7 @@ def sessions() -> None:
 
 @sessions.command("list", epilog="\b\nExample: tacitd sessions list ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
-@click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: id, directory, times, summary, number of open tasks."
-)
+@json_option("As JSON: id, directory, times, summary, number of open tasks.")
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
     with _open_rows() as rows:
@@ -82,7 +80,7 @@ def list_(project: str | None, as_json: bool) -> None:
 
 @sessions.command(epilog="\b\nExample: tacitd sessions show 0fae0449 --json")
 @click.argument("id", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the session's file as it is.")
+@json_option("Print the session's file as it is.")
 def show(id: str | None, as_json: bool) -> None:
     """Show a session: summary, tasks with their notes, decisions with their reasons, notes. The default is the newest one of
     this project."""
@@ -187,7 +185,7 @@ def _record(id: str | None, do: str, text: str, **more: Any) -> None:
 
 def _change(one: SessionFile, do: str, **data: Any) -> None:
     with connect_or_run() as call:
-        call("task", plugin="continuity", key=str(uuid4()), data={"do": do, "session": one.id, **data})
+        ask_plugin(call, "continuity", do=do, session=one.id, **data)
 
 
 def _echo_faults(faults: Sequence[str]) -> None:
@@ -212,7 +210,7 @@ def _session(id: str | None) -> SessionFile:
     with _open_rows() as rows:
         if id is not None:
             return find_session(rows, id, now)
-        if own := os.environ.get(OWN_SESSION, ""):
+        if own := find_own_session(os.environ):
             if not find_path(own).exists():
                 raise UsageError(
                     f"this session ({own}) has no file yet",

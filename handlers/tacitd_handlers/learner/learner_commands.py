@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message, echo_table, get_paths
+from tacitd.cli.common import (
+    ask_plugin,
+    connect_or_run,
+    echo_json,
+    echo_message,
+    echo_table,
+    get_paths,
+    json_option,
+)
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
+from tacitd.mcp.agent_caller import find_own_session
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.wording import count_noun
@@ -29,9 +38,7 @@ from tacitd_handlers.shared.places import read_plain_bytes
 if TYPE_CHECKING:
     from tacitd_handlers.learner.entry_texts import WeaknessEntry
 
-SESSION = "CLAUDE_CODE_SESSION_ID"
-"""The variable in which Claude Code passes the session id to its children."""
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+JSON_OPTION = json_option("As JSON.")
 
 
 @click.group(cls=OrderedGroup, alone="review", epilog="\b\nExample: tacitd learner review")
@@ -75,12 +82,12 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
     report = {name: value for name, value in given.items() if value not in ("", None)}
     report["descriptions"] = dict(_parse_description(text) for text in describe)
     parse_report(report)  # refused before anything is started
-    report.setdefault("session", os.environ.get(SESSION, ""))
+    report.setdefault("session", find_own_session(os.environ))
     moves, trouble = [], None
     with connect_or_run() as call:
-        (made,) = _call_task(call, {"do": "record", "report": report})
+        (made,) = ask_plugin(call, "learner", do="record", report=report)
         try:
-            moves = _call_task(call, {"do": "follow", "name": made["item"]})
+            moves = ask_plugin(call, "learner", do="follow", name=made["item"])
         except TacitdError as error:
             trouble = error
     (row,) = parse_ledger(made["item"].encode()).rows
@@ -94,17 +101,9 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
     ctx.exit(PARKED if trouble else 0)
 
 
-def _call_task(call: CallMethod, data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Have the learner do something, in the daemon or in this process; return what it did."""
-    from uuid import uuid4
-
-    made: list[dict[str, Any]] = call("task", plugin="learner", key=str(uuid4()), data=dict(data))["made"]
-    return made
-
-
 def _change(do: str, name: str = "", tag: str = "") -> list[str]:
     with connect_or_run() as call:
-        return [one["text"] for one in _call_task(call, {"do": do, "name": name, "tag": tag})]
+        return [one["text"] for one in ask_plugin(call, "learner", do=do, name=name, tag=tag)]
 
 
 def _parse_description(text: str) -> tuple[str, str]:
@@ -262,7 +261,7 @@ def context(session_id: str, budget: int) -> None:
 
     from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
 
-    session = session_id or hook_session() or os.environ.get(SESSION, "")
+    session = session_id or hook_session() or find_own_session(os.environ)
     places, trouble = load_paths(os.environ), ""
     is_new = not places.profile.exists()
     try:

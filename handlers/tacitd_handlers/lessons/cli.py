@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
+from tacitd.cli.common import echo_json, echo_message, echo_text, json_option, show_argument
 from tacitd.cli.program import OrderedGroup, run_and_exit
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_caller import is_agent, require_person
+from tacitd.mcp.agent_caller import find_own_session, is_agent, require_person
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd_handlers.entry_point import use_utf8
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
-from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
+from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
@@ -99,7 +99,7 @@ def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
     return click.option("-s", "--scope", metavar="SCOPE", callback=_read_scope, help=help, **more)
 
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")
+_JSON = json_option("As JSON, with a schema version.")
 _EVERY = click.option("--all", "every", is_flag=True, help="Deleted, promoted and waiting ones too.")
 _REASON = click.option("--reason", default="", help="The reason; it is stored.")
 
@@ -178,7 +178,7 @@ def _read_parts(
 
 def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
     """Note the calling session, so that the correction behind the lesson is not counted again, and the project of its scope."""
-    session = os.environ.get(SESSION, "")
+    session = find_own_session(os.environ)
     root = str(project.root) if made.scope == project.name else ""
     if session or root:
         note_origin(log, made.id, Origin(session, log.clock.now(), root))

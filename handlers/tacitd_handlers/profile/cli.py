@@ -9,15 +9,23 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, echo_table, escape_output, get_paths
+from tacitd.cli.common import (
+    ask_plugin,
+    connect_or_run,
+    echo_json,
+    echo_message,
+    echo_table,
+    escape_output,
+    get_paths,
+    json_option,
+)
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import TacitdError, UsageError
-from tacitd.mcp.agent_caller import is_agent
+from tacitd.mcp.agent_caller import find_own_session, is_agent
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
@@ -53,9 +61,9 @@ def _change(do: str, path: str = "", value: Any = None, **texts: str) -> None:
         raise TacitdError("the value has what looks like a secret", "leave it out")
     data, agent = {"do": do, "path": path, "value": value}, is_agent(os.environ)
     if agent:
-        data |= {"agent": do in ("set", "add"), "session": os.environ.get("CLAUDE_CODE_SESSION_ID", "")}
+        data |= {"agent": do in ("set", "add"), "session": find_own_session(os.environ)}
     with connect_or_run() as call:
-        (made,) = call("task", plugin="profile", key=str(uuid4()), data=data)["made"]
+        (made,) = ask_plugin(call, "profile", **data)
     known = {
         "set": f"{path} is set{'; it fades unless it is said again' if agent else ''}",
         "waits": f"{path} is not set: it waits for the person, because {made['about']}",
@@ -66,7 +74,7 @@ def _change(do: str, path: str = "", value: Any = None, **texts: str) -> None:
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
-@click.option("--json", "as_json", is_flag=True, help="Print profile.json as it is.")
+@json_option("Print profile.json as it is.")
 def show(as_json: bool) -> None:
     """Show the profile."""
     found = _read_profile()
@@ -137,11 +145,8 @@ def clear(yes: bool) -> None:
 
 
 @profile.command(epilog="\b\nExample: tacitd profile meta --json")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="As JSON: each path with its confidence, days until it is removed, sightings, and what is yours.",
+@json_option(
+    "As JSON: each path with its confidence, days until it is removed, sightings, and what is yours."
 )
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:

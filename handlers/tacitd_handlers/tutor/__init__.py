@@ -32,7 +32,7 @@ def make_plugin() -> PluginSpec:
         settings={"tutor": f"{here}.agent_calls:TutorSettings"},
         commands={"tutor": (f"{here}.commands:tutor", "Learn a topic in a session with a tutor.", "More")},
         session_text=f"{here}:make_text",
-        mcp=f"{here}.mcp_tools:TUTOR",
+        mcp=f"{here}.commands:TUTOR",
         footprint=f"{here}:tutor_footprint",
     )
 

@@ -15,10 +15,18 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_table, escape_output, resolve_directory
+from tacitd.cli.common import (
+    echo_json,
+    echo_message,
+    echo_table,
+    escape_output,
+    json_option,
+    resolve_directory,
+)
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes
 from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
+from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer
@@ -54,7 +62,7 @@ from tacitd_handlers.tutor.session_model import (
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
 )
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+JSON_OPTION = json_option("As JSON.")
 LEGEND = (
     f"[x] mastered (mean {THRESHOLD:.2f} or more)  [~] begun  [ ] can be begun  [-] prerequisites are missing"
 )
@@ -395,3 +403,53 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
         if one.id in scores:
             echo_message(f"{scores[one.id]:.2f}  {one.text}")
     return bool(scores)
+
+
+# --- the same step by step, for an agent between the tutor and the learner
+
+PROJECT = ToolParameter("project", "A project with graphs in `tutor/`; leave it out for the session's own.")
+
+TUTOR = AgentInterface(
+    tools=(
+        AgentTool(
+            "list_topics",
+            "What can be learned with the tutor: the nodes of all graphs with the learner's mastery.",
+            ("tutor", "map", "--json"),
+            (PROJECT,),
+            is_rare=True,
+        ),
+        AgentTool(
+            "suggest_topics",
+            "What to learn or to repeat next, and why.",
+            ("tutor", "suggest"),
+            (PROJECT,),
+            is_rare=True,
+        ),
+        AgentTool(
+            "start_lesson",
+            "Start a tutor's session on a topic, if the learner agreed: it lasts half an hour. Returns the first question, "
+            "which you show to the learner as it is. Costs model calls, within the tutor's limit.",
+            ("tutor", "start"),
+            (ToolParameter("node", "The id of a node, or GRAPH/ID, from `list_topics`."), PROJECT),
+            effect="adds",
+            asks_model=True,
+            is_rare=True,
+        ),
+        AgentTool(
+            "answer_tutor",
+            "Hand in the learner's own answer to the tutor's pending question, word for word, and get the next one. "
+            "Never answer for the learner. Without an answer the pending question is shown again.",
+            ("tutor", "resume"),
+            (
+                ToolParameter(
+                    "answer", "In one line. `/skip` leaves a question out, `/end` ends with the test."
+                ),
+                ToolParameter("session", "Leave it out for the session that was used last."),
+            ),
+            effect="adds",
+            typed="answer",
+            asks_model=True,
+            is_rare=True,
+        ),
+    )
+)

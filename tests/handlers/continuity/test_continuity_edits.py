@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
-from tacitd.testing import Crash
 from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_path
 
 DAY = 86_400.0
@@ -145,28 +143,12 @@ def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
             world.use("s1", "TaskUpdate", given, data={"success": True})
             if theirs[number][field] != value:  # a call that says the same changes nothing
                 theirs[number][field] = expected[number][field] = value
-            crashes += crash(world, random.choice(["", "before swap", "swapped"]))
+            at = random.choice(["", "before swap", "swapped"])
+            crashes += world.crash(world.settle, at.__eq__)
+            world.settle()
         shown = [{"title": one["title"], "status": one["status"]} for one in world.file("s1")["tasks"]]
         assert shown == expected, step
     assert crashes
-
-
-def crash(world: World, step: str) -> bool:
-    """Write the file; end as `kill -9` would at this step of it, and start again. Returns whether it came to that."""
-    reached_it = False
-
-    def stop(reached: str) -> None:
-        nonlocal reached_it
-        if reached == step:
-            reached_it = True
-            raise Crash(step)
-
-    world.bench._app.plugins._services.files._on_step = stop
-    with suppress(Crash):
-        world.settle()
-    world.restart()
-    world.settle()
-    return reached_it
 
 
 def test_a_summary_that_a_person_wrote_stays(world: World) -> None:

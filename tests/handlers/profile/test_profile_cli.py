@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import pytest
-from click.testing import CliRunner, Result
-from msgspec.structs import asdict
+from click.testing import Result
 
 from support_profile import DAY, Box
 from tacitd.errors import TacitdError
@@ -19,29 +17,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in the box. Errors are raised."""
-
-    @contextmanager
-    def connect() -> Iterator[Callable[..., Any]]:
-        def ask(method: str, /, *, plugin: str, key: str, data: dict[str, Any]) -> Any:
-            assert (method, plugin) == ("task", "profile")
-            return {"made": [asdict(one) for one in box.bench.run_command(key, data).notices]}
-
-        yield ask
-
-    monkeypatch.setattr(cli, "connect_or_run", connect)
-    monkeypatch.setattr(cli, "SystemClock", lambda: box.clock)
-
-    def call(*arguments: str) -> Result:
-        result = CliRunner().invoke(
-            cli.profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
-        )
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return call
+def run(box: Box) -> Run:
+    return partial(box.invoke, cli.profile)
 
 
 def test_odd_keys_are_shown_escaped(run: Run, box: Box) -> None:
