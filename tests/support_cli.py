@@ -39,6 +39,9 @@ class Said:
 class Cli:
     """A home directory of its own; PATH is the only variable of the real environment."""
 
+    program, main = "tacitd", staticmethod(main)
+    has_terminal = False
+
     def __init__(
         self,
         box: Path,
@@ -69,12 +72,13 @@ class Cli:
     def run(self, *arguments: str | Path, typed: str = "", cwd: Path | None = None) -> Said:
         """Run the program to its end."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "argv", ["tacitd", *map(str, arguments)])
+            patch.setattr(sys, "argv", [self.program, *map(str, arguments)])
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+            patch.setattr(sys.stdin, "isatty", lambda: self.has_terminal)
             if cwd is not None:
                 patch.chdir(cwd)
             self._capsys.readouterr()
             with pytest.raises(SystemExit) as ended:
-                main()
+                self.main()
         said = self._capsys.readouterr()
         return Said(int(ended.value.code or 0), said.out, said.err)

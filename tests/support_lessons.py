@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support_cli import Cli
 from tacitd.contract import Task
 from tacitd.events import NoProject, Project
 from tacitd.handler import StoredItem
@@ -29,29 +28,15 @@ from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, put_ori
 FIXTURES = Path(__file__).parent / "fixtures" / "lessons"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A command's exit code and output."""
+class Lessons(Cli):
+    """A home with lessons, and the program `lesson`."""
 
-    code: int
-    out: str
-    err: str
+    program, main = "lesson", staticmethod(main)
 
-
-class Lessons:
-    """A home with lessons."""
-
-    def __init__(
-        self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.home = home
-        self.directory = home / ".claude" / "lessons"
+    def __init__(self, tmp: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(tmp, patch, capsys)
+        self.directory = self.config_dir / "lessons"
         self.log = self.directory / "lessons.jsonl"
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-        for name in list(os.environ):
-            if name.startswith(("TACITD_", "CLAUDE", "XDG_")):
-                monkeypatch.delenv(name)
-        monkeypatch.setenv("HOME", str(home))
         self._bench: HandlerBench | None = None
         self._told = 0
 
@@ -117,15 +102,6 @@ class Lessons:
         shutil.copy(FIXTURES / f"{fixture}.jsonl", self.log)
         return self
 
-    def run(self, *arguments: str) -> Said:
-        """Run a command."""
-        self._monkeypatch.setattr(sys, "argv", ["lesson", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = self._capsys.readouterr()
-        code = ended.value.code
-        return Said(code if isinstance(code, int) else 0, said.out, said.err)
-
     def out(self, *arguments: str) -> str:
         """The standard output of a command that must succeed."""
         said = self.run(*arguments)
@@ -155,8 +131,6 @@ def lessons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Lessons]:
     """An empty home."""
-    home = tmp_path.resolve() / "home"
-    home.mkdir()
-    made = Lessons(home, monkeypatch, capsys)
+    made = Lessons(tmp_path, monkeypatch, capsys)
     yield made
     made.close()

@@ -43,7 +43,7 @@ from tacitd_handlers.continuity.session_document import (
     new_id,
     open_tasks,
 )
-from tacitd_handlers.continuity.text_end import clean_lines, clean_text
+from tacitd_handlers.shared.model_text import clean_lines, clean_text
 
 SESSION = click.option(
     "--session",

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from tacitd.events import ToolAnswer, ToolUse
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.text_end import clean_text
+from tacitd_handlers.shared.model_text import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
 TODO, TASK, AGENT = "todo-", "task-", "agent-"

@@ -20,7 +20,7 @@ from tacitd.text.wording import format_age
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.session_document import DAY, Json, SessionFile, list_sessions
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn, list_last_prompts, load_state
-from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
+from tacitd_handlers.shared.model_text import clean_lines, clean_text, take_end
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

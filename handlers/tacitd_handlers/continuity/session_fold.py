@@ -27,13 +27,13 @@ from tacitd_handlers.continuity.client_tasks import (
     read_call,
     start_call,
 )
-from tacitd_handlers.continuity.text_end import (
+from tacitd_handlers.shared.model_text import (
     clean_lines,
     clean_prose,
     clean_text,
+    split_sentences,
     take_end,
 )
-from tacitd_handlers.shared.model_text import split_sentences
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx

@@ -23,8 +23,15 @@ from tacitd.config.settings import Duration
 from tacitd.contract import Part
 from tacitd_handlers.continuity.client_tasks import Items
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
-from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
-from tacitd_handlers.shared.model_text import fence_text, fill_template, list_objects, shorten_middle
+from tacitd_handlers.shared.model_text import (
+    clean_summary,
+    clean_text,
+    fence_text,
+    fill_template,
+    list_objects,
+    shorten_middle,
+    take_end,
+)
 
 PAUSE = 3600.0
 """Seconds between two summaries of a session."""

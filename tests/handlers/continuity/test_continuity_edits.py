@@ -171,23 +171,6 @@ def test_a_summary_that_a_person_wrote_stays(world: World) -> None:
     assert tuple(world.file("s1")) == KEYS and world.file("s1")["summary"] == "Four."
 
 
-def test_a_file_that_cannot_be_read_waits(world: World) -> None:
-    """A person may be editing it: it is a problem, nothing is written, and what changed is written when it is whole again."""
-    world.type("s1", "go")
-    world.settle()
-    whole = world.file("s1")
-    path = world.put("s1", json.dumps(whole)[:-9])
-    world.todos("s1", ("Design", "pending"))
-    world.settle()
-    assert path.read_text() == json.dumps(whole)[:-9]
-    (why,) = world.parked
-    assert "is not JSON" in why and world.bench.degraded[0] == why
-    world.put("s1", whole)
-    world.settle(600)
-    assert world.tasks("s1") == [("Design", "pending")]
-    assert world.parked == [] and world.bench.degraded == []
-
-
 WRONG: list[dict[str, Any]] = [
     {"tasks": None}, {"tasks": [3]}, {"decisions": [None]}, {"context": [{}]}, {"startedAt": "yesterday"}, {"sessionId": 3},
     {"tasks": [{"id": "a", "title": "t", "status": "odd", "createdAt": "2026-01-01", "updatedAt": "2026-01-01"}]},

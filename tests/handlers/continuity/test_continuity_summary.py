@@ -18,8 +18,7 @@ from tacitd.work.write_modes import set_pause
 from tacitd_handlers.continuity import summaries
 from tacitd_handlers.continuity.session_fold import END, end_of_text
 from tacitd_handlers.continuity.summaries import parse_answer
-from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
-from tacitd_handlers.shared.model_text import split_sentences
+from tacitd_handlers.shared.model_text import clean_summary, clean_text, split_sentences, take_end
 
 HOUR = 3600.0
 

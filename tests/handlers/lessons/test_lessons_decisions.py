@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -185,7 +184,7 @@ def test_what_a_person_types_in_a_terminal_does_not_wait(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
     """SPEC E-10: also without --firm, and in each language."""
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: is_terminal)
+    lessons.has_terminal = is_terminal
     said = lessons.run(
         "add", "WHEN die Tests hängen -> DO immer erst die Stacks ausgeben -> BECAUSE das Log ist leer"
     )
