@@ -103,7 +103,7 @@ def _list_named_folders(use: ToolUse) -> Iterator[str]:
         return
     try:
         given = _READ_INPUT.decode(use.input)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):  # also UnicodeDecodeError
         return
     found = [
         f"{value}/.." for value in (given.file_path, given.notebook_path) if isinstance(value, str) and value

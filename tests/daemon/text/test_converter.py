@@ -46,7 +46,7 @@ ALLOWED = {
     ("converter.py", "__init__"),
     ("converter.py", "convert"),
     ("records.py", "_struct"),  # of an object its fields as they are, without a struct
-    ("records.py", "_fit"),  # the types of fields, which the decoder of the record built
+    ("records.py", "decode_raw"),  # the types of fields, which the decoder of the record built
     ("fields.py", "_make_checker"),  # called when the module is imported
 }
 BUILT_IN = {"dict", "list", "str", "Any"}

@@ -35,6 +35,7 @@ from tacitd.sources.claude_code.records import (
     ToolResult,
     TranscriptLine,
     decode_line,
+    decode_raw,
     is_present,
     is_record,
     never_matters,
@@ -397,4 +398,4 @@ def _read_data(result: ToolResult | str | list[msgspec.Raw] | None) -> Mapping[s
     if not isinstance(result, ToolResult):
         return None
     named = {"task": result.task, "tasks": result.tasks, "success": result.success}
-    return {name: msgspec.json.decode(raw) for name, raw in named.items() if memoryview(raw).nbytes}
+    return {name: decode_raw(raw, Any) for name, raw in named.items() if memoryview(raw).nbytes}

@@ -200,7 +200,7 @@ _NO_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta
 def is_record(span: bytes) -> bool:
     """Whether an object in a damaged line has a `type` and a `sessionId`, or a type that is written without one."""
     head = _HEAD.decode(span)
-    kind, session = _fit(head.type, str), _fit(head.session_id, str)
+    kind, session = decode_raw(head.type, str), decode_raw(head.session_id, str)
     return bool(kind) and (bool(session) or kind in _NO_SESSION)
 
 
@@ -262,7 +262,7 @@ def parse_version(version: str | None) -> tuple[int, ...]:
 
 def object_of(raw: Raw) -> dict[str, Any]:
     """Given a field, return it if it is an object; otherwise {}."""
-    found = _fit(raw, dict[str, Any])
+    found = decode_raw(raw, dict[str, Any])
     return found if isinstance(found, dict) else {}
 
 
@@ -292,7 +292,7 @@ def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
 
 
 def _value(kind: type[Struct], name: str, raw: Raw, expected: Any) -> Any:
-    value = _fit(raw, expected) if memoryview(raw).nbytes else None
+    value = decode_raw(raw, expected) if memoryview(raw).nbytes else None
     if value is not None:
         return value
     nested = _NESTED.get((kind, name))
@@ -310,19 +310,20 @@ _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
 
 def _blocks(raw: Raw) -> list[Block] | None:
     """Given a list, return those elements that are blocks; a bare string counts as text."""
-    parts = _fit(raw, list[Raw])
+    parts = decode_raw(raw, list[Raw])
     if parts is None:
         return None
     blocks: list[Block] = []
     for part in parts:
-        text = _fit(part, str)
+        text = decode_raw(part, str)
         block = Block(type="text", text=text) if text is not None else _struct(part, Block)
         if isinstance(block, Block):
             blocks.append(block)
     return blocks
 
 
-def _fit(raw: Raw, expected: Any) -> Any:
+def decode_raw(raw: Raw, expected: Any) -> Any:
+    """A value as this type; None if it is of another one, or no UTF-8."""
     try:
         return msgspec.json.decode(raw, type=expected)
     except (ValueError, RecursionError):

@@ -270,6 +270,17 @@ def test_an_answer_that_is_read_after_a_restart(tmp_path: Path) -> None:
     assert list_answers(path, start) == [ToolAnswer("t", False, "ok", DATA)]
 
 
+def test_an_answer_whose_result_is_not_utf8(tmp_path: Path) -> None:
+    """RELIABILITY 9: what cannot be read of it is left out, and nothing else."""
+    path = tmp_path / "s1.jsonl"
+    line = (
+        answered("t").replace(b'{"id":"7"}', b'{"id":"caf\xe9"}').replace(b'{"id": "7"}', b'{"id":"caf\xe9"}')
+    )
+    write(path, typed("go", "u"), called("TaskCreate", subject="x"), line)
+    assert b"caf\xe9" in line
+    assert list_answers(path) == [ToolAnswer("t", False, "ok", {"task": None, "success": False})]
+
+
 def test_words_beside_an_answer_are_in_the_same_record(tmp_path: Path) -> None:
     """A person rejected an edit and typed why."""
     path = tmp_path / "s1.jsonl"
