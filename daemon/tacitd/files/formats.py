@@ -69,7 +69,7 @@ class Bullets:
         return {bullet(heading, text): text for heading, text in lines_of(data)}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        from tacitd.text.markdown import arrange_lines, put_line, swap_line, take_lines
+        from tacitd.text.markdown import arrange_lines, put_lines, swap_line, take_lines
 
         if self.is_generated and (data or changes):
             data = self._mend(data or b"", changes)
@@ -84,8 +84,7 @@ class Bullets:
             data = take_lines(data or b"", [text for _, text in gone], headings)
         if new:
             data = self._mend(data or b"", changes) if self.is_generated else data
-            for heading, text in new:
-                data = put_line(data, heading, text, self.title, self._later.get(heading, ()))
+            data = put_lines(data, new, self.title, self._later)
         if not self.is_generated:
             return data or b""
         data = arrange_lines(data or b"", [value for value in changes.values() if value])

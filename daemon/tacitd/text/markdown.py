@@ -70,28 +70,57 @@ def _fold(text: str) -> str:
 
 
 def put_line(data: bytes | None, heading: str, line: str, title: str, later: Sequence[str] = ()) -> bytes:
-    """Add `- line` at the end of the list under `## heading`; unchanged if the file has the line already.
+    """Add `- line` at the end of the list under `## heading`; see `put_lines`. `later`: the headings that come after that one."""
+    return put_lines(data, [(heading, line)], title, {heading: later}) or b""
 
-    For no file (None) or an empty one, the result begins with `# title`. A missing heading is added before the first of `later`,
-    otherwise at the end. Raises FileRefusedError if the file cannot be spliced, or if the line could not be read back as one bullet.
+
+def put_lines(
+    data: bytes | None,
+    lines: Sequence[tuple[str, str]],
+    title: str,
+    later: Mapping[str, Sequence[str]] | None = None,
+) -> bytes | None:
+    """Add each (heading, line) at the end of the list under its heading; unchanged for a line that the file has already.
+
+    For no file (None) or an empty one, the result begins with `# title`. A missing heading is added before the first of the
+    headings that `later` has for it, otherwise at the end. Raises FileRefusedError if the file cannot be spliced, or if a line could
+    not be read back as one bullet; nothing is added then.
     """
-    line, heading, folded = clean_line(line), clean_line(heading), _fold(line)
-    _refuse_halves(title)
-    _refuse_halves(heading)
-    _refuse_line(line)
+    for words in (title, *(heading for heading, _ in lines)):
+        _refuse_halves(words)
+    for _, line in lines:
+        _refuse_line(clean_line(line))
     text = MarkdownText.parse_bytes(data or b"", for_writing=True)
-    if any(folded in (_fold(item.first), _fold(item.joined)) for item in text.items):
-        return data or b""
+    there = {_fold(words) for item in text.items for words in (item.first, item.joined)}
+    new: dict[str, tuple[str, str]] = {}
+    for heading, line in lines:
+        if _fold(line) not in there:
+            new.setdefault(_fold(line), (heading, clean_line(line)))
+    if not new:
+        return data
     if not text.lines:
         text = MarkdownText.from_lines(text.bom, [f"# {clean_line(title)}\n"])
-    if normalise_heading(heading) not in text.index_headings():
-        text = text.with_heading(heading, later)
-    where, mark = text.place_under(text.index_headings()[normalise_heading(heading)])
-    after = text.with_line(where, mark + line)
+    sections = text.index_headings()
+    for heading in dict.fromkeys(heading for heading, _ in new.values()):
+        if normalise_heading(clean_line(heading)) not in sections:
+            text = text.with_heading(clean_line(heading), (later or {}).get(heading, ()))
+            sections = text.index_headings()
+    places: dict[int, tuple[int, str]] = {}
+    inserted: dict[int, list[str]] = {}
+    """By index of a line: the bullets that go before it."""
+    for heading, line in new.values():
+        at = sections[normalise_heading(clean_line(heading))]
+        where, mark = places.get(at) or places.setdefault(at, text.place_under(at))
+        inserted.setdefault(where, []).append(mark + line)
+    after = text.with_lines(inserted)
     # Read back, because a comment, a code block or indented text around it decides what Markdown makes of a new line.
-    if any(folded == _fold(item.joined) and not item.parent for item in after.items):
+    if new.keys() <= {_fold(item.joined) for item in after.items if not item.parent}:
         return after.to_bytes()
-    if any(folded == _fold(item.first) for item in after.items):
+    if len(new) > 1:
+        for one in lines:
+            data = put_lines(data, [one], title, later)
+        return data
+    if new.keys() & {_fold(item.first) for item in after.items}:
         raise FileRefusedError(
             "the indented text below would become part of the new line", "remove its indentation"
         )
@@ -281,15 +310,25 @@ class MarkdownText(Struct, frozen=True):
             (at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), otherwise
         )
 
-    def with_line(self, at: int, new: str) -> MarkdownText:
-        """The text with this line before the one with this index. A file without a final newline stays without one."""
-        before, after = self.lines[:at], self.lines[at:]
-        if not after and before and not before[-1].endswith("\n"):
-            return MarkdownText.from_lines(self.bom, [*before[:-1], before[-1] + self.newline, new])
-        kinds = [block.kind for block in self.blocks[at : at + 2]]
-        # Without a blank line, Markdown would read an underlined heading's words as part of the new bullet.
-        gap = [self.newline] if kinds == [LineKind.HEADING, LineKind.UNDERLINE] else []
-        return MarkdownText.from_lines(self.bom, [*before, new + self.newline, *gap, *after])
+    def with_lines(self, inserted: Mapping[int, Sequence[str]]) -> MarkdownText:
+        """The text with these lines before those with these indices. A file without a final newline stays without one."""
+        lines: list[str] = []
+        is_open = bool(self.lines) and not self.lines[-1].endswith("\n")
+        for at in range(len(self.lines) + 1):
+            if new := inserted.get(at):
+                if at == len(self.lines) and is_open:
+                    lines[-1] += self.newline
+                lines += [line + self.newline for line in new]
+                if at == len(self.lines) and is_open:
+                    lines[-1] = lines[-1].removesuffix(self.newline)
+                elif [block.kind for block in self.blocks[at : at + 2]] == [
+                    LineKind.HEADING,
+                    LineKind.UNDERLINE,
+                ]:
+                    # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
+                    lines.append(self.newline)
+            lines += self.lines[at : at + 1]
+        return MarkdownText.from_lines(self.bom, lines)
 
     def with_heading(self, title: str, later: Iterable[str]) -> MarkdownText:
         """The text with a heading before the first of these of level 2, with blank lines around it; otherwise at its end."""

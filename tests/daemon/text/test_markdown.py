@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from random import Random
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import FileRefusedError
-from tacitd.text.markdown import clean_line, lines_of, put_line, swap_line, take_lines
+from tacitd.text.markdown import clean_line, lines_of, put_line, put_lines, swap_line, take_lines
 
 
 def has_line(data: bytes, line: str) -> bool:
@@ -300,6 +301,52 @@ def test_swap_there_and_back(data: bytes, old: str, new: str) -> None:
 # --- many lines at once -------------------------------------------------------------------------------------------
 
 
+def put_one_by_one(data: bytes | None, lines: list[tuple[str, str]]) -> bytes | None:
+    """What `put_lines` must return."""
+    for heading, line in lines:
+        data = put_line(data, heading, line, "Title")
+    return data
+
+
+def outcome_of(put: Callable[[], bytes | None]) -> object:
+    try:
+        return put() or b""
+    except FileRefusedError as error:
+        return error.what
+
+
+HEADINGS = st.sampled_from(["A", "B", "a:", "**B**", "New", "new", "Other one"])
+MANY = st.lists(st.tuples(HEADINGS, st.one_of(WORDS, st.sampled_from(["x", "y", "x  y", "---"]))), max_size=8)
+
+
+@given(st.one_of(st.none(), FILES, FILES_WITH_A), MANY)
+@example(b"## A\nB\n---\n", [("A", "one"), ("B", "two"), ("A", "three")])
+@example(b"## A\n- x", [("A", "one"), ("New", "two"), ("A", "three")])
+@example(
+    b"## A\n\n## B\n1. n\n   - under\n\n", [("New", "1"), ("B", "2"), ("A", "3"), ("B", "4"), ("A", "4")]
+)
+@example(b"## A\n\n    code\n", [("A", "one"), ("A", "two")])
+@examples(300)
+def test_many_lines_at_once_are_put_as_one_by_one(data: bytes | None, lines: list[tuple[str, str]]) -> None:
+    """S-28, S-29: the same bytes and the same answers, also where a line is refused."""
+    alone = outcome_of(lambda: put_one_by_one(data, lines))
+    assert outcome_of(lambda: put_lines(data, lines, "Title")) == alone
+
+
+def test_the_time_for_many_lines_grows_as_their_number() -> None:
+    """Ten times the lines, in a file of ten times the size, take some ten times the time, and not a hundred times."""
+
+    def measure(number: int) -> float:
+        data = ("# T\n\n## A\n" + "".join(f"- old line {n}\n" for n in range(number)) + "\n## B\n").encode()
+        lines = [("AB"[n % 2], f"new line {n}") for n in range(number)]
+        began = time.process_time()
+        assert len(lines_of(put_lines(data, lines, "T"))) == 2 * number
+        return time.process_time() - began
+
+    few, many = zip(*((measure(100), measure(1000)) for _ in range(3)), strict=True)
+    assert min(many) < 30 * min(few)
+
+
 @pytest.mark.parametrize("after", ["", "\n## Next\n\n- z\n"])
 def test_a_removed_only_bullet_returns_between_its_blank_lines(after: str) -> None:
     """Forgetting a person's own line and taking that back leaves their bytes as they were."""
@@ -308,6 +355,8 @@ def test_a_removed_only_bullet_returns_between_its_blank_lines(after: str) -> No
 
 
 # --- the place of a new section, and headings without lines -----------------------------------------------
+
+LETTERS = st.sampled_from(["a", "b", "c", "d", "mine 1", "mine 2"])
 
 
 def test_a_new_section_gets_its_place() -> None:
@@ -322,6 +371,22 @@ def test_a_new_section_gets_its_place() -> None:
         put_line(b"text\n## General\n- x\n", "A", "a", "", ["General"])
         == b"text\n\n## A\n- a\n\n## General\n- x\n"
     )
+
+
+LATER = {"One": ("Two", "Three"), "Two": ("Three",), "Three": (), "Other": ()}
+
+
+@examples(150)
+@given(st.lists(st.tuples(st.sampled_from(sorted(LATER)), LETTERS), max_size=8), st.booleans())
+def test_many_lines_at_once_are_as_one_after_the_other(lines: list[tuple[str, str]], empty: bool) -> None:
+    start = None if empty else b"# T\n\n## Three\n- there\n\n## mine\ntext\n"
+    after = start
+    for heading, line in lines:
+        after = put_line(after, heading, line, "T", LATER[heading])
+    assert put_lines(start, lines, "T", LATER) == after
+    wanted = [heading for heading in LATER if heading != "Other"]
+    there = [line[3:].decode() for line in (after or b"").splitlines() if line.startswith(b"## ")]
+    assert [one for one in there if one in wanted] == [one for one in wanted if one in there]
 
 
 def test_no_empty_heading_is_left() -> None:
