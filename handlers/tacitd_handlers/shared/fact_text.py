@@ -164,16 +164,28 @@ _SETTING = compile_lazily(
 )
 _KEYWORDS = compile_lazily(r"\b(?:WHEN|DO(?: NOT)?|BECAUSE)\b")
 """Of a lesson's pattern."""
+_CLAUSE_END = compile_lazily(r"->|[.;:!?]\s|\n")
 _LATIN = compile_lazily(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NAMES = compile_lazily(
+    r"\b(?:DER|SANs?|[Ss]ans[- ][Ss]erif|(?:np|jnp|numpy|torch|math|Math)\.sin)\b|\bsin\("
+)
+"""Of things and functions, which contain words of other languages."""
 _OTHER_SCRIPT = compile_lazily(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 _OTHERS = (
     "les las aux une sans avant tous toutes tout pas jamais rien utilisateur der dem und nicht nichts nie ohne alle alles kein keine immer vor "
-    "bei zu zum benutzer nutzer el una sin todos todas nunca nada usuario gli della senza tutti tutte mai prima utente uma antes não nao nem "
+    "bei zu zum benutzer nutzer el una sin todos todas nunca nada usuario gli della senza tutti tutte prima utente uma antes não nao nem "
     "usuários het een zonder niet niets nooit voor tegen gebruiker och inte utan aldrig og ikke uten ei ilman bez nie wszystkie nic ve tüm hiç "
     "și fără jangan semua tanpa pengguna és bez před без"
 )
 _FOREIGN = frozenset(_OTHERS.split())
-"""What most sentences of other languages have, and English does not."""
+"""What most sentences of other languages have, and English seldom: as a name (`el`), or of a function (`sin`)."""
+_ENGLISH_WORDS = (
+    "the and with from for of is are it its that this these when if into only always never not have must should can instead before "
+    "after without against which"
+)
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+_LOAN_WORDS = "café cafés naïve résumé résumés façade façades cliché clichés déjà"
+_LOANS = frozenset(_LOAN_WORDS.split())
 _HIDDEN = compile_lazily(r"\b(?:[^\W\d_] ){3,}|[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]", re.IGNORECASE)
 """A word with spaces between its letters, or with letters of two scripts."""
 LONGEST = 400
@@ -210,7 +222,17 @@ def _is_foreign(text: str) -> bool:
     others = _OTHER_SCRIPT.findall(text)
     if len(others) > 1 or any(CJK.search(one) and len(one) > 3 for one in others):
         return True
-    found = _LATIN.findall(text)
-    words = [word.casefold() for word in found]
-    accented = sum(word.islower() and not word.isascii() for word in found)  # without names
-    return len(words) >= 3 and (accented > 1 or not _FOREIGN.isdisjoint(words))
+    return len(_LATIN.findall(text)) >= 3 and any(map(_is_foreign_clause, _CLAUSE_END.split(text)))
+
+
+def _is_foreign_clause(text: str) -> bool:
+    """Whether two different words say so; one, or two with accents, if it has no English words."""
+    found = _LATIN.findall(_NAMES.sub(" ", text))
+    words = {word.casefold() for word in found}
+    hits = len(words & _FOREIGN)
+    accented = len(
+        {word for word in found if word.islower() and not word.isascii()} - _LOANS
+    )  # without names
+    if words & _ENGLISH:
+        return hits > 1 or 2 * accented > len(words)
+    return hits > 0 or accented > 1
