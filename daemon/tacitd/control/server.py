@@ -51,6 +51,8 @@ class Server:
         self._methods = methods
         self._slots = threading.Semaphore(CONNECTIONS)
         self._closing = threading.Event()
+        self._binding = threading.Lock()
+        """Held while the socket is made again or removed, so that none is left behind."""
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
@@ -66,23 +68,23 @@ class Server:
         _check_directory(self.path.parent)
         _remove_stale_socket(self.path)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
         try:
             bound.bind(str(self.path))
+            self.path.chmod(0o600)  # no umask, which files of other threads would get too
+            bound.listen(CONNECTIONS)
         except OSError as error:
             bound.close()
             hint = f"{describe_os_error(error)[1]}; or set TACITD_SOCKET to another path"
             raise UnavailableError(f"cannot bind the socket {self.path}: {error.strerror}", hint) from None
-        finally:
-            os.umask(before)
-        bound.listen(CONNECTIONS)
         bound.settimeout(LOOK)
         return bound
 
     def close(self) -> None:
         """Stop accepting and remove the socket. Calls in progress are cut off."""
         self._closing.set()
-        if self._socket is not None:
+        with self._binding:
+            if self._socket is None:
+                return
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._socket.close()
@@ -114,9 +116,9 @@ class Server:
 
     def _look_for_socket(self) -> None:
         """Make the socket again if it was removed; if that cannot be done yet, the next look does."""
-        if os.path.lexists(self.path) or self._closing.is_set():
-            return
-        with contextlib.suppress(OSError, UnavailableError):
+        with self._binding, contextlib.suppress(OSError, UnavailableError):
+            if os.path.lexists(self.path) or self._closing.is_set():
+                return
             old, self._socket = self._socket, self._bind()
             logger.warning("{} was removed, and is there again", self.path)
             if old is not None:

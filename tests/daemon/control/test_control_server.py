@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -299,6 +300,43 @@ def test_close_is_safe_before_open_and_twice(short: Path) -> None:
     (short / "t.sock").write_text("mine")
     one.close()
     assert (short / "t.sock").read_text() == "mine"
+
+
+def test_the_socket_is_private_and_nothing_else_changes(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Control": 0600 in a directory of 0700. The umask is that of all threads, which make files meanwhile."""
+    umask = Mock()
+    monkeypatch.setattr(os, "umask", umask)
+    one = Server(short / "d" / "t.sock", METHODS)
+    one.open()
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (one.path.parent, one.path)]
+    one.close()
+    assert (modes, umask.mock_calls) == ([0o700, 0o600], [])
+
+
+def test_a_socket_that_is_made_again_during_close_is_removed(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that ends while a logout removes its runtime directory leaves no socket behind."""
+    is_binding, may_bind = threading.Event(), threading.Event()
+    monkeypatch.setattr(server, "LOOK", 0.01)
+    one = Server(short / "t.sock", METHODS)
+    one.open()
+
+    def wait(path: Path) -> None:
+        is_binding.set()
+        may_bind.wait(PATIENCE)
+
+    monkeypatch.setattr(server, "_remove_stale_socket", wait)
+    one.path.unlink()
+    assert is_binding.wait(PATIENCE)
+    closing = threading.Thread(target=one.close)
+    closing.start()
+    until(lambda: one._closing.is_set())
+    closing.join(0.1)
+    may_bind.set()
+    closing.join(PATIENCE)
+    until(lambda: all(each.name != "tacitd-socket" for each in threading.enumerate()))
+    assert not os.path.lexists(one.path)
 
 
 @pytest.mark.parametrize(
