@@ -78,7 +78,7 @@ def find_socket(environ: Mapping[str, str]) -> str:
         f"{find_state_dir(environ)}/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     )
     try:
-        return os.fsdecode(os.read(descriptor, 4096)).rstrip("\n")
+        return os.fsdecode(os.read(descriptor, 4096)).partition("\n")[0]
     finally:
         os.close(descriptor)
 

@@ -23,7 +23,7 @@ from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.files.locks import find_holder
 from tacitd.handler import Degradation
 from tacitd.plugins import find_declarations
-from tacitd.state.paths import SOCKET_FILE, Paths, find_file_in_the_way
+from tacitd.state.paths import Paths, find_file_in_the_way, read_socket_file
 from tacitd.status import read_stored_status
 from tacitd.text.sanitize import escape_output
 from tacitd.text.wording import count_noun, format_age, format_dollars, pluralise_noun
@@ -97,7 +97,8 @@ def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
 
 def find_silent_daemon(places: Paths) -> int | None:
     """The id of a daemon whose socket was removed: the process that holds the lock, which a command may do too, if it has listened."""
-    return find_holder(places.state_dir / "lock") if (places.state_dir / SOCKET_FILE).exists() else None
+    pid = find_holder(places.state_dir / "lock")
+    return pid if str(pid) == read_socket_file(places.state_dir)[1] else None
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError, describe_os_error
 from tacitd.handler import DoctorFinding
 from tacitd.model.environment import find_command, with_directory
-from tacitd.state.paths import SOCKET_FILE, Paths
+from tacitd.state.paths import Paths, read_socket_file
 from tacitd.state.socket_file import HOOKS_DIR, SCRIPT
 
 NAME = "tacitd"
@@ -200,10 +200,7 @@ def _check_hooks(paths: Paths) -> Iterator[DoctorFinding]:
         watched = call_daemon(paths.socket, "status", timeout=5.0)["watching"]["root"]
     except (TacitdError, KeyError, TypeError):
         return  # no daemon: `daemon.absent` says so
-    try:
-        named = (paths.state_dir / SOCKET_FILE).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        named = ""
+    named, _ = read_socket_file(paths.state_dir)
     if not (paths.state_dir / HOOKS_DIR / SCRIPT).is_file() or not _is_same(
         Path(named or "/-"), paths.socket
     ):

@@ -19,7 +19,7 @@ from tacitd.errors import ConfigError
 __all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_home", "state_dir"]
 
 SOCKET_FILE = "socket"
-"""File in the state directory: the path of the running daemon's socket."""
+"""File in the state directory: the path of the running daemon's socket, and on a second line its process. `kill -9` leaves it behind."""
 LONGEST = 100
 """Maximum bytes of a socket's path: Linux takes 107, macOS 103."""
 
@@ -48,18 +48,21 @@ class Paths(NamedTuple):
         """
         socket, state = socket_path(env), state_dir(env)
         if not socket.exists() and _named(env, "TACITD_SOCKET") is None:
-            socket = _read_socket_file(state / SOCKET_FILE) or socket
+            named = Path(read_socket_file(state)[0])
+            socket = named if named.is_absolute() and named.is_socket() else socket
         return cls(find_home(env), config_dir(env), state, config_file(env), socket)
 
 
-def _read_socket_file(file: Path) -> Path | None:
+def read_socket_file(state: Path) -> tuple[str, str]:
+    """The socket's path and the process of the daemon that listened on it last and did not close it; ("", "") if there is none."""
+    file = state / SOCKET_FILE
     try:
         if not file.is_file():  # opening a FIFO would wait for whoever writes to it
-            return None
-        said = Path(file.read_text(encoding="utf-8").strip())
+            return "", ""
+        path, _, process = file.read_text(encoding="utf-8").strip().partition("\n")
     except (OSError, UnicodeDecodeError):
-        return None
-    return said if said.is_absolute() and said.is_socket() else None
+        return "", ""
+    return path, process
 
 
 def find_home(env: Mapping[str, str]) -> Path:

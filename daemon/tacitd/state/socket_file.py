@@ -1,4 +1,4 @@
-"""The file with the socket's path, for commands with another environment than the daemon's."""
+"""The file with the socket's path and the daemon's process, for commands with another environment than the daemon's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacitd.state.paths import SOCKET_FILE
 def write_socket_file(state_dir: Path, socket: Path) -> None:
     """Write it. A failure is logged: otherwise a service manager would restart the daemon for ever."""
     try:
-        replace_file(state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
+        replace_file(state_dir / SOCKET_FILE, f"{socket}\n{os.getpid()}\n".encode(), mode=0o600)
     except OSError as error:
         logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 

@@ -112,7 +112,7 @@ def find_socket(state: str) -> str:
     """The socket of the daemon, which writes its path to a file at its start."""
     try:
         fd = os.open(state + "/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        return os.fsdecode(os.read(fd, 4096)).rstrip("\n")
+        return os.fsdecode(os.read(fd, 4096)).partition("\n")[0]
     except OSError:
         return state + "/tacitd.sock"
 
