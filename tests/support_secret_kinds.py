@@ -251,6 +251,7 @@ see aws deploy token: "⟦<b40>⟧" there
 see https://shop:⟦<x64>⟧@shop.cloudant.com there
 see cloudant_password = ⟦<x64>⟧ there
 see cl_apikey: ⟦<x64>⟧ there
+see cl_pw ⟦qzvxkwjtrbnmlpsdhgfcyxwv⟧ there
 see cos_hmac_secret_access_key = ⟦<x48>⟧ there
 see ibm_cloud_iam_apikey = ⟦<a44>⟧ there
 see softlayer_api_key=⟦<x64>⟧ there

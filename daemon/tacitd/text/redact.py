@@ -240,6 +240,7 @@ _RULES: tuple[_Rule, ...] = (
     # names with values
     _Rule(NAME_CUES, NAMED, is_named),
     _rule("key", r"(?<![A-Za-z0-9])keys?[\"'`]?(?:\s{0,2}[:=]\s{0,2}|\s(?:is|was|ist)\s:?\s?|\s)[\"'`]?(?P<value>[0-9a-f]{32}(?:[0-9a-f]{8}|[0-9a-f]{32})?)(?![\w-])", _is_key),
+    _rule("ibm,clou,cl,softlayer,sl", r"(?<![A-Za-z])(?:ibm[\w-]{0,10}?|cloud[_-]?iam|cloudant|clou|cl|softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pwd?|pass|password|token)[\"'\]]{0,2}[ ]{0,20}(?:::?=?|==?>?|[ ])[ ]{0,20}[\"']?(?P<value>[0-9a-f]{64}|[a-z]{24}|[a-z0-9]{64}|[\w-]{44})(?![\w-])"),
     _rule("aws", r"aws[^\n]{0,20}?(?:key|pwd?|pass|token)[^\n]{0,20}?[\"'](?P<value>[0-9a-z/+]{40})[\"']"),
     _rule("recovery,backup,rescue,scratch,wiederherstell,ersatz,codes,código", rf"(?<![a-z]){_RECOVERY}(?:\s(?:is|are|sind|lauten|sont|son)(?=\s|:))?(?P<link>\s?[:=])?\s{{0,3}}(?:[-*]\s|\d[.)]\s)?(?P<value>{_RECOVERY_CODE}(?:[\s,;]{{1,3}}(?:[-*]\s|\d{{1,2}}[.)]\s)?{_RECOVERY_CODE}){{0,24}})", _is_recovery_code),
     _rule("seed,recovery,backup,secret,pass,mnemonic", r"(?P<name>seed(?:\s(?:phrase|words?))?|(?:recovery|backup|secret|pass)[ -]?phrase|mnemonic)(?:\s(?:is|are|was)|\s?[:=])\s{1,3}[\"']?(?P<value>[A-Za-z]{3,8}(?:[ \t,\r\n]{1,3}[A-Za-z]{3,8}(?![\w'’])){3,23})", _is_phrase),
