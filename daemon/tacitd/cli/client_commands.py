@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
 if TYPE_CHECKING:
+    from tacitd.plugin import PluginSpec
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
     from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import BoundTool
@@ -111,20 +113,22 @@ def make_offer() -> Offer:
 
     tools: dict[str, BoundTool] = {}  # of two with one name the first is kept
     resources: dict[str, AgentResource] = {}
-    for owner, interface in list_interfaces():
+    interfaces = list(list_interfaces())
+    for owner, interface in interfaces:
         resources |= {one.name: one for one in interface.resources if one.name not in resources}
         for tool in interface.tools:
             try:
                 tools.setdefault(tool.name, bind_tool(tool, load_command))
             except Exception as error:  # noqa: BLE001  one plugin's mistake must not take the tools of the others
                 echo_message(f"the tool {tool.name} of {owner} is left out: {describe_plugin_error(error)}")
-    return Offer(tools, resources, _read_resource, _find_empty)
+    find_empty = partial(_find_empty, load_plugin_table().plugins, interfaces)
+    return Offer(tools, resources, _read_resource, find_empty)
 
 
-def _find_empty() -> set[str]:
+def _find_empty(plugins: Iterable[PluginSpec], interfaces: Iterable[tuple[str, AgentInterface]]) -> set[str]:
     """The tools and resources that only show or remove data, of plugins that have none."""
-    empty = {one.name for one in load_plugin_table().plugins if not has_data(one)}
-    found = [interface for owner, interface in list_interfaces() if owner in empty]
+    empty = {one.name for one in plugins if not has_data(one)}
+    found = [interface for owner, interface in interfaces if owner in empty]
     tools = {tool.name for interface in found for tool in interface.tools if tool.effect != "adds"}
     return tools | {resource.name for interface in found for resource in interface.resources}
 
