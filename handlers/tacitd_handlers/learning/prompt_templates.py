@@ -85,7 +85,7 @@ def synthesis_prompt(
     facts: Sequence[str],
     crowded: Mapping[str, tuple[int, int]] | None = None,
 ) -> str:
-    """Return the prompt of the second call (SPEC S-36). `lines`, `facts`: as they are numbered, see `numbered`.
+    """Return the prompt of the second call (SPEC S-36). `lines`, `facts`: with their numbers, see `answers.Numbered`.
 
     `crowded`: files with too many lines, with the number and the limit; the model is asked to merge some (S-54).
     """

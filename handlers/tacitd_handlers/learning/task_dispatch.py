@@ -7,7 +7,7 @@
 | session-started | sources, copies and the summary are compared: they may have changed while no daemon ran |
 | message | work that learning queued itself, see `_do_message` |
 | job | `recover`, `tidy`, and what a command asks for: `init`, `synthesize` |
-| command | a person's command that changes files (`project_tasks`) |
+| command | a person's command that changes files (`run_command`) |
 | purge | files in `tmp/` without the purged words |
 """
 
