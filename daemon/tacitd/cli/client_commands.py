@@ -20,10 +20,10 @@ from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
 if TYPE_CHECKING:
-    from tacitd.plugin import PluginSpec
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
     from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import BoundTool
+    from tacitd.plugin import PluginSpec
     from tacitd.service.client_plugin import RunClient
     from tacitd.state.paths import Paths
 
