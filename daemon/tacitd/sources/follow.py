@@ -79,8 +79,8 @@ class Follower:
             _Root(os.fspath(root), watcher_for(root, wake, source.is_transcript)) for root in source.roots
         ]
         self._stamps: dict[str, Stamp] = {}
-        self._own: dict[str, Stamp] | None = None
-        """What `list_own` returned last, while it holds."""
+        self._own: dict[str, Stamp] = {}
+        """Those of persons. It is replaced and not changed: other threads may read it."""
         self._hot: dict[str, float] = {}
         """When the hot files changed last (monotonic seconds), oldest first."""
         self._changes: dict[str, bool] = {}
@@ -116,7 +116,8 @@ class Follower:
             self._compare_some(paths, now)
         self._last = (self._clock.now(), now)
         changes, self._changes = self._changes, {}
-        self._own = None if changes else self._own
+        if changes:
+            self._own = self._update_own(changes)
         return FileChanges(
             tuple(Path(path) for path, is_there in changes.items() if is_there),
             tuple(Path(path) for path, is_there in changes.items() if not is_there),
@@ -156,12 +157,16 @@ class Follower:
 
     def list_own(self) -> dict[str, Stamp]:
         """The transcripts that are not a sub-agent's, by their path as text: for passes over all of them, in which `Path` objects
-        would take most of the time. It is not to be changed."""
-        own = self._own
-        if own is None:
-            stamps = self._stamps.copy()  # a poll may change it meanwhile
-            own = {name: stamp for name, stamp in stamps.items() if not self._source.is_subagent(name)}
-            self._own = own
+        would take most of the time. As of the last poll; it is not to be changed."""
+        return self._own
+
+    def _update_own(self, changes: Mapping[str, bool]) -> dict[str, Stamp]:
+        own = self._own.copy()
+        for path, is_there in changes.items():
+            if not is_there:
+                own.pop(path, None)
+            elif not self._source.is_subagent(path):
+                own[path] = self._stamps[path]
         return own
 
     def list_degradations(self) -> list[Degradation]:
