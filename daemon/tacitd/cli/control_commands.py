@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from tacitd.text.wording import count_noun, format_table
 from tacitd.work.project_rows import list_aliases
 from tacitd.work.prompt_rows import drop_prompts, list_rescued
 from tacitd.work.task_rows import make_parked_due
-from tacitd.work.work_status import PAUSED, describe_waiting
+from tacitd.work.work_status import PAUSED, PAUSED_SESSION, describe_waiting
 from tacitd.work.write_modes import set_pause
 
 LONGEST = 200
@@ -100,9 +100,15 @@ def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping
     project.
     """
     held = [row for row in said["parked"] if row["reason"].startswith(PAUSED)]
-    roots = {row.get("project") for row in held}  # a task of no project has none
+    roots = _list_held_roots(held)
     waits = [row for row in said["waits"] if row.get("job") != "" and row["project"] not in roots]
     return [*(row for row in said["parked"] if row not in held), *(waits if write else ())]
+
+
+def _list_held_roots(parked: Sequence[Mapping[str, Any]]) -> set[str | None]:
+    """The projects of what is parked, whose facts wait for the same; a task of no project has none. The pause of a session holds nothing
+    else of its project."""
+    return {row.get("project") for row in parked if not row["reason"].startswith(PAUSED_SESSION)}
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
@@ -118,7 +124,7 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         echo_message(f"parked: {text}", hint)
     for text in describe_waiting(said["waits"]):
         echo_message(f"waits: {text}")
-    parked = {row.get("project") for row in said["parked"]}
+    parked = _list_held_roots(said["parked"])
     undone = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     if write:
         echo_reasons(said, undone)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PAUSED = "paused"
 """The beginning of the reason of what a person paused."""
+PAUSED_SESSION = f"{PAUSED} by you (session "
+"""The same, where only a session is paused."""
 _PARKED = """
 SELECT k.plugin, k.session, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before, r.root, k.data FROM task k LEFT JOIN project r ON r.number = k.project
 WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' OR k.due <= ?) ORDER BY k.number

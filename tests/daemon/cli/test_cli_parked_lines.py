@@ -162,11 +162,18 @@ def test_sync_write_ends_with_75_where_something_still_waits(
 
 
 def test_what_a_person_paused_waits_for_them(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    """One exit code, whatever is held just now: facts of its project, and a task of no project."""
+    """One exit code, whatever is held just now: facts of its project, and a task of no project. The pause of a session holds no facts of
+    its project: that they could not be written is said."""
     fact = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
     held = [row("job check", "paused by you (all)"), row("job x", "paused by you (all)", project="/app")]
+    session = [row("the end of session s", "paused by you (session s)", project="/app")]
     monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
-    for parked, waits, codes in (([], [], (0, 0)), (held, [fact], (0, 0)), (held[:1], [fact], (0, PARKED))):
+    for parked, waits, codes in (
+        ([], [], (0, 0)),
+        (held, [fact], (0, 0)),
+        (held[:1], [fact], (0, PARKED)),
+        (session, [fact], (0, PARKED)),
+    ):
         said = SAID | {"parked": parked, "waits": waits}
         monkeypatch.setattr(
             "tacitd.cli.control_commands.connect_daemon", lambda *_, it=said: lambda *_, **__: it
@@ -174,6 +181,7 @@ def test_what_a_person_paused_waits_for_them(monkeypatch: pytest.MonkeyPatch, cl
         done = cli.run("sync"), cli.run("sync", "--write")
         assert tuple(one.code for one in done) == codes
         assert all(("all handled" in one.err) is (not parked) for one in done)
+        assert ("sync --write" in done[0].err, "/app: it came after" in done[1].err) == (codes[1] != 0,) * 2
 
 
 def test_sync_write_is_done_where_only_an_excluded_project_waits(
