@@ -14,23 +14,22 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Rows, StoredPrompt, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
 from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
 
 _READY = """
-SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind FROM task k
+SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.priority, k.due FROM task k
 WHERE k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
 """
-_OLDEST = f"{_READY} ORDER BY k.priority, k.due, k.number"
+_AGE = "k.priority, k.due, k.number"
 # In a lane, what a person decided goes first, and what a person typed goes before what is made of it, such as a synthesis.
-_IN_LANE = f"""{_READY} AND k.plugin = ? AND (? OR k.lane = ?) ORDER BY CASE
-  WHEN k.kind IN ('decision', 'command', 'undo', 'purge') THEN 0 WHEN k.kind = 'session-started' THEN 1
-  WHEN k.kind = 'prompts' THEN 2 ELSE 3 END, k.priority, k.due, k.number"""
+_RANK = f"""CASE WHEN k.kind IN ('decision', 'command', 'undo', 'purge') THEN 0 WHEN k.kind = 'session-started' THEN 1
+  WHEN k.kind = 'prompts' THEN 2 ELSE 3 END, {_AGE}"""
 _PAGE = 50
 """Rows that are read at first: they are usually enough."""
 ENGINE = "engine"
@@ -111,32 +110,57 @@ def list_ready(
     busy: Collection[tuple[str, str]],
     single: Collection[str] = (),
     is_held: Callable[[ReadyTask], bool] = lambda task: False,
-    most: int = 1_000_000,
+    *,
+    most: int,
 ) -> list[ReadyTask]:
     """The tasks that may begin now, at most so many: one for each lane, none for a lane that is busy, and the lane first whose oldest task
     is due for longest. `single`: plugins with one lane for all projects. `is_held`: whether a task must not begin now."""
     found, known = list[ReadyTask](), set(busy)
-    for oldest in _list_tasks(rows, _OLDEST, single, now):
-        if len(found) >= most:
+    after, size = ("", 0.0, 0), _PAGE
+    while len(found) < most:
+        # A lane may have thousands of tasks: those of the lanes that are known are left out in SQL.
+        others, places = _leave_out(known, single)
+        sql = f"{_READY} AND ({_AGE}) > (?, ?, ?){others} ORDER BY {_AGE} LIMIT ?"
+        page = rows(sql, now, *after, *places, size)
+        for row in page:
+            oldest = _read_ready(row, single)
+            place = oldest.plugin, oldest.lane
+            if len(found) < most and place not in known and not is_held(oldest):
+                known.add(place)
+                in_lane = _list_lane(rows, now, place, single)
+                found.append(next((one for one in in_lane if not is_held(one)), oldest))
+        if len(page) < size:
             break
-        place = oldest.plugin, oldest.lane
-        if place in known or is_held(oldest):
-            continue
-        known.add(place)
-        values = oldest.plugin, oldest.plugin in single, oldest.lane
-        in_lane = _list_tasks(rows, _IN_LANE, single, now, *values)
-        found.append(next((one for one in in_lane if not is_held(one)), oldest))
+        after, size = (page[-1][6], page[-1][7], page[-1][0]), size * 4
     return found
 
 
-def _list_tasks(rows: Rows, sql: str, single: Collection[str], *values: str | float) -> Iterator[ReadyTask]:
+def _leave_out(places: Collection[tuple[str, str]], single: Collection[str]) -> tuple[str, list[str]]:
+    """The condition that a task is in none of these lanes, and its values."""
+    sql, values = "", list[str]()
+    for plugin, lane in places:
+        sql += " AND k.plugin <> ?" if plugin in single else " AND (k.plugin, k.lane) <> (?, ?)"
+        values += [plugin] if plugin in single else [plugin, lane]
+    return sql, values
+
+
+def _list_lane(
+    rows: Rows, now: float, place: tuple[str, str], single: Collection[str]
+) -> Iterator[ReadyTask]:
+    is_single = place[0] in single
+    where = "k.plugin = ?" if is_single else "k.plugin = ? AND k.lane = ?"
+    sql, values = f"{_READY} AND {where} ORDER BY {_RANK} LIMIT ? OFFSET ?", place[:1] if is_single else place
     offset, size = 0, _PAGE
-    while page := rows(f"{sql} LIMIT ? OFFSET ?", *values, size, offset):
-        for number, plugin, lane, *about in page:
-            yield ReadyTask(number, plugin, "" if plugin in single else lane, *about)
+    while page := rows(sql, now, *values, size, offset):
+        yield from (_read_ready(row, single) for row in page)
         if len(page) < size:
             return
         offset, size = offset + size, size * 4
+
+
+def _read_ready(row: Row, single: Collection[str]) -> ReadyTask:
+    number, plugin, lane, *about = row[:6]
+    return ReadyTask(number, plugin, "" if plugin in single else lane, *about)
 
 
 def next_due(rows: Rows, now: float) -> float | None:

@@ -111,7 +111,7 @@ class TaskRunner:
         """The tasks that may begin now, at most so many."""
         if self.refused is not None:
             return []
-        return list_ready(self._store.rows, self._clock.now(), self.running, self._single, self.is_held, most)
+        return list_ready(self._store.rows, self._clock.now(), self.running, self._single, self.is_held, most=most)
 
     def is_held(self, ready: ReadyTask) -> bool:
         """Whether a task must not begin now."""

@@ -1,0 +1,65 @@
+"""Which task begins next: the order of lanes, the order in a lane, and what is behind many tasks that may not begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tacitd.contract import Priority
+from tacitd.store import Store
+from tacitd.testing import FakeClock
+from tacitd.work.task_rows import NewTask, insert_task, list_ready
+
+NOW = 1_000_000.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store.open(tmp_path / "state", FakeClock(NOW), {})
+    yield made
+    made.close()
+
+
+def add(
+    store: Store, lane: str, key: str, kind: str = "message", due: float = 0.0, priority: Priority = "live"
+) -> None:
+    with store.write() as tx:
+        insert_task(tx, NewTask("toy", lane, kind, key, None, key, priority=priority), NOW, NOW + due)
+
+
+def keys(store: Store, most: int = 9, **more: object) -> list[str]:
+    return [one.session for one in list_ready(store.rows, NOW, (), most=most, **more)]  # type: ignore[arg-type]
+
+
+def test_live_lanes_go_first_then_those_that_wait_for_longest(store: Store) -> None:
+    """DESIGN "The way of a prompt", 3: live work goes before that of `scan`, whenever it was queued."""
+    add(store, "/a", "scan", due=-9, priority="scan")
+    add(store, "/b", "young", due=-1)
+    add(store, "/c", "old", due=-5)
+    assert keys(store) == ["old", "young", "scan"] and keys(store, 1) == ["old"]
+
+
+def test_in_a_lane_what_is_typed_goes_before_what_is_made_of_it(store: Store) -> None:
+    """A synthesis comes after the prompts of its lane, and a person's decision before both, whatever is due for longest."""
+    add(store, "/a", "synthesis", "message", due=-9)
+    add(store, "/a", "typed", "prompts", due=-1)
+    assert keys(store) == ["typed"]
+    add(store, "/a", "decided", "decision")
+    assert keys(store) == ["decided"]
+
+
+def test_a_task_behind_hundreds_that_are_held_begins(store: Store) -> None:
+    """A pause of one project holds no other, however much of it waits."""
+    for number in range(300):
+        add(store, "/paused", f"held {number}", due=-9)
+    add(store, "/other", "free")
+    assert keys(store, is_held=lambda task: task.lane == "/paused") == ["free"]
+
+
+def test_a_task_that_is_asked_for_again_keeps_its_time_and_its_rank(store: Store) -> None:
+    """What waits is due at the earlier time, and live if it was live before, whoever asks for it again."""
+    add(store, "/a", "both", due=-9)
+    add(store, "/a", "both", due=50, priority="scan")
+    assert store.rows("SELECT due, priority FROM task") == [(NOW - 9, "live")]
