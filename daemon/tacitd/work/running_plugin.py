@@ -165,7 +165,8 @@ class RunningPlugin:
         return self._run(task, tools)
 
     def _do_asked(self, task: Task, tools: Tools) -> Outcome:
-        """A person waits for it, and is told why it is refused; it is not tried again then."""
+        """A person waits for it, and is told why it is refused; it is not tried again then. A file that cannot be read or written now is
+        no refusal, and a purge is never refused: the words would stay."""
         try:
             match task.kind:
                 case "decision":
@@ -176,10 +177,11 @@ class RunningPlugin:
                     done = self._call(task, tools)
         except (FileBusyError, UnwritableError, StoreLostError):
             raise
-        except (OSError, TacitdError) as error:
-            what, hint = describe_failure(error)
-            done = Rejected(what)
-            self._keep(task, FileRefusedError(what, hint) if isinstance(error, OSError) else error)
+        except TacitdError as error:
+            if task.kind == "purge":
+                raise
+            done = Rejected(error.what)
+            self._keep(task, error)
         if isinstance(done, Done):
             self._keep(task, done)
         return done
