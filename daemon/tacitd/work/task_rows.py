@@ -265,6 +265,15 @@ def store_outcome(
             tx.execute("DELETE FROM task WHERE number = ?", task.number)
 
 
+def put_off_task(tx: Tx, number: int, reason: str, hint: str, now: float) -> None:
+    """The disk refused a task's outcome, and takes this: it is tried again after 1, 4, 16 and then each 60 seconds. No prompt is to blame.
+    If its commit was durable all the same, there is no such task."""
+    for (tries,) in tx.rows("SELECT tries FROM task WHERE number = ?", number):
+        due = now + choose_delay(tries + 1, None, now, Pauses(1.0, 60.0))
+        sql = "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = NULL WHERE number = ?"
+        tx.execute(sql, tries + 1, due, reason, hint, number)
+
+
 def make_parked_due(tx: Tx, now: float) -> int:
     """Try again what waits for no known time, because a person asks for it; return how many tasks."""
     where = "reason <> '' AND coalesce(not_before, 0) <= ?"

@@ -1,8 +1,10 @@
 """The workers: each runs one task at a time, and commits its outcome in one transaction of its own.
 
-The loop only decides which tasks begin. A worker may block on the model, on git and on files. If the disk refuses an outcome, it is
-dropped as if the process had ended: the task is still a row, and is done again without another call of the model. No task begins until
-the store can be written: what it does could not be committed either.
+The loop only decides which tasks begin. A worker may block on the model, on git and on files.
+
+If the disk refuses an outcome, it is dropped as if the process had ended: the task is still a row, and is done again without another call
+of the model. No task begins until the store can be written: what it does could not be committed either. If a file of an outcome is being
+edited, the outcome is kept and its lane waits: what a person changes meanwhile may make the model's answer useless for a second run.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from tacitd.errors import FileBusyError, StoreLostError, TacitdError, Unwritable
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, store_outcome
+from tacitd.work.task_rows import (
+    ASKED,
+    Pauses,
+    ReadyTask,
+    list_ready,
+    load_task,
+    put_off_task,
+    store_outcome,
+)
 
 WORKERS = 3
 """Tasks that run at once."""
@@ -39,6 +49,16 @@ class Runnable(Struct, frozen=True):
     rule: GatherRule | None = None
     has_one_lane: bool = False
     """Whether it runs for one project at a time."""
+
+
+class _Kept(Struct, frozen=True):
+    """The outcome of a task that waits for a file."""
+
+    ready: ReadyTask
+    task: Task
+    outcome: Outcome
+    store: int
+    """`Store.generation` when the task was read."""
 
 
 class TaskRunner:
@@ -70,6 +90,8 @@ class TaskRunner:
         self._single = {name for name, one in plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
         self._futures = set[Future[None]]()
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        """By plugin and lane, the outcome that is committed when its task begins again."""
         self._put_off: dict[int, float] = {}
         """Tasks that ended without an outcome, by their numbers, and until when they wait: monotonic seconds."""
         self.asked = False
@@ -111,10 +133,28 @@ class TaskRunner:
         """The tasks that may begin now, at most so many."""
         if self.refused is not None:
             return []
-        return list_ready(self._store.rows, self._clock.now(), self.running, self._single, self.is_held, most=most)
+        rows, first = self._store.rows, self._list_kept()
 
-    def is_held(self, ready: ReadyTask) -> bool:
-        """Whether a task must not begin now."""
+        def is_held(ready: ReadyTask) -> bool:
+            is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
+            return (is_behind and ready.kind not in ASKED) or self._must_wait(ready)
+
+        return list_ready(rows, self._clock.now(), self.running, self._single, is_held, most=most)
+
+    def _list_kept(self) -> dict[tuple[str, str], int]:
+        """By plugin and lane, the task whose outcome is kept. Others of the lane wait for it, unless a person paused it."""
+        with self._lock:
+            kept = list(self._kept.items())
+        number = "SELECT 1 FROM task WHERE number = ?"
+        return {
+            place: one.task.number
+            for place, one in kept
+            if one.store == self._store.generation
+            and self._store.rows(number, one.task.number)
+            and not self._is_held(one.ready)
+        }
+
+    def _must_wait(self, ready: ReadyTask) -> bool:
         if ready.plugin not in self._plugins or self._is_held(ready):
             return True
         with self._lock:
@@ -135,11 +175,12 @@ class TaskRunner:
         return not late
 
     def _work(self, ready: ReadyTask) -> None:
+        store = self._store.generation
         try:
-            self._run_task(ready, self._store.generation)
+            self._run_task(ready, store)
         except UnwritableError as error:
             logger.info("the outcome of {} waits: {}", ready.plugin, error.what)
-            self.refused = error
+            self._note_refusal(ready, error, store)
         except StoreLostError as error:
             logger.warning("the outcome of {} is void: {}", ready.plugin, error.what)
         except BaseException as error:
@@ -154,19 +195,35 @@ class TaskRunner:
                 self._running.pop((ready.plugin, ready.lane), None)
             self._on_done()
 
+    def _note_refusal(self, ready: ReadyTask, error: UnwritableError, store: int) -> None:
+        """If the store can be written, something else was refused, such as choices.jsonl: only this task waits."""
+        try:
+            with self._store.write() as tx:
+                if self._store.generation == store:
+                    put_off_task(tx, ready.number, error.what, error.hint, self._clock.now())
+        except (UnwritableError, StoreLostError):
+            self.refused = error
+
     def _run_task(self, ready: ReadyTask, store: int) -> None:
         """Do a task and commit what came of it. `store`: `Store.generation` when it begins. In another store its numbers mean nothing.
         Raises UnwritableError, StoreLostError."""
-        name, plugin = ready.plugin, self._plugins[ready.plugin]
+        name, plugin, place = ready.plugin, self._plugins[ready.plugin], (ready.plugin, ready.lane)
+        with self._lock:
+            kept = self._kept.pop(place, None)  # void, if another task changes the lane's rows now
         task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
         if task is None:
             return
-        outcome = self._call(plugin, name, task)
+        if kept is not None and (kept.task.number, kept.store) == (task.number, store):
+            task, outcome = kept.task, kept.outcome
+        else:
+            outcome = self._call(plugin, name, task)
         try:
             self._commit(name, task, outcome, store)
         except (UnwritableError, StoreLostError):
             raise
         except FileBusyError as busy:
+            with self._lock:
+                self._kept[place] = _Kept(ready, task, outcome, store)
             self._commit(name, task, self._wait_for(busy), store, max(0.05, busy.seconds))
         except Exception as error:  # noqa: BLE001  what `apply` does is the plugin's
             logger.opt(exception=error).error("the outcome of {} cannot be stored", name)

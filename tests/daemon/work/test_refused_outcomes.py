@@ -150,9 +150,18 @@ def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path
     assert ["of the new store"] in toy.texts()
 
 
-def test_a_command_that_the_disk_refuses_is_done_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "reason", "seconds"),
+    [
+        (UnwritableError("the disk is full", "free some space"), "the disk is full", 1),
+        (OSError(28, "No space left", "/x/a.json"), "/x/a.json: No space left", 30),
+    ],
+)
+def test_a_command_that_the_disk_refuses_is_done_later(
+    tmp_path: Path, error: Exception, reason: str, seconds: int
+) -> None:
     """RELIABILITY 3: nobody is told that it is refused. It waits for the disk, and is done then."""
-    refusals = [UnwritableError("the disk is full", "free some space")]
+    refusals = [error]
 
     def run(task: Task) -> Done:
         if task.kind == "command" and refusals:
@@ -164,10 +173,9 @@ def test_a_command_that_the_disk_refuses_is_done_later(tmp_path: Path) -> None:
     with bench.store.write() as tx:
         insert_task(tx, NewTask("toy", "", "command", "c"), bench.clock.now())
     bench.advance()
-    assert toy.kinds() == ["command"] and bench.rows("SELECT reason FROM task WHERE plugin = 'toy'") == [
-        ("",)
-    ]
-    bench.advance()
+    ((found, hint),) = bench.rows("SELECT reason, hint FROM task WHERE plugin = 'toy'")
+    assert toy.kinds() == ["command"] and found == reason and "free" in hint
+    bench.advance(seconds)
     assert toy.kinds() == ["command"] * 2 and bench.rows("SELECT 1 FROM task WHERE plugin = 'toy'") == []
 
 
@@ -215,8 +223,39 @@ def test_a_file_that_is_being_edited_parks_the_task(tmp_path: Path, at: str) -> 
     for _ in range(3):
         bench.advance(31)
     assert steps.swapped == 1 and steps.busy == 0
+    assert toy.texts().count(["first"]) == 1, "what it did is committed then, and not done again"
     assert set(bench.states().values()) == {"done"}
     assert bench.rows("SELECT max(tries) FROM prompt_task") == [(0,)]
+
+
+def test_what_changes_rows_while_an_outcome_waits(tmp_path: Path) -> None:
+    """DESIGN "Files": the task waits in its lane, so that no other task of it changes the rows that its outcome is about. A person's
+    command goes first, and then the task is done again; so it is where it was asked for anew."""
+    change = FileChange(tmp_path / "x", None, lambda now, edits: {}, None)  # type: ignore[arg-type]
+    toy = Toy(outcome=lambda task: Done(files=[change] if task.key == "a" else []))
+    bench = WorkBench(tmp_path, toy)
+    steps = Steps(1, "read")
+    bench.runner._files = steps  # type: ignore[assignment]
+
+    def ask(*new: tuple[str, str]) -> list[str]:
+        with bench.store.write() as tx:
+            for kind, key in new:
+                insert_task(tx, NewTask("toy", "/a", kind, key), bench.clock.now())
+        bench.advance()
+        return [one.key for one in toy.tasks]
+
+    assert ask(("message", "a")) == ["a"]
+    assert ask(("message", "b")) == ["a"]
+    bench.advance(31)
+    assert ask() == ["a", "b"] and steps.swapped == 1
+    steps.busy = 1
+    assert ask(("message", "a"), ("command", "c")) == ["a", "b", "c", "a"]
+    assert ask(("command", "d")) == ["a", "b", "c", "a", "d"]
+    bench.advance(31)
+    assert ask() == ["a", "b", "c", "a", "d", "a"] and steps.swapped == 2
+    steps.busy = 1
+    ask(("message", "a"))
+    assert ask(("message", "a")) == ["a", "b", "c", "a", "d", "a", "a", "a"] and steps.swapped == 3
 
 
 class Paid:
