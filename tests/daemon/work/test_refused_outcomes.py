@@ -344,9 +344,9 @@ def test_a_refused_file_is_a_problem_while_work_waits_for_it(tmp_path: Path, err
 
     bench = WorkBench(tmp_path, Toy(outcome=do))
     bench.tell("one").advance(700.0)
-    bench.tell("two", session="s2", cwd=bench.project("other"))
     for _ in range(5):
         bench.advance(4 * 3600.0)
+    bench.tell("two", session="s2", cwd=bench.project("other")).advance(700.0)
     assert bench.states() == {"one": "waiting", "two": "done"}
     (problem,) = [one for one in bench.app.list_degradations() if one.id == "toy.files"]
     assert "/x/a.json" in problem.what and problem.hint and problem.what in bench.parked()
