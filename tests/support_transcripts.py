@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support_beginnings import is_new, opening
+from tacitd.events import Prompt
 from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail
@@ -84,6 +85,11 @@ def read(path: Path, start: int = 0, own: OwnCalls | None = None, **more: Any) -
 def drain(tail: Tail, limit: int = 1 << 20) -> None:
     while tail.read_next_slice(limit).more:
         pass
+
+
+def list_prompts(tail: Tail, after: int) -> tuple[Prompt, ...]:
+    """The prompts of the final records that begin at this offset or later."""
+    return tuple([prompt for record in tail.list_records(after) for prompt in record.prompts])
 
 
 def said(tail: Tail, after: int = 0) -> list[tuple[str, str]]:

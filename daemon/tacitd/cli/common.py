@@ -102,12 +102,12 @@ def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any
     return made
 
 
-def wake_daemon(seconds: float = 2.0) -> bool:
-    """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within this time."""
+def wake_daemon() -> bool:
+    """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within two seconds."""
     from tacitd.control.client import call_daemon
 
     with suppress(TacitdError):
-        call_daemon(get_paths().socket, "wake", timeout=seconds)
+        call_daemon(get_paths().socket, "wake", timeout=2.0)
         return True
     return False
 

@@ -128,9 +128,9 @@ def _watch_status(*, as_json: bool, verbose: bool) -> None:
             time.sleep(EVERY)
 
 
-def format_status(document: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
-    """Given the status document, yield the lines that `status` prints in a pipe. `now`: seconds since 1970; None: the time."""
-    for line in list_status_lines(document, time.time() if now is None else now):
+def format_status(document: Mapping[str, Any]) -> Iterator[str]:
+    """Given the status document, yield the lines that `status` prints in a pipe."""
+    for line in list_status_lines(document, time.time()):
         yield line.whole
 
 

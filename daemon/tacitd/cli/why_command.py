@@ -113,13 +113,13 @@ def _check_reason(one: Any) -> dict[str, Any]:
     }
 
 
-def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
-    """The lines of a match for a person. Times are local. `now`: seconds since 1970, UTC; None: the machine's clock."""
+def format_reason(one: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a match for a person. Times are local."""
     id = f"{one['id']}  " if one["id"] else ""
     yield f"{id}{escape_output(one['what'])}"
     root = f"{one['root']}/" if one.get("root") else ""
-    at = f", {format_moment(one['at'], now)}" if one["at"] else ""
-    at += f", restored {format_moment(one['restored'], now)}" if one.get("restored") else ""
+    at = f", {format_moment(one['at'])}" if one["at"] else ""
+    at += f", restored {format_moment(one['restored'])}" if one.get("restored") else ""
     yield f"    {escape_output(root + one['where'])}{at}"
     for session in one["sessions"]:
         yield f"    from session {escape_output(str(session))}"
@@ -127,7 +127,7 @@ def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[
     for words in one["words"]:
         said = typed.get(words, {})
         when = f" in {escape_output(said['source'])}" if said.get("source") else ""
-        when += f" at {format_moment(said['at'], now)}" if said.get("at") else ""
+        when += f" at {format_moment(said['at'])}" if said.get("at") else ""
         yield f"    you said{when}: {escape_output(str(words))}"
     for call in one.get("calls", ()):
         about = "about " if call["assumed"] else ""

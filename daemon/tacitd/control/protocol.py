@@ -77,9 +77,9 @@ def encode_error(
     return _encode_line({"jsonrpc": "2.0", "id": id, "error": body})
 
 
-def encode_request(method: str, params: Mapping[str, Any], id: int = 1) -> bytes:
+def encode_request(method: str, params: Mapping[str, Any]) -> bytes:
     """The line that makes a call."""
-    return _encode_line({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)})
+    return _encode_line({"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)})
 
 
 def encode_notification(method: str) -> bytes:

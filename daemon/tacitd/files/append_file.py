@@ -102,7 +102,7 @@ def plan_lines(tx: Tx, lines: Sequence[NewLine], process: str) -> None:
     )
 
 
-def finish_lines(store: Database, process: str, disk: Disk, on_step: Callable[[str], None]) -> None:
+def finish_lines(store: Database, process: str, on_step: Callable[[str], None]) -> None:
     """Append what was planned by this process, or by one that is gone. What cannot be appended now stays planned. For one thread."""
     from loguru import logger  # most who append are commands, which load less
 
@@ -114,7 +114,7 @@ def finish_lines(store: Database, process: str, disk: Disk, on_step: Callable[[s
             by_path.setdefault(path, []).append((number, line))
     for path, lines in by_path.items():
         try:
-            append_missing(Path(path), [line for _, line in lines], disk)
+            append_missing(Path(path), [line for _, line in lines])
         except (FileRefusedError, OSError) as error:
             logger.warning("{} cannot be written now: {}", path, error)
             continue

@@ -12,7 +12,7 @@ from typing import Any
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.atomic import read_snapshot
-from tacitd.files.disk import DISK, Disk
+from tacitd.files.disk import DISK
 
 PATIENCE = 2.0
 """Seconds for which a file that is empty or incomplete is read again, because another program may be writing it."""
@@ -27,7 +27,7 @@ class NotUnderstoodError(FileRefusedError):
     """A file that is not the expected document. It is left as it is."""
 
 
-def read_document(path: Path, disk: Disk = DISK, *, patient: bool = True) -> Json | None:
+def read_document(path: Path, *, patient: bool = True) -> Json | None:
     """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
 
     An empty or incomplete file may be one that an editor is writing now. With `patient` it is read again for up to two
@@ -35,7 +35,7 @@ def read_document(path: Path, disk: Disk = DISK, *, patient: bool = True) -> Jso
     """
     began = time.monotonic()
     while True:
-        seen = read_snapshot(disk.resolve(path), disk)
+        seen = read_snapshot(DISK.resolve(path))
         try:
             return None if seen is None else parse_document(seen.data, path)
         except NotUnderstoodError as error:

@@ -69,21 +69,21 @@ def acquire_lock(path: Path, disk: Disk = DISK) -> Lock:
         disk.close(fd)
 
 
-def find_holder(path: Path, disk: Disk = DISK) -> int | None:
+def find_holder(path: Path) -> int | None:
     """The id of the process that holds the lock; None if none does, or it is not known."""
     try:
-        fd = disk.open_read(path)
+        fd = DISK.open_read(path)
     except OSError:
         return None
     try:
-        pid = disk.pread(fd, 32, 0).strip()
+        pid = DISK.pread(fd, 32, 0).strip()
         # Only if that process runs: taking the lock for a moment would keep a daemon from starting.
-        is_held = pid.isdigit() and is_alive(name_process(int(pid))) and not disk.lock(fd, wait=False)
+        is_held = pid.isdigit() and is_alive(name_process(int(pid))) and not DISK.lock(fd, wait=False)
         return int(pid) if is_held else None
     except OSError:
         return None
     finally:
-        disk.close(fd)
+        DISK.close(fd)
 
 
 def make_private_dir(path: Path, disk: Disk = DISK) -> Path:

@@ -24,7 +24,7 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.append_file import finish_lines, plan_lines
 from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
-from tacitd.files.disk import DISK, Disk
+from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
@@ -80,13 +80,11 @@ class SharedFiles:
         store: Database,
         clock: Clock,
         *,
-        disk: Disk = DISK,
         editors: Editors | None = None,
         on_step: Callable[[str], None] = lambda step: None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._disk = disk
         self._editors = editors
         self._on_step = on_step
         self._process = name_process()
@@ -104,7 +102,7 @@ class SharedFiles:
         """A text that differs when the file or what git has checked out is another one; "" if there is no file, or if it cannot be
         examined. Raises nothing."""
         try:
-            found = self._disk.resolve(path).stat()
+            found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
         head = git.read_checkout(git.find_project_root(path.parent))
@@ -125,7 +123,7 @@ class SharedFiles:
         if (mark := git.find_unsettled(root)) is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
             raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
-        snapshot = read_snapshot(self._disk.resolve(path), self._disk)
+        snapshot = read_snapshot(DISK.resolve(path))
         head = git.read_checkout(root)
         if snapshot is None:
             return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head)
@@ -305,7 +303,7 @@ class SharedFiles:
 
     def _finish_lines(self) -> None:
         with self._lock:
-            finish_lines(self._store, self._process, self._disk, self._on_step)
+            finish_lines(self._store, self._process, self._on_step)
 
     def list_unfinished(self) -> list[Path]:
         """The paths with a plan of a process that is gone, or of this one."""
@@ -369,13 +367,13 @@ class SharedFiles:
         self._on_step("before swap")
         if root is not None:  # since the decision something else may have been put there, as after a crash
             refuse_leading_away(path, Path(root))
-        target = self._disk.resolve(path)
+        target = DISK.resolve(path)
         # A file outside of the project is the person's, whatever project it was changed for.
         is_private = root is None or not path.is_relative_to(root)
         mode = 0o600 if is_private and not target.exists() else None
-        edit_file(path, change, mode=mode, disk=self._disk, editors=self._editors)
+        edit_file(path, change, mode=mode, editors=self._editors)
         if is_emptied:
-            remove_empty(target, self._disk)
+            remove_empty(target)
         self._on_step("swapped")
         self._commit_written(path, format, plan, written, number)
 
@@ -389,7 +387,7 @@ class SharedFiles:
         written: Mapping[Leaf, str | None],
         number: int,
     ) -> None:
-        snapshot = read_snapshot(self._disk.resolve(path), self._disk)
+        snapshot = read_snapshot(DISK.resolve(path))
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}

@@ -70,9 +70,9 @@ def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk = DISK) -> N
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
 
 
-def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
+def refuse_foreign(path: Path) -> None:
     """Raise FileRefusedError if what has this name is no file that tacitd made: a link, a directory, a device, a file of another user,
-    or one of more than `largest` bytes."""
+    or one of more than 1 MB."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -82,8 +82,8 @@ def refuse_foreign(path: Path, largest: int = 1 << 20) -> None:
         raise FileRefusedError(f"{path} is {what}", "move it away")
     if found.st_uid != os.geteuid():
         raise FileRefusedError(f"{path} belongs to another user", "move it away")
-    if found.st_size > largest:
-        raise FileRefusedError(f"{path} is longer than {largest >> 20} MB", "move it away")
+    if found.st_size > 1 << 20:
+        raise FileRefusedError(f"{path} is longer than 1 MB", "move it away")
 
 
 def refuse_unwritable(target: Path, disk: Disk = DISK) -> None:

@@ -117,9 +117,9 @@ def ping_daemon(socket: Path) -> int | None:
         return None
 
 
-def wait_for_daemon(socket: Path, seconds: float = START_TIMEOUT) -> int:
-    """Wait until the daemon of a service answers, and return its pid. Raises StartFailedError after `seconds`."""
-    deadline = time.monotonic() + seconds
+def wait_for_daemon(socket: Path) -> int:
+    """Wait until the daemon of a service answers, and return its pid. Raises StartFailedError after START_TIMEOUT."""
+    deadline = time.monotonic() + START_TIMEOUT
     while (pid := ping_daemon(socket)) is None:
         if time.monotonic() > deadline:
             raise StartFailedError(

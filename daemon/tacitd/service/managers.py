@@ -314,12 +314,12 @@ class Launchd(Manager):
             return {}
 
 
-def find_manager(environ: Mapping[str, str], home: Path, log: Path, run: RunTool = run_tool) -> Manager:
+def find_manager(environ: Mapping[str, str], home: Path, log: Path) -> Manager:
     """The service manager of this system. Raises UnavailableError on systems other than Linux and macOS."""
     if sys.platform == "darwin":
-        return Launchd.for_user(home, log, run)
+        return Launchd.for_user(home, log)
     if sys.platform.startswith("linux"):
-        return Systemd.for_user(environ, home, run)
+        return Systemd.for_user(environ, home)
     raise UnavailableError(
         f"tacitd supports no service manager on {sys.platform}", "`tacitd start` runs it without one"
     )

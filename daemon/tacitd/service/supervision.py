@@ -24,7 +24,7 @@ from loguru import logger
 from msgspec import Struct
 
 from tacitd.app import App
-from tacitd.clock import Clock, SystemClock, utc_seconds
+from tacitd.clock import Clock, SystemClock
 from tacitd.control.server import Method, Server
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError, UnavailableError, UnwritableError
@@ -250,7 +250,7 @@ def open_when_possible(
 
     `on_wait` gets what ends the wait, when it begins: a signal is to do that from then on.
     """
-    clock, stop, since = clock or SystemClock(), threading.Event(), ""
+    clock, stop, waits = clock or SystemClock(), threading.Event(), False
     while not stop.is_set():
         try:
             app = build()
@@ -264,18 +264,17 @@ def open_when_possible(
                 return None
             return app
         except UnwritableError as error:
-            if not since:
+            if not waits:
                 logger.warning("nothing is read until the store can be opened: {}", error)
                 on_wait(stop.set)
-            since = since or utc_seconds(clock.now())
-            _answer_meanwhile(places, error, since, stop, notifier, clock, again)
+            waits = True
+            _answer_meanwhile(places, error, stop, notifier, clock, again)
     return None
 
 
 def _answer_meanwhile(
     places: Paths,
     error: UnwritableError,
-    since: str,
     stop: threading.Event,
     notifier: Notifier,
     clock: Clock,
@@ -284,7 +283,7 @@ def _answer_meanwhile(
     """Answer on the socket for a while. The lock is held meanwhile, as by every daemon."""
     lock = acquire_lock(places.state_dir / "lock")
     try:
-        with closing(Server(places.socket, _Methods(places, error, since, stop, clock))) as server:
+        with closing(Server(places.socket, _Methods(places, error, stop, clock))) as server:
             server.open()
             notifier.notify_ready(f"waits: {error.what}")
             notifier.notify_alive(clock.monotonic())
@@ -296,16 +295,14 @@ def _answer_meanwhile(
 class _Methods(dict[str, Method]):
     """What is answered: everything else says why it cannot be done."""
 
-    def __init__(
-        self, places: Paths, error: UnwritableError, since: str, stop: threading.Event, clock: Clock
-    ) -> None:
+    def __init__(self, places: Paths, error: UnwritableError, stop: threading.Event, clock: Clock) -> None:
         super().__init__(
             ping=lambda _: answer_ping(self._problem()),
             status=lambda _: self._status(),
             sync=lambda _: self._sync(),
             stop=lambda _: stop.set(),
         )
-        self._places, self._error, self._since, self._clock = places, error, since, clock
+        self._places, self._error, self._clock = places, error, clock
 
     def get(self, name: str, default: object = None) -> Any:
         return super().get(name, self._refuse)

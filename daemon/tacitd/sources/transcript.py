@@ -231,10 +231,6 @@ class Tail:
         """The kept final records with start >= after, in file order."""
         return self.assembler.list_records(after, self.safe_end)
 
-    def list_prompts(self, after: int) -> tuple[Prompt, ...]:
-        """The prompts of these records."""
-        return tuple([prompt for record in self.list_records(after) for prompt in record.prompts])
-
     def take_final(self) -> tuple[Record, ...]:
         """The final records, which are no longer kept."""
         found = self.list_records(0)

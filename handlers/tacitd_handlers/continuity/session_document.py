@@ -306,9 +306,9 @@ class SessionFile(Struct, frozen=True):
         return found if isinstance(found, str) else ""
 
 
-def find_folder(env: Mapping[str, str] | None = None) -> Path:
+def find_folder() -> Path:
     """The directory of the sessions' files. It may not exist."""
-    return memory_dir(os.environ if env is None else env) / FOLDER
+    return memory_dir(os.environ) / FOLDER
 
 
 def find_path(session: str) -> Path:

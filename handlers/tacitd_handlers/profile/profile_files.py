@@ -102,9 +102,9 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk, paths)
 
 
-def read_profile(directory: Path, *, patient: bool = True) -> Json | None:
+def read_profile(directory: Path) -> Json | None:
     """The profile alone; None if there is no file. Raises as `read_state`."""
-    found = json_document.read_document(directory / PROFILE, patient=patient)
+    found = json_document.read_document(directory / PROFILE)
     return None if found is None else check_profile(found, directory / PROFILE)
 
 

@@ -362,7 +362,7 @@ def _short(path: Path, home: Path) -> str:
     return escape_output(f"~{os.sep}{path.relative_to(home)}" if inside else str(path))
 
 
-JOB, CHECK = "user-rules", "reach-check"
+CHECK = "reach-check"
 PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client")
 
 

@@ -44,8 +44,8 @@ def read_text(path: Path, limit: int = 1 << 20) -> str:
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def read_plain_bytes(path: Path, limit: int = -1, begin: int = 0) -> bytes | None:
-    """Return at most `limit` bytes (-1: all) of a regular file from byte offset `begin` on; None if it does not exist.
+def read_plain_bytes(path: Path, limit: int = -1) -> bytes | None:
+    """Return at most `limit` bytes (-1: all) of a regular file; None if it does not exist.
 
     Links are followed. Raises FileRefusedError for a directory, a FIFO or a device, without blocking on it, and OSError.
     """
@@ -57,7 +57,6 @@ def read_plain_bytes(path: Path, limit: int = -1, begin: int = 0) -> bytes | Non
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
         with open(fd, "rb", closefd=False) as file:
-            file.seek(begin)
             return file.read(limit)
     finally:
         os.close(fd)

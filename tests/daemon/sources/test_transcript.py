@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import BEGUN, SOURCE, called, drain, queue, raw, read, said, spoken, typed, write
+from support_transcripts import (
+    BEGUN,
+    SOURCE,
+    called,
+    drain,
+    list_prompts,
+    queue,
+    raw,
+    read,
+    said,
+    spoken,
+    typed,
+    write,
+)
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
 from tacitd.sources.source import OwnCalls
@@ -44,7 +57,7 @@ def test_slices_are_bounded(path: Path) -> None:
     assert 0 < done.read <= 1000
     assert done.more
     drain(tail, 1000)
-    assert len(tail.list_prompts(0)) == 100
+    assert len(list_prompts(tail, 0)) == 100
 
 
 @pytest.mark.parametrize("kept", [5, 0])
@@ -57,7 +70,7 @@ def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
     done = tail.read_next_slice()
     assert (done.shrunk, tail.read_end, tail.list_records(0)) == (True, 0, ())
     drain(tail)
-    assert len(tail.list_prompts(0)) == kept
+    assert len(list_prompts(tail, 0)) == kept
 
 
 def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
@@ -100,7 +113,7 @@ def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
     write(path, before)
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
     tail = read(path, len(BEGUN + before))
-    (prompt,) = tail.list_prompts(0)
+    (prompt,) = list_prompts(tail, 0)
     assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
     assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
 
@@ -111,7 +124,7 @@ def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatc
     before = typed("x" * 2000, "u0") + spoken("Shall I?", uuid="a1")
     write(path, before, typed("yes", "u1"))
     tail = read(path, len(BEGUN + before))
-    assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("yes", "Shall I?")]
+    assert [(p.text, p.context) for p in list_prompts(tail, 0)] == [("yes", "Shall I?")]
     assert tail.counts == {}
 
 
@@ -175,7 +188,7 @@ def test_context_is_what_the_assistant_said_last(path: Path) -> None:
         typed("two", "u2"),
         typed("three", "u3"),
     )
-    contexts = [p.context for p in read(path).list_prompts(0)]
+    contexts = [p.context for p in list_prompts(read(path), 0)]
     assert contexts[0] == "old turn"
     assert contexts[1] == ("x" * 400 + "\nsecond")[-300:]
     assert contexts[2] == contexts[1]
@@ -185,7 +198,7 @@ def test_session_cwd_time_and_driver(path: Path) -> None:
     """CLAUDE_CODE section 5.1: sessionId in records counts; a session of -p may be resumed by a person."""
     write(path, typed("a", "u1", entrypoint="sdk-cli"))
     tail = read(path)
-    assert (tail.assembler.is_headless, tail.session, tail.cwd, tail.list_prompts(0)) == (
+    assert (tail.assembler.is_headless, tail.session, tail.cwd, list_prompts(tail, 0)) == (
         True,
         "s1",
         "/home/dev/p",
@@ -270,14 +283,14 @@ def test_what_comes_after_such_a_record_is_read_once(path: Path, after: bytes) -
     end = tail.read_end
     write(path, after + more)
     drain(tail)
-    assert [p.uuid for p in tail.list_prompts(0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in list_prompts(tail, 0)] == ["u1", "u2", "u3"]
     again = read(path, end)
-    assert [p.uuid for p in again.list_prompts(end)] == ["u3"]
+    assert [p.uuid for p in list_prompts(again, end)] == ["u3"]
     assert again.safe_end == path.stat().st_size
     # A handler that lags has both on one line, and the other handler still gets the third.
     behind = read(path, 0)
-    assert [p.uuid for p in behind.list_prompts(0)] == ["u1", "u2", "u3"]
-    assert [p.uuid for p in behind.list_prompts(end)] == ["u3"]
+    assert [p.uuid for p in list_prompts(behind, 0)] == ["u1", "u2", "u3"]
+    assert [p.uuid for p in list_prompts(behind, end)] == ["u3"]
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 3))
@@ -307,7 +320,7 @@ def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
     write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
     start = path.stat().st_size
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
-    (prompt,) = read(path, start).list_prompts(start)
+    (prompt,) = list_prompts(read(path, start), start)
     assert (prompt.context, prompt.cwd) == ("Shall I use npm?", "/home/dev/p")
 
 
@@ -331,7 +344,7 @@ def test_several_prompts_of_one_record(path: Path) -> None:
     answers = {"questions": [], "answers": {"Colour?": "red", "Size?": "S"}}
     write(path, called("AskUserQuestion"))
     write(path, raw(type="user", uuid="u", message={"content": block}, toolUseResult=answers))
-    assert [(p.uuid, p.context) for p in read(path).list_prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
+    assert [(p.uuid, p.context) for p in list_prompts(read(path), 0)] == [("u", "Colour?"), ("u#1", "Size?")]
 
 
 # --- explain -------------------------------------------------------------------------------------------------

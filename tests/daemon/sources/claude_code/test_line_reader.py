@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spoken, typed, write
+from support_transcripts import (
+    REJECTION,
+    SOURCE,
+    called,
+    list_prompts,
+    queue,
+    raw,
+    read,
+    spoken,
+    typed,
+    write,
+)
 from tacitd.events import Prompt, Record, ToolAnswer
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import (
@@ -90,7 +101,7 @@ def _marked(value: Any) -> Any:
 
 
 def prompts(path: Path) -> list[Prompt]:
-    return list(read(path).list_prompts(0))
+    return list(list_prompts(read(path), 0))
 
 
 @pytest.mark.parametrize("style", ["spaced", "wide", "sorted", "reversed", "escaped"])
@@ -144,7 +155,7 @@ def test_the_context_of_a_prompt_reaches_back_over_blocks(tmp_path: Path) -> Non
     tail = Tail(path, 0, SOURCE)
     while tail.read_next_slice(700).more:
         pass
-    assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("this one", "Which one?")]
+    assert [(p.text, p.context) for p in list_prompts(tail, 0)] == [("this one", "Which one?")]
 
 
 def test_a_context_names_another_directory_than_the_prompts(tmp_path: Path) -> None:
@@ -163,7 +174,7 @@ def test_a_context_names_another_directory_than_the_prompts(tmp_path: Path) -> N
         write(path, *said, typed("go on", f"u{number}", cwd=last))
         tail = Tail(path, 0, SOURCE)
         tail.read_next_slice()
-        (prompt,) = tail.list_prompts(0)
+        (prompt,) = list_prompts(tail, 0)
         assert (prompt.cwd, prompt.context, prompt.context_cwd) == (last, context, place)
 
 
@@ -193,7 +204,7 @@ def test_what_the_client_wrote_in_the_assistants_name_is_nobodys(tmp_path: Path)
     write(path, typed("yes", "u1"))
     tail = read(path)
     assert [record.text for record in tail.list_records(0)] == ["Shall I?", ""]
-    assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall I?"]
+    assert [prompt.context for prompt in list_prompts(tail, 0)] == ["Shall I?"]
 
 
 @pytest.mark.parametrize("damage", [b"\\ud83d", b"\xff"])
@@ -206,7 +217,7 @@ def test_a_damaged_character_costs_the_assistant_no_text(tmp_path: Path, damage:
         ("Shall \ufffd I?", False),
         ("", True),
     ]
-    assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall \ufffd I?"]
+    assert [prompt.context for prompt in list_prompts(tail, 0)] == ["Shall \ufffd I?"]
 
 
 # --- The answers to calls of the client's own tools, in the records of a transcript (SPEC P-22).

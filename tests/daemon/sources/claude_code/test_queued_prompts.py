@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import BEGUN, attached, drain, queue, read, said, spoken, typed, write
+from support_transcripts import BEGUN, attached, drain, list_prompts, queue, read, said, spoken, typed, write
 from tacitd.sources.transcript import Tail
 
 
@@ -32,8 +32,8 @@ def test_removed_words_without_attachment(path: Path) -> None:
     write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("remove"))
     tail = read(path)
     assert said(tail) == [("queued", "one")]
-    assert tail.list_prompts(0)[0].context == "Working."
-    assert tail.list_prompts(0)[0].cwd == "/home/dev/p"
+    assert list_prompts(tail, 0)[0].context == "Working."
+    assert list_prompts(tail, 0)[0].cwd == "/home/dev/p"
 
 
 @pytest.mark.parametrize("delivered", [True, False])
@@ -41,7 +41,7 @@ def test_words_belong_to_the_directory_in_which_they_were_typed(path: Path, deli
     """The session may be in another project when they are delivered, or when it ends."""
     write(path, typed("go", "u1", cwd="/home/dev/secret"), queue("enqueue", "the key is blue"))
     write(path, typed("done", "u2", cwd="/home/dev/open"), *([queue("remove")] if delivered else []))
-    assert [(p.text, p.cwd) for p in released(path).list_prompts(0)] == [
+    assert [(p.text, p.cwd) for p in list_prompts(released(path), 0)] == [
         ("go", "/home/dev/secret"),
         ("the key is blue", "/home/dev/secret"),
         ("done", "/home/dev/open"),
@@ -59,13 +59,13 @@ def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> No
         queue("remove", "stop", **named),
         attached("stop", "a1", **source),
     )
-    assert [p.uuid for p in read(path).list_prompts(0)] == ["q1" if source else ""]
+    assert [p.uuid for p in list_prompts(read(path), 0)] == ["q1" if source else ""]
 
 
 def test_an_attachment_before_its_remove(path: Path) -> None:
     """CLAUDE_CODE section 5.1: order in the file is not time order."""
     write(path, queue("enqueue", "stop"), attached("stop", "a1"), queue("remove", "stop"))
-    assert [(p.kind, p.uuid) for p in read(path).list_prompts(0)] == [("queued", "a1")]
+    assert [(p.kind, p.uuid) for p in list_prompts(read(path), 0)] == [("queued", "a1")]
 
 
 @pytest.mark.parametrize("name", [True, False])
@@ -140,4 +140,4 @@ def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
 def test_a_queue_is_bounded(path: Path) -> None:
     """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
     write(path, spoken("Working."), *(queue("enqueue", f"m{n}") for n in range(1500)))
-    assert len(released(path).list_prompts(0)) == 1500
+    assert len(list_prompts(released(path), 0)) == 1500

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from support_codex import PARENT, SESSION, START, Rollout
 from support_examples import examples
+from support_transcripts import list_prompts
 from tacitd.events import Prompt
 from tacitd.sources.codex.rollouts import Codex, find_home
 from tacitd.sources.source import OwnCalls
@@ -152,7 +153,7 @@ def test_what_is_unknown_is_refused_and_counted(home: Path, event: dict[str, obj
     talk.answer("yes")
     tail = Tail(talk.path, 0, Codex(home))
     tail.read_next_slice()
-    assert tail.list_prompts(0) == () and sum(tail.counts.values()) == 1
+    assert list_prompts(tail, 0) == () and sum(tail.counts.values()) == 1
     assert not tail.assembler.recognition.recognised
 
 
@@ -171,7 +172,7 @@ def test_a_version_that_writes_no_event_is_said(home: Path) -> None:
     talk.answer("done")
     tail = Tail(talk.path, 0, Codex(home))
     tail.read_next_slice()
-    assert tail.list_prompts(0) == () and tail.assembler.recognition.answers == 2
+    assert list_prompts(tail, 0) == () and tail.assembler.recognition.answers == 2
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"timestamp":"x","type":"event_msg","payl', b"\0\0\0"])
@@ -259,7 +260,7 @@ def test_the_middle_of_a_long_rollout_has_its_beginning(home: Path) -> None:
         talk.ask("words")
         tail = Tail(talk.path, at, Codex(home))
         tail.read_next_slice()
-        assert [one.text for one in tail.list_prompts(at)] == (["words"] if not kind else [])
+        assert [one.text for one in list_prompts(tail, at)] == (["words"] if not kind else [])
         assert tail.session == talk.id and tail.cwd == "/p"
 
 
