@@ -58,6 +58,22 @@ def test_a_task_behind_hundreds_that_are_held_begins(store: Store) -> None:
     assert keys(store, is_held=lambda task: task.lane == "/paused") == ["free"]
 
 
+@pytest.mark.parametrize(
+    ("busy", "single"), [((), ()), ((("toy", "/long"),), ()), ((("toy", ""),), ("toy",))]
+)
+def test_a_task_behind_hundreds_of_another_lane_begins(
+    store: Store, busy: tuple[tuple[str, str], ...], single: tuple[str, ...]
+) -> None:
+    """Of a lane one task begins, however many wait there, and none if it is busy; a plugin may have one lane for all projects."""
+    for number in range(300):
+        add(store, "/long", f"long {number}", due=number - 900)
+    add(store, "/other", "other")
+    with store.write() as tx:
+        insert_task(tx, NewTask("second", "/long", "message", "second", None, "second"), NOW)
+    found = [one.session for one in list_ready(store.rows, NOW, busy, single, most=9)]
+    assert found == ["long 0"] * (not busy) + ["other"] * (not single) + ["second"]
+
+
 def test_a_task_that_is_asked_for_again_keeps_its_time_and_its_rank(store: Store) -> None:
     """What waits is due at the earlier time, and live if it was live before, whoever asks for it again."""
     add(store, "/a", "both", due=-9)
