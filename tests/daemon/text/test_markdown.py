@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import FileRefusedError
+from tacitd.files.formats import Bullets, bullet
 from tacitd.text.markdown import clean_line, lines_of, put_line, put_lines, swap_line, take_lines
 
 
@@ -338,9 +339,9 @@ def test_the_time_for_many_lines_grows_as_their_number() -> None:
 
     def measure(number: int) -> float:
         data = ("# T\n\n## A\n" + "".join(f"- old line {n}\n" for n in range(number)) + "\n## B\n").encode()
-        lines = [("AB"[n % 2], f"new line {n}") for n in range(number)]
+        new = {bullet("AB"[n % 2], line): line for n in range(number) for line in [f"new line {n}"]}
         began = time.process_time()
-        assert len(lines_of(put_lines(data, lines, "T"))) == 2 * number
+        assert len(lines_of(Bullets("T").splice(data, new))) == 2 * number
         return time.process_time() - began
 
     few, many = zip(*((measure(100), measure(1000)) for _ in range(3)), strict=True)
