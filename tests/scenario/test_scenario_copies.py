@@ -196,9 +196,10 @@ def test_a_line_deleted_in_the_source_is_not_learned_again(copies: Copies) -> No
 
 
 def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
-    """`git clean -fdx` takes everything that git does not track. The next session has all learned lines again."""
+    """`git reset --hard` and `git clean -fdx` take everything that git does not track. The next session has all learned lines again."""
     files = (copies.root / "LEARNED.md", copies.root / "src" / "AGENTS.md", copies.copy(copies.root))
     before = {path: path.read_bytes() for path in files}
+    copies.daemon.git("reset", "-q", "--hard")
     copies.daemon.git("clean", "-fdxq")
     assert not any(path.exists() for path in before)
     copies.daemon.begin("s2")

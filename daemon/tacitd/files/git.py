@@ -369,11 +369,26 @@ def read_small_file(path: Path, limit: int = _SMALL) -> str:
 
 
 def read_checkout(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, or
-    `git stash` put changes away or back."""
+    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, also
+    there and back, or `git stash` put changes away or back. "" without git.
+
+    It ends in the size of HEAD's log, to which each move and each `reset` appends; 0 without one (core.logAllRefUpdates), and in
+    a reftable, whose hash differs anyway. Where git shortens the log (gc), the text differs too.
+    """
     found = _repository_at(root)
-    stash = read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
-    return f"{read_head(root)} {stash}".strip()
+    if found is None:
+        return ""
+    stash = read_small_file(found.common_dir / "refs/stash").strip()
+    try:
+        size = (found.git_dir / "logs/HEAD").stat().st_size
+    except OSError:
+        size = 0
+    return f"{read_head(root)} {stash} {size}"
+
+
+def is_same_commit(checkout: str, other: str) -> bool:
+    """Whether two texts of `read_checkout` have the same commit and stash, whatever was checked out in between."""
+    return checkout.rpartition(" ")[0] == other.rpartition(" ")[0]
 
 
 # --- linked work trees: a repository lists them in `.git/worktrees/<id>/gitdir` (gitrepository-layout(5)). An unpacked archive may

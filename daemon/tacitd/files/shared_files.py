@@ -123,8 +123,9 @@ class SharedFiles:
         if (mark := git.find_unsettled(root)) is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
             raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
-        snapshot = read_snapshot(DISK.resolve(path))
+        # Before the file is read: what git takes away in between is found by the next look.
         head = git.read_checkout(root)
+        snapshot = read_snapshot(DISK.resolve(path))
         if snapshot is None:
             return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head)
         now = format.read_leaves(snapshot.data)

@@ -155,7 +155,7 @@ class _CopyRound:
             bool(written)
             and not any(one.exists() for one in written)
             and is_listed(self._project, path)
-            and heads == [(git.read_checkout(root),)]
+            and any(git.is_same_commit(head, git.read_checkout(root)) for (head,) in heads)
         )
 
     def follow_sources(self) -> None:

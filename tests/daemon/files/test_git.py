@@ -48,6 +48,27 @@ def test_head_is_what_git_says(repo: Path) -> None:
     assert git.read_head(repo) == first
 
 
+def test_a_checkout_there_and_back_leaves_a_trace(repo: Path) -> None:
+    """DESIGN "Doubt": HEAD names the same commit again, and git has changed files meanwhile. What only reads leaves none."""
+    first = git.read_checkout(repo)
+    for command in ("status", "log", "diff", "branch other", "tag v1"):
+        _git(repo, *command.split())
+    assert git.read_checkout(repo) == first
+    seen = {first}
+    for there, back in (
+        ("checkout -q --detach", "checkout -q -"),
+        ("commit -q --allow-empty -m y", "reset -q --hard HEAD~1"),
+    ):
+        _git(repo, *there.split())
+        _git(repo, *back.split())
+        seen.add(git.read_checkout(repo))
+    assert len(seen) == 3 and all(git.is_same_commit(first, one) for one in seen)
+    (repo / ".git/logs/HEAD").unlink()  # a person may keep no log
+    assert git.is_same_commit(first, git.read_checkout(repo))
+    _git(repo, "commit", "-q", "--allow-empty", "-m", "z")
+    assert not git.is_same_commit(first, git.read_checkout(repo))
+
+
 def test_head_in_a_long_list_of_packed_refs(repo: Path) -> None:
     """A repository with many branches: the list is longer than other files of git may be."""
     head = _git(repo, "rev-parse", "HEAD")

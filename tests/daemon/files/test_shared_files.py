@@ -12,6 +12,8 @@ from support_changes import change_now
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, View
 from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
+from tacitd.files import shared_files
+from tacitd.files.atomic import FileSnapshot, read_snapshot
 from tacitd.files.formats import Bullets, Lines, bullet
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
@@ -185,8 +187,42 @@ def test_lines_that_come_back_are_no_second_sign(person: Person) -> None:
     assert person.look_twice() == Edits({}, {}, frozenset())
 
 
-def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
-    """S-28: a checkout of a branch without the lines makes what stands there the base."""
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["checkout -q -b other", "commit -q -a -m two", "look", "checkout -q main"],
+        ["checkout -q -b other", "commit -q -a -m two", "checkout -q main"],
+        ["commit -q -a -m two", "reset -q --hard HEAD~1"],
+        ["stash -q", "stash drop -q"],
+        ["reset -q --hard"],
+    ],
+    ids=["another branch", "there and back", "a commit taken back", "a stash dropped", "reset"],
+)
+def test_what_git_took_away_is_not_a_person_s_removal(person: Person, steps: list[str]) -> None:
+    """S-28: a checkout without the lines makes what stands there the base, also when HEAD is again where the last look saw it."""
+    person.path.write_text("# Learned\n")
+    person.git("add", "-f", "LEARNED.md")
+    person.git("commit", "-q", "-m", "one")
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    person.note_look()
+    for step in steps:
+        if step == "look":
+            person.note_look()
+        else:
+            person.git(*step.split())
+    assert person.lines() == []
+    assert person.look_twice() == Edits({}, {}, frozenset())
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    assert person.lines() == ["Use pnpm", "Use ruff"]
+    person.edit(remove="Use ruff")
+    person.git("status")
+    assert person.look_twice().removed == {B}
+
+
+def test_a_checkout_during_a_look_is_not_a_person_s_removal(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S-28: git takes the lines away just after they were read; the looks that follow do not take it for a person's edit."""
     person.path.write_text("# Learned\n")
     person.git("add", "-f", "LEARNED.md")
     person.git("commit", "-q", "-m", "one")
@@ -194,10 +230,16 @@ def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
     person.change({A: "Use pnpm", B: "Use ruff"})
     person.git("commit", "-q", "-a", "-m", "two")
     person.note_look()
-    person.git("checkout", "-q", "main")
+
+    def read_then_checkout(path: Path) -> FileSnapshot | None:
+        found = read_snapshot(path)
+        person.git("checkout", "-q", "main")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shared_files, "read_snapshot", read_then_checkout)
+        assert set(person.note_look().now) == {A, B}
     assert person.look_twice() == Edits({}, {}, frozenset())
-    person.change({A: "Use pnpm"})
-    assert person.lines() == ["Use pnpm"]
 
 
 def test_nothing_is_concluded_during_a_merge(person: Person) -> None:
