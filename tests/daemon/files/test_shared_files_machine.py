@@ -20,7 +20,7 @@ from support_examples import examples
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tx
 from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
-from tacitd.files.formats import Bullets, bullet, split_bullet
+from tacitd.files.formats import SEVERAL, Bullets, bullet, split_bullet
 from tacitd.files.locks import name_process
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
@@ -173,10 +173,10 @@ class SharedFile(RuleBasedStateMachine):
         self.do_task(apply, FileChange(self.path, LIST, decide, Cause(f"task {self.number}", "prompt")))
 
     def note_cut(self) -> None:
-        """Of a file that lacks more than half of several lines nothing is concluded, also if the person removed them by hand."""
+        """Of a file that lacks several lines at once nothing is concluded, also if the person removed them by hand."""
         base = {value for (value,) in self.store.rows("SELECT written FROM shared_leaf")}
         missing = base - self.lines()
-        if len(missing) >= 3 and 2 * len(missing) > len(base):
+        if len(missing) >= SEVERAL:
             self.unsure |= missing & self.gone
 
     def do_task(self, apply: Callable[[Tx], None], change: FileChange) -> None:
@@ -326,8 +326,9 @@ class SharedFile(RuleBasedStateMachine):
         kept = "".join(whole.splitlines(keepends=True)[:lines])
         missing = {one for one in base if f"- {one}\n" not in kept}
         self.path.write_text(kept)
-        if len(missing) < 3 or 2 * len(missing) <= len(base):
-            # So few lines may have been removed by hand.
+        if len(missing) < SEVERAL or self.store.rows("SELECT 1 FROM shared_file WHERE doubt = 'cut'"):
+            # So few lines may have been removed by hand. A file that was cut, and was not seen whole since, is a second time another one
+            # without its lines: that is the sign that the person goes on without them.
             self.gone |= missing
             self.unsure |= missing
         self.mine = self.list_mine()
