@@ -1,8 +1,8 @@
 """The calls of the model in the store: the caps, checked in the transaction that begins a call, and what became of each.
 
 A row of `call` is committed before the client starts, with the parts that it is about, and is completed when it has ended.
-Any process may call: the store is the one budget. Days and months are local. A clock that was set back frees no budget:
-every call of today or a later day counts for today. A call that has not ended counts with an assumed cost.
+Any process may call: the store is the one budget. Days and months are local. A call that has not ended counts with an assumed
+cost.
 
 What became of a call, in `outcome`:
 
@@ -29,6 +29,7 @@ from msgspec.structs import asdict
 from tacitd.clock import Clock, local_date
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.model.call_caps import (
+    OF_PERIOD,
     MinuteFull,
     assume_cost,
     digest_part,
@@ -204,9 +205,9 @@ class Budget:
 
 def read_spending(rows: Rows, now: float) -> Spending:
     """What was spent today, this month and in total. `now`: seconds since 1970, UTC."""
-    sql = "SELECT count(*), total(usd) FROM call WHERE day>=?"
+    sql = f"SELECT count(*), total(usd) FROM call WHERE {OF_PERIOD}"
     days = local_date(now), local_date(now)[:7], ""
-    today, month, total = (rows(sql, day)[0] for day in days)
+    today, month, total = (rows(sql, day, now)[0] for day in days)
     return Spending(today[0], today[1], month[1], total[0], total[1])
 
 

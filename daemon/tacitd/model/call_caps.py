@@ -1,7 +1,7 @@
 """Whether a call of the model may be made: the caps on calls and cost, and the parts that were paid for twice.
 
-Each check is a SELECT in the transaction that begins the call. A clock that was set back frees no budget: every call of today
-or a later day counts for today.
+Each check is a SELECT in the transaction that begins the call. A clock that was set back by hours frees no budget: calls of a
+later day that begin within 24 hours count too (`OF_PERIOD`). Calls of a clock that was years ahead do not.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ RECENT = 20
 """How many of a tier's newest reported costs make up the assumed mean."""
 SCAN_SHARE = 0.75
 """The part of each cap that work of `scan` may use: the rest is kept for what a person types now."""
+
+OF_PERIOD = "day >= ?1 AND (substr(day, 1, length(?1)) = ?1 OR begun <= ?2 + 86400)"
+"""Whether a call counts for a period. Parameters: the beginning of its dates ("2026-11-22", "2026-11", ""), and the time now."""
 
 
 class MinuteFull(Struct, frozen=True):
@@ -97,8 +100,8 @@ def check_caps(
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
-    ((usd_month,),) = rows("SELECT total(usd) FROM call WHERE day>=?", month)
-    ((calls, usd),) = rows("SELECT count(*), total(usd) FROM call WHERE day>=?", today)
+    ((usd_month,),) = rows(f"SELECT total(usd) FROM call WHERE {OF_PERIOD}", month, now)
+    ((calls, usd),) = rows(f"SELECT count(*), total(usd) FROM call WHERE {OF_PERIOD}", today, now)
     kept = "" if share == 1.0 else "; the rest is kept for what you type"
     if usd_month >= caps.usd_per_month * share:
         what = f"${usd_month:.2f} of ${caps.usd_per_month * share:.2f} spent this month{kept}"
@@ -116,7 +119,8 @@ def _check_purpose(rows: Rows, call: ModelRequest, share: float, now: float) -> 
     if call.usd_per_day is None:
         return None
     cap = share * call.usd_per_day
-    ((usd,),) = rows("SELECT total(usd) FROM call WHERE day>=? AND purpose=?", local_date(now), call.purpose)
+    sql = f"SELECT total(usd) FROM call WHERE {OF_PERIOD} AND purpose=?3"
+    ((usd,),) = rows(sql, local_date(now), now, call.purpose)
     if usd < cap:
         return None
     what = f"${usd:.2f} of ${cap:.2f} a day for `{call.purpose}` spent"

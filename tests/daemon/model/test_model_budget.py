@@ -167,13 +167,31 @@ def test_a_reached_cap_refuses_and_says_until_when(world: World, caps: Limits, s
     world.begin()
 
 
-def test_a_clock_that_was_set_back_frees_no_budget(world: World) -> None:
-    """RELIABILITY 16: every call of today or a later day counts for today."""
+def test_a_clock_that_goes_back_over_midnight_frees_no_budget(world: World) -> None:
+    """RELIABILITY 16: calls of the next day, or month, count if they are at most 24 hours ahead."""
     world.calls._caps = Limits(usd_per_day=0.30, usd_per_month=9.0)
+    first = datetime.fromtimestamp(NOON).replace(day=1, hour=0, minute=30)
+    world.clock.jump(first.timestamp() - world.clock.now())
     world.spend(0.30)
-    for back in (DAY, 20 * DAY, 400 * DAY):
+    for back in (0, 3600, DAY - 3600):
         world.clock.jump(-back)
         assert world.refuse().why is Why.BUDGET
+        assert world.spending().usd_today == world.spending().usd_month == 0.30
+
+
+@pytest.mark.parametrize("ahead", [2 * DAY, 40 * DAY, 3650 * DAY])
+def test_a_clock_that_was_ahead_for_a_moment_takes_no_budget(world: World, ahead: float) -> None:
+    """Otherwise its calls would count as today's, and this month's, for years."""
+    world.calls._caps = Limits(usd_per_day=0.30, usd_per_month=9.0)
+    capped = replace(PLAIN, usd_per_day=0.30)
+    world.clock.jump(datetime.fromtimestamp(NOON).replace(day=1).timestamp() - NOON)
+    world.clock.jump(ahead)
+    world.spend(0.30, capped)
+    world.clock.jump(-ahead)
+    assert (world.spending().calls_today, world.spending().usd_today) == (0, 0.0)
+    assert world.spending().usd_month == (0.30 if ahead == 2 * DAY else 0.0)
+    world.spend(0.30, capped)
+    assert world.refuse(capped).why is Why.BUDGET
 
 
 def test_open_calls_count_with_what_the_last_ones_cost(world: World) -> None:
