@@ -28,6 +28,8 @@ from tacitd.cli.status_command import find_reasons, find_silent_daemon, parked_l
 from tacitd.clock import SystemClock
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
+from tacitd.files.locks import find_holder
+from tacitd.state.paths import Paths
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
@@ -54,16 +56,23 @@ def stop() -> None:
     places = get_paths()
     try:
         call_daemon(places.socket, "stop")
-    except BusyError:
-        raise
+    except BusyError as error:
+        raise UnavailableError(error.what, _describe_kill(places) or error.hint) from None
     except UnavailableError:  # its socket may be gone: a logout removes the runtime directory
         pid = find_silent_daemon(places)
         if pid is None:
             raise
         os.kill(pid, signal.SIGTERM)
     if not wait_until_gone(places.state_dir):
-        raise UnavailableError("the daemon still runs after 20 s", "`tacitd service logs` shows its log")
+        hint = _describe_kill(places) or "`tacitd service logs` shows its log"
+        raise UnavailableError("the daemon still runs after 20 s", hint)
     echo_message("stopped")
+
+
+def _describe_kill(places: Paths) -> str:
+    """How a daemon is ended that does not end by itself; "" if its process is not known."""
+    pid = find_holder(places.state_dir / "lock")
+    return f"try again, or `kill -9 {pid}`, then `tacitd start`: no work is lost" if pid else ""
 
 
 @click.command(epilog="\b\nExample: tacitd sync --timeout 60")
