@@ -28,7 +28,7 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import load_plugin_table
-from tacitd.errors import TacitdError, UsageError, describe_plugin_error
+from tacitd.errors import FAILED, TacitdError, UsageError, describe_plugin_error
 from tacitd.files.git import find_project_root
 from tacitd.handler import StoredItem
 from tacitd.mcp.agent_caller import is_agent, require_person
@@ -125,23 +125,26 @@ def _echo_item(found: FoundItem) -> None:
 @click.option("--list", "only_list", is_flag=True, help="List them, and ask nothing.")
 @json_option("As JSON: id, kind, text, where, review (why) and words of each.")
 @add_pager_option
-def review(project: str | None, everywhere: bool, only_list: bool, as_json: bool, no_pager: bool) -> None:
+def review(project: str | None, everywhere: bool, only_list: bool, as_json: bool, no_pager: bool) -> int:
     """Go through what needs your decision: lines that were withheld or refused, that contradict yours, that you
     corrected again, or that were not said for long, and offers of rules for all projects.
 
     On a terminal it asks about each; otherwise, and with --list, it lists them. Nothing changes without an answer.
     """
     root = None if everywhere else find_project_root(resolve_directory(project))
-    found = [one for one in collect_items(root) if one.item.review]
+    unread = list[str]()
+    found = [one for one in collect_items(root, unread=unread) if one.item.review]
     if as_json:
         echo_json([one.as_data() for one in found])
     elif not found:
-        echo_message("nothing waits for your decision")
+        if not unread:
+            echo_message("nothing waits for your decision")
     elif not only_list and sys.stdin.isatty() and sys.stdout.isatty() and not is_agent(os.environ):
         _ask_about(found)
     else:
         head = f"{count_noun(len(found), 'item')} need{'s' if len(found) == 1 else ''} your decision, each with its ID:"
         echo_paged([head, *(line for one in found for line in _describe_item(one))], no_pager=no_pager)
+    return FAILED if unread else 0
 
 
 def _describe_item(found: FoundItem) -> Iterator[str]:
@@ -199,10 +202,13 @@ class FoundItem(Struct, frozen=True):
         return fields
 
 
-def collect_items(root: Path | None, *, without: str = "") -> list[FoundItem]:
+def collect_items(
+    root: Path | None, *, without: str = "", unread: list[str] | None = None
+) -> list[FoundItem]:
     """The items of all plugins: those of a project and of the person, or of all projects (None).
 
-    `without`: the name of a plugin that is left out. A plugin that fails is reported on standard error.
+    `without`: the name of a plugin that is left out. A plugin that fails is reported on standard error, and its name is appended to
+    `unread`.
     """
     table = load_plugin_table()
     for what in table.broken:
@@ -215,6 +221,8 @@ def collect_items(root: Path | None, *, without: str = "") -> list[FoundItem]:
             found += [FoundItem(one.name, item) for item in list_items(one, os.environ, root)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
+            if unread is not None:
+                unread.append(one.name)
     return found
 
 
@@ -226,8 +234,16 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
     """
     if not asked.strip():
         raise UsageError("the id or text is empty", "`tacitd learned` lists the lines with their ids")
-    found = match_items(asked, collect_items(root)) or _match_ids(asked, collect_items(None))
+    unread = list[str]()
+    found = match_items(asked, collect_items(root, unread=unread))
+    if not found and not unread:
+        found = _match_ids(asked, collect_items(None, unread=unread))
     shown = show_argument(asked)
+    if not found and unread:
+        raise TacitdError(
+            f"{shown} was not found, and what {' and '.join(unread)} has could not be read",
+            "try again once that is mended; `tacitd doctor` checks the machine",
+        )
     if not found:
         raise TacitdError(
             f"nothing here has the id or the text {shown}",

@@ -28,7 +28,7 @@ THERE = FoundItem("learning", StoredItem("abcd0123", "line", "Use bun", "LEARNED
 def items(monkeypatch: pytest.MonkeyPatch) -> None:
     """The items of one project, and of all."""
     here = [PNPM, MINE, GONE, LESSON]
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: here if root else [*here, THERE])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: here if root else [*here, THERE])
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_proposal_with_the_text_of_what_is_stored_is_named_by_its_id(
 ) -> None:
     """`forget TEXT` means the line, `accept TEXT` the offer of a rule with the same words."""
     offer = FoundItem("learning", StoredItem("77aa0011", "rule offer", "use tabs", state="proposed"))
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [MINE, offer])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: [MINE, offer])
     assert find_item("tabs", ROOT, ("stored", "proposed")) == MINE
     assert find_item("tabs", ROOT, ("proposed",)) == offer
     assert find_item("77aa", ROOT, ("stored", "proposed")) == offer
@@ -95,7 +95,7 @@ def test_a_forgotten_line_that_is_there_again_is_the_line(monkeypatch: pytest.Mo
         "learning", StoredItem("00112233", "line", "Use spaces", "LEARNED.md", ROOT, by_person=True)
     )
     for order in ([GONE, again], [again, GONE]):
-        monkeypatch.setattr(decide_commands, "collect_items", lambda root, order=order: order)
+        monkeypatch.setattr(decide_commands, "collect_items", lambda root, order=order, **_: order)
         assert find_item("spaces", ROOT, ("stored", "proposed", "forgotten")) == again
         assert find_item("spaces", ROOT, ("forgotten",)) == GONE
 
@@ -149,7 +149,7 @@ def test_review_asks_about_each_and_goes_on_after_an_error(cli: Cli, monkeypatch
         made.append((found.item.id, choice, text))
         return {"what": f"{choice} done"}
 
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, *REVIEWED])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: [PNPM, *REVIEWED])
     monkeypatch.setattr(decide_commands, "decide_item", decide)
     be_at_a_terminal(monkeypatch)
     said = cli.run("review", typed="k\nd\nx\ne\nBetter words\ns\nq\n")
@@ -160,20 +160,20 @@ def test_review_asks_about_each_and_goes_on_after_an_error(cli: Cli, monkeypatch
 
 def test_review_lists_without_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """As text or as JSON; only what needs a decision."""
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, REVIEWED[0]])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: [PNPM, REVIEWED[0]])
     assert [one["id"] for one in cli.run("review", "--json").json] == ["aaaa0001"]
     said = cli.run("review")
     assert said.out == (
         "1 item needs your decision, each with its ID:\n"
         "aaaa0001  refused fact in /home/me/app · LEARNED.md\n    Fact aaaa0001\n    why\n    you said: w\n"
     )
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: [PNPM])
     assert cli.run("review").err == "nothing waits for your decision\n"
 
 
 def test_review_lists_at_a_terminal_if_asked_to(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--list` asks nothing, so nothing is decided by a key too many."""
-    monkeypatch.setattr(decide_commands, "collect_items", lambda root: [PNPM, *REVIEWED])
+    monkeypatch.setattr(decide_commands, "collect_items", lambda root, **_: [PNPM, *REVIEWED])
     monkeypatch.setattr(decide_commands, "decide_item", None)
     be_at_a_terminal(monkeypatch)
     said = cli.run("review", "--list", "--no-pager", typed="k\n")
