@@ -399,8 +399,13 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     """Open the store for reading; None if there is none. Raises ConfigError (the store of a newer version), UnavailableError (of
     an earlier one), UnwritableError, StoreLostError."""
     path = state_dir / STORE
-    if not store_files.has_bytes(path):
+    try:
+        if not path.stat().st_size:
+            return None
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:  # such as a directory of another user
+        raise describe_error(path, error, COMMAND_WAIT) from error
     # A transaction that a killed process left in a journal can only be undone by a connection that may write.
     mode = "rw" if store_files.is_on_network(state_dir) else "ro"
     try:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, describe_plugin_error
 from tacitd.files import git
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
@@ -103,7 +103,7 @@ def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         try:
             yield from load_hook(hook)(environ) if hook else ()
         except Exception as error:  # noqa: BLE001  a third-party check may raise anything
-            what = f"the check of {plugin.name} failed: {type(error).__name__}: {error}"
+            what = f"the check of {plugin.name} failed: {describe_plugin_error(error)}"
             yield _warn("doctor.failed", what, "`tacitd status` reports what else is wrong")
 
 
@@ -174,6 +174,8 @@ def check_owners(roots: Iterable[str]) -> Iterator[DoctorFinding]:
 
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
     """Check that only their owner can read tacitd's own files. TACITD_STATE_DIR may name a folder with others' too."""
+    if not os.access(paths.state_dir, os.R_OK | os.X_OK):
+        return  # it is missing, or `_check_state` names it
     wide = [str(path) for path in list_state_files(paths.state_dir) if path.lstat().st_mode & 0o077][:3]
     if wide:
         hint = f"`chmod go-rwx {' '.join(wide)}`"

@@ -47,10 +47,18 @@ class Paths(NamedTuple):
         path that the daemon wrote is used.
         """
         socket, state = socket_path(env), state_dir(env)
-        if not socket.exists() and _named(env, "TACITD_SOCKET") is None:
+        if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
             named = Path(read_socket_file(state)[0])
-            socket = named if named.is_absolute() and named.is_socket() else socket
+            socket = named if named.is_absolute() and _is_socket(named) else socket
         return cls(find_home(env), config_dir(env), state, config_file(env), socket)
+
+
+def _is_socket(path: Path) -> bool:
+    """Whether it is a socket; False if it cannot be reached."""
+    try:
+        return path.is_socket()
+    except OSError:
+        return False
 
 
 def read_socket_file(state: Path) -> tuple[str, str]:
@@ -66,9 +74,14 @@ def read_socket_file(state: Path) -> tuple[str, str]:
 
 
 def find_home(env: Mapping[str, str]) -> Path:
-    """The person's home: HOME if it is absolute, otherwise the home in the user database."""
+    """The person's home: HOME if it is absolute, otherwise the home in the user database. Raises ConfigError if there is neither."""
     named = env.get("HOME", "")
-    return Path(named if named.startswith("/") else pwd.getpwuid(os.getuid()).pw_dir)
+    if named.startswith("/"):
+        return Path(named)
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # an unnamed uid in a container
+        raise ConfigError(f"no home directory: user {os.getuid()} is unknown", "set HOME") from None
 
 
 def config_dir(env: Mapping[str, str]) -> Path:
@@ -153,8 +166,9 @@ def _platform(env: Mapping[str, str], kind: str, unix: str) -> Path:
         return find_home(env) / unix / "tacitd"
     import platformdirs
 
+    home = find_home(env)
     found: Path = getattr(platformdirs, f"user_{kind}_path")("tacitd", appauthor=False)
-    return find_home(env) / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
+    return home / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
 
 
 def _is_ours(text: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacitd.state.paths import find_home
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id, make_marks
@@ -83,7 +85,7 @@ def name_file(path: str, root: Path | None) -> str:
     here = Path(path)
     if root is not None and here.is_relative_to(root):
         return here.relative_to(root).as_posix()
-    home = Path.home()
+    home = find_home(os.environ)
     return f"~/{here.relative_to(home).as_posix()}" if here.is_relative_to(home) else path
 
 

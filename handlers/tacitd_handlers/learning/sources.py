@@ -21,6 +21,7 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_aliased, refuse_link, refuse_link_text
+from tacitd.state.paths import find_home
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.folders import GROUPS, ROOT_FILES, TITLE, VENDORED, is_internal
@@ -112,7 +113,7 @@ class Place(Struct, frozen=True):
 
 
 def person_root(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path.home()) / ".agents"
+    return find_home(environ) / ".agents"
 
 
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:

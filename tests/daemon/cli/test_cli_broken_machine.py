@@ -1,0 +1,123 @@
+"""Commands on a machine where something is wrong: each names what it is and how it is mended."""
+
+from __future__ import annotations
+
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from support_git import init
+from support_rights import bound
+from tacitd.control.client import call_daemon
+
+PROGRAM = "from tacitd_handlers.entry_point import main; main()"
+HANG = """
+import sys
+from tacitd.cli.common import get_paths
+from tacitd.control.server import Server
+from tacitd.files.locks import acquire_lock
+lock = acquire_lock(get_paths().state_dir / "lock")
+server = Server(get_paths().socket, {"ping": lambda _: {}, "stop": lambda _: {}, "wake": lambda _: {}})
+server.open()
+print("up", flush=True)
+sys.stdin.readline()
+"""
+
+
+def run_bound(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in this environment, in a process that obeys permission bits."""
+    command = [*bound(), sys.executable, "-c", PROGRAM, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+
+
+@contextmanager
+def run_hung_daemon() -> Iterator[int]:
+    """A daemon in this environment that is stopped by SIGSTOP; yield its process."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HANG], stdin=pipe, stdout=pipe, text=True) as made:
+        assert made.stdout is not None and made.stdout.readline() == "up\n"
+        made.send_signal(signal.SIGSTOP)
+        try:
+            yield made.pid
+        finally:
+            made.kill()
+
+
+@pytest.fixture
+def shut_state(cli: Cli) -> Iterator[Cli]:
+    """The state directory cannot be entered, as one of another user."""
+    (cli.config_dir / "projects").mkdir(parents=True)
+    cli.state.mkdir(parents=True)
+    cli.state.chmod(0)
+    yield cli
+    cli.state.chmod(0o700)
+
+
+@pytest.mark.parametrize("command", ["status", "doctor", "config check", "learned", "why x", "stop", "log"])
+def test_a_user_without_a_home_is_told_to_set_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """A container that runs with a number of its own: HOME is not set, and the user database does not name the user."""
+
+    def find_none(uid: int) -> pwd.struct_passwd:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr(pwd, "getpwuid", find_none)
+    monkeypatch.delenv("HOME")
+    said = cli.run(*command.split())
+    assert said.code == 78 and said.err.startswith("tacitd: no home directory"), said.err
+    assert said.err.endswith("\nhint: set HOME\n")
+
+
+@pytest.mark.parametrize("command", ["stop", "restart"])
+def test_a_daemon_that_does_not_answer_is_named_with_how_to_end_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """`restart` began with `stop`, whose hint was `restart`."""
+
+    def ask(path: Path, method: str) -> object:
+        return call_daemon(path, method, timeout=0.5)
+
+    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", ask)
+    with run_hung_daemon() as pid:
+        said = cli.run(command)
+    assert said.code == 69 and "did not answer" in said.err
+    assert f"`kill -9 {pid}`, then `tacitd start`" in said.err and "restart" not in said.err
+
+
+def test_doctor_names_a_state_directory_of_another_user(shut_state: Cli) -> None:
+    said = run_bound("doctor")
+    assert f"FAIL state.read-only: {shut_state.state} is not writable" in said.stdout, said.stderr
+    assert said.returncode == 1 and "warn daemon.absent" in said.stdout
+
+
+@pytest.mark.parametrize("command", ["status", "log", "learned", "rescue", "spend"])
+def test_what_cannot_be_read_is_not_said_to_be_empty(shut_state: Cli, command: str) -> None:
+    """Nor that nothing ran here."""
+    said = run_bound(command)
+    assert said.returncode != 0 and "Permission denied" in said.stdout + said.stderr
+    assert not any(one in said.stdout + said.stderr for one in ("nothing", "has not run", "no model call"))
+
+
+@pytest.mark.parametrize("command", ["review", "review --json", "forget pnpm", "accept pnpm"])
+@pytest.mark.parametrize("is_shut", [True, False])
+def test_what_cannot_be_read_is_not_said_to_wait_for_nothing(cli: Cli, command: str, is_shut: bool) -> None:
+    """Another user's state directory, and a store that is damaged."""
+    init(cli.home / "app")
+    cli.state.mkdir(parents=True)
+    (cli.state / "tacitd.sqlite").write_bytes(b"damaged " * 1000)
+    cli.state.chmod(0 if is_shut else 0o700)
+    try:
+        said = run_bound(*command.split(), cwd=cli.home / "app")
+    finally:
+        cli.state.chmod(0o700)
+    assert said.returncode == 1
+    assert f"learning: {'' if not is_shut else cli.state}" in said.stderr
+    assert "nothing" not in said.stderr, said.stderr
