@@ -62,12 +62,12 @@ def write_lines(process: subprocess.Popen[bytes], *messages: object) -> None:
 
 
 def read_answers(process: subprocess.Popen[bytes], count: int) -> dict[int, dict[str, Any]]:
-    """The next answers to requests, by their number."""
+    """The next answers to requests, by their number. What the server tells without being asked is passed over."""
     assert process.stdout is not None
     answers = dict[int, dict[str, Any]]()
     while len(answers) < count:
         one = json.loads(process.stdout.readline())
-        answers |= {one["id"]: one} if one["id"] is not None else {}
+        answers |= {one["id"]: one} if one.get("id") is not None else {}
     return answers
 
 
