@@ -224,7 +224,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked(app: App) -> AskedTasks:
-    return AskedTasks(app.store, app.engine.runner, app.clock.now, app.engine.wake.set)
+    return AskedTasks(app.store, app.engine.runner, app.clock.now, app.engine.wake.set, app.stopping.is_set)
 
 
 def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -340,6 +340,27 @@ def test_sessions_load_nothing_of_an_undone_change(begin: Begin, running: bool) 
         assert world.bullets(rule) == world.bullets("LEARNED.md") == []
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_undo_does_not_wait_for_a_pause(begin: Begin, running: bool) -> None:
+    """S-28, X-07: with everything paused, the lines go at once, and what follows from their removal is done after `resume`."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.type("s2", "use tabs in Go files").leave("s2")
+        second, first = [one["id"] for one in world.run("history", "--json").json]
+        assert world.run("pause").code == 0
+        if not running:
+            world.stop()
+        assert world.run("undo", first).code == 0
+        assert world.bullets("LEARNED.md") == [GO]
+        if running:  # without a daemon it would wait for two seconds, which do not pass
+            assert world.run("undo", second).code == 0
+        left = [] if running else [GO]
+        assert world.run("resume").code == 0
+        world.wait() if running else world.start().wait()
+        assert world.bullets(".claude/rules/tacitd-learned.md") == world.bullets("LEARNED.md") == left
+        assert all("you removed it" in world.run("why", one).out for one in ("pnpm", "answers"))
+
+
 def test_the_report_lists_what_is_in_the_files_now(begin: Begin) -> None:
     """Issue 39, point 14: also after an undo that was undone, a line that was accepted, and one that was removed by hand."""
 

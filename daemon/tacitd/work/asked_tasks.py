@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tacitd.contract import Done
 from tacitd.errors import ParkedError, TacitdError, UnavailableError
 from tacitd.files.row_history import find_row_change, require_undoable
 from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.store import Store
+from tacitd.work.inbox import make_stopped_error
+from tacitd.work.project_rows import read_choices
 from tacitd.work.running_plugin import RunningPlugin
 from tacitd.work.shared_edits import EDITS
 from tacitd.work.task_rows import NewTask, insert_task
@@ -35,16 +40,31 @@ class AskedTasks:
     """Queues a task and waits for it. Not for the loop's thread."""
 
     def __init__(
-        self, store: Store, runner: TaskRunner, now: Callable[[], float], wake: Callable[[], None]
+        self,
+        store: Store,
+        runner: TaskRunner,
+        now: Callable[[], float],
+        wake: Callable[[], None],
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._runner = runner
         self._now = now
         self._wake = wake
+        self._is_stopping = is_stopping
 
     def run(self, plugin: RunningPlugin, new: NewTask) -> Done:
-        """Have a task done, and return what it did. Raises ParkedError if it waits for something: it is done later; and what the
-        plugin raised."""
+        """Have a task done, and return what it did. Raises ParkedError if it waits for something: it is done later; UnavailableError
+        if the engine stops before; and what the plugin raised."""
+        number = self._queue(new)
+        self._wake()
+        self._wait(new, number)
+        done = plugin.asked.pop(number, Done())
+        if isinstance(done, TacitdError):
+            raise done
+        return done
+
+    def _queue(self, new: NewTask) -> int:
         with self._store.write() as tx:
             insert_task(tx, new, self._now())
             ((number,),) = tx.rows(
@@ -53,19 +73,19 @@ class AskedTasks:
                 new.kind,
                 new.key,
             )
-        self._wake()
-        self._wait(new, number)
-        done = plugin.asked.pop(number, Done())
-        if isinstance(done, TacitdError):
-            raise done
-        return done
+        return int(number)
 
     def _wait(self, new: NewTask, number: int) -> None:
-        begun = time.monotonic()
+        begun, stopped = time.monotonic(), math.inf
         while time.monotonic() - begun < LONGEST:
             waits = self._store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
-            if not waits and not self._runner.is_running(new.plugin, new.lane):
+            runs = self._runner.is_running(new.plugin, new.lane)
+            if not waits and not runs:
                 return
+            if self._is_stopping():
+                stopped = min(stopped, time.monotonic())
+                if not runs or time.monotonic() - stopped > PATIENCE:
+                    raise make_stopped_error()
             if waits and time.monotonic() - begun > PATIENCE:
                 (reason, hint), refused = waits[0], self._runner.refused
                 if not reason and refused is not None:
@@ -111,7 +131,8 @@ class AskedTasks:
         return {**(find_row_change(rows, made) or change), "left": left}
 
     def _report_undone(self, plugin: RunningPlugin, root: str, project: int | None, made: str) -> None:
-        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done."""
+        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done. Where the project is
+        paused, that is done after `tacitd resume`."""
         found = self._store.rows(
             "SELECT l.path, l.leaf, l.put FROM change_line l JOIN change c ON c.number = l.change WHERE c.id = ?",
             made,
@@ -119,18 +140,32 @@ class AskedTasks:
         for path in dict.fromkeys(path for path, *_ in found):
             if kind := plugin.name_kind(Path(path), root):
                 undone = [leaf for other, leaf, put in found if other == path and put is None]
+                key = f"{EDITS}{path}"
+                for (waiting,) in self._store.rows(
+                    "SELECT data FROM task WHERE plugin = ? AND kind = 'file-changed' AND key = ?",
+                    plugin.name,
+                    key,
+                ):
+                    undone += msgspec.json.decode(waiting).get("undone", [])
                 data = {"path": path, "kind": kind, "undone": undone}
-                self.run(
-                    plugin, NewTask(plugin.name, root, "file-changed", f"{EDITS}{path}", project, "", data)
-                )
+                new = NewTask(plugin.name, root, "file-changed", key, project, "", data)
+                if self._is_paused(root):
+                    self._queue(new)
+                else:
+                    self.run(plugin, new)
         self._wait_for_messages(plugin.name, root)
 
     def _wait_for_messages(self, plugin: str, lane: str) -> None:
-        """Wait until what follows from the task is done, such as the copies that sessions load."""
+        """Wait until what follows from the task is done, such as the copies that sessions load. A pause holds that."""
+        if self._is_paused(lane):
+            return
         waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
         begun = time.monotonic()
         while time.monotonic() - begun < PATIENCE and self._store.rows(waits, plugin, lane, self._now()):
             time.sleep(POLL)
+
+    def _is_paused(self, root: str) -> bool:
+        return read_choices(self._store.rows, "local", self._now()).is_paused(root, "")
 
     def decide(
         self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], purge: Sequence[str] = ()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support_waiting import PATIENCE
+
 HOLD = """
 import sys
 from tacitd.cli.common import get_paths
@@ -29,6 +31,20 @@ from tacitd.state.socket_file import write_socket_file
 with run_in_process(get_paths()):
     write_socket_file(get_paths().state_dir, get_paths().state_dir / "none.sock")
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+WAIT = """
+import sys
+from tacitd.cli.common import get_paths
+from tacitd.cli.run_command import InterruptedByError, open_app
+from tacitd.methods import build_methods
+try:
+    with open_app(get_paths()) as app:
+        app.engine.runner.hold()
+        print("up", flush=True)
+        build_methods(app)["task"]({"plugin": "learning", "key": "k", "data": {"do": "init"}})
+except InterruptedByError as error:
+    sys.exit(error.code)
 """
 
 
@@ -75,3 +91,16 @@ def test_a_command_is_no_daemon(environ: dict[str, str], command: subprocess.Pop
     command.stdin.close()
     assert command.wait(30) == 0, "the command was ended by a signal"
     assert stopped.returncode == 69
+
+
+def test_a_signal_ends_a_command_that_waits_for_its_task(environ: dict[str, str]) -> None:
+    """It would wait for the task, which an engine that has stopped does not begin, for ten minutes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WAIT], stdout=subprocess.PIPE, text=True, env=environ
+    ) as made:
+        assert made.stdout is not None and made.stdout.readline() == "up\n"
+        made.terminate()
+        try:
+            assert made.wait(PATIENCE) == 128 + signal.SIGTERM
+        finally:
+            made.kill()
