@@ -27,7 +27,7 @@ from tacitd.text.wording import count_noun
 
 _NAMES = """
 lock start.log tacitd.log tacitd.[0-9].log tacitd.sqlite tacitd.sqlite-wal
-tacitd.sqlite-shm choices.jsonl hooks/tacitd-hook socket tacitd.sock
+tacitd.sqlite-shm tacitd.sqlite.[0-9]* choices.jsonl hooks/tacitd-hook socket tacitd.sock
 """
 STATE_FILES = tuple(_NAMES.split())
 """The files of the state directory, as docs/files.md lists them; a test compares the two."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tacitd.contract import Rows, Tools
+from tacitd.errors import StoreLostError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import find_project_root, is_tracked, list_work_trees
@@ -17,6 +18,7 @@ from tacitd.handler import DoctorFinding, Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY
+from tacitd_handlers.learning.sources import person_root
 from tacitd_handlers.reach.client_rules import LEARNED, MODULE_RULES
 from tacitd_handlers.reach.copies import find_obstacle, find_tree
 from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore
@@ -26,10 +28,15 @@ from tacitd_handlers.shared.places import leads_out, read_text
 
 
 def find_footprint(environ: Mapping[str, str]) -> Footprint:
-    """Return learning's files in every project in which tacitd wrote. It reads the store, so it is called before that is removed."""
-    store = open_readonly(state_dir(environ))
+    """Return the person's LEARNED.md, and learning's files in every project in which tacitd wrote. It reads the store, so it is called
+    before that is removed."""
+    learned = person_root(environ) / LEARNED
+    try:
+        store = open_readonly(state_dir(environ))
+    except StoreLostError:  # a damaged one says no more than none
+        store = None
     if store is None:
-        return Footprint()
+        return Footprint(kept=[learned])
     with store:
         found = store.rows(
             "SELECT f.path, f.format, p.root FROM shared_file f LEFT JOIN project p ON p.number = f.project "
@@ -38,7 +45,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         copies = [Path(path) for path, name, _ in found if name == COPY.name]
         mine = [path for path in copies if _is_whole(path, store.rows)]
         parts = {Path(path): _make_removal(path, store.rows) for path, name, _ in found if name == BLOCK.name}
-    files = [Path(path) for path, name, _ in found if name not in (COPY.name, BLOCK.name)]
+    files = [learned, *(Path(path) for path, name, _ in found if name not in (COPY.name, BLOCK.name))]
     roots = [Path(root) for root in dict.fromkeys(root for *_, root in found if root)]
     removed, own, reasons = list[Path](), list[Path](), dict[Path, str]()
     for root in roots:
