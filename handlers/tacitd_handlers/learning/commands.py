@@ -24,7 +24,7 @@ from tacitd.cli.common import (
 from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.status_command import find_reasons, parked_lines
 from tacitd.clock import SystemClock
-from tacitd.errors import PARKED, FileRefusedError, UsageError
+from tacitd.errors import PARKED, FileRefusedError, UnavailableError, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.mcp.agent_caller import require_person
 from tacitd.session_context.plugin_view import open_rows
@@ -209,9 +209,18 @@ def exclude(project: str, undo: bool) -> None:
 
 
 def _follow(root: object, do: str) -> list[str]:
-    """Have git's exclude file and the copies follow the choice; return the files that stay."""
-    with connect_or_run() as call:
-        done = call("task", plugin="learning", key=f"{do} {uuid4()}", project=str(root), data={"do": do})
+    """Have git's exclude file and the copies follow the choice; return the files that stay.
+
+    `follow`: a daemon that does not answer is only reported, because the choice is stored and counts.
+    """
+    try:
+        with connect_or_run() as call:
+            done = call("task", plugin="learning", key=f"{do} {uuid4()}", project=str(root), data={"do": do})
+    except UnavailableError as error:
+        if do != "follow":
+            raise
+        echo_message(f"{error.what}: run this again later, so that the copies in .claude/rules follow")
+        return []
     return [str(one["text"]) for one in done["made"] if one["did"] == "kept"]
 
 
