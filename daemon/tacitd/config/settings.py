@@ -230,6 +230,8 @@ def load_config(
 
 def _toml(file: Path) -> dict[str, Any]:
     try:
+        if file.is_fifo():  # opening it would wait for whoever writes to it
+            raise ConfigError(f"{file} cannot be read: it is a pipe, not a file", "remove it")
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
@@ -238,7 +240,9 @@ def _toml(file: Path) -> dict[str, Any]:
             f"{file} is not TOML: {error}", "fix the line that it names, or remove the file"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror}", "check its owner and mode, and that it is a file"
+        ) from None
 
 
 def _add_variables(table: Mapping[str, Any], environ: Mapping[str, str], known: Set[str]) -> dict[str, Any]:

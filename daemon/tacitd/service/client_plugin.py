@@ -20,7 +20,7 @@ from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError, describe_os_error
 from tacitd.handler import DoctorFinding
 from tacitd.model.environment import find_command, with_directory
-from tacitd.state.paths import Paths, read_socket_file
+from tacitd.state.paths import Paths, read_file, read_socket_file
 from tacitd.state.socket_file import HOOKS_DIR, SCRIPT
 
 NAME = "tacitd"
@@ -86,7 +86,7 @@ def read_state(config_dir: Path, cwd: Path) -> PluginState:
 def _read_settings(file: Path) -> dict[str, Any]:
     """The settings in a file; none if it cannot be read."""
     try:
-        document = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        document = json.loads(read_file(file).removeprefix(b"\xef\xbb\xbf"))
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -38,7 +38,7 @@ from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.managers import Manager, ServiceFacts, is_edited
 from tacitd.service.uninstall import list_state_files
 from tacitd.sources.registry import make_source
-from tacitd.state.paths import Paths, find_file_in_the_way
+from tacitd.state.paths import Paths, find_file_in_the_way, read_file
 from tacitd.work.project_rows import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
@@ -205,7 +205,7 @@ def _check_retention(paths: Paths) -> DoctorFinding:
     """Warn if Claude Code deletes transcripts after less than 7 days: what was not read by then is lost."""
     file, days = paths.config_dir / "settings.json", None
     try:
-        settings = json.loads(file.read_bytes())
+        settings = json.loads(read_file(file))
         days = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
     except (OSError, ValueError):  # no settings: the default applies
         pass
@@ -227,7 +227,7 @@ def check_service(manager: Manager, facts: ServiceFacts) -> Iterator[DoctorFindi
         yield _warn("service.absent", why or "no service keeps tacitd running", hint)
         return
     try:
-        text, wanted = manager.file.read_text(encoding="utf-8"), manager.render_file(facts)
+        text, wanted = read_file(manager.file).decode(), manager.render_file(facts)
     except (OSError, UnicodeDecodeError, TacitdError) as error:
         hint = "remove it, then run `tacitd service install`"
         yield _fail("service.unreadable", f"{manager.file}: {error}", hint)

@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError, UsageError
 from tacitd.files.atomic import replace_file
+from tacitd.state.paths import read_file
 
 
 class ToolExit(Struct, frozen=True):
@@ -122,7 +123,7 @@ class Manager(ABC):
         Raises UnavailableError without a manager, FileRefusedError for an edited file, ServiceError if the manager refuses.
         """
         self._require_manager()
-        before = self.file.read_bytes() if self.file.exists() else None
+        before = read_file(self.file) if self.file.exists() else None
         if before is not None and is_edited(before.decode("utf-8", "replace")):
             hint = f"{self.about_edits}, remove the file, and install again"
             raise FileRefusedError(f"{self.file} was edited by hand", hint)
@@ -233,7 +234,7 @@ class Systemd(Manager):
 
 def read_unit_variables(unit: Path) -> str:
     """The variables of a unit, in the form of the `Environment` property. Raises OSError."""
-    lines = unit.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_file(unit).decode("utf-8", "replace").splitlines()
     set_here = (one.removeprefix("Environment=") for one in lines if one.startswith("Environment="))
     return " ".join(set_here).replace("%%", "%")
 
@@ -308,7 +309,7 @@ class Launchd(Manager):
 
     def read_environment(self) -> dict[str, str]:
         try:
-            found = plistlib.loads(self.file.read_bytes())["EnvironmentVariables"]
+            found = plistlib.loads(read_file(self.file))["EnvironmentVariables"]
             return {str(name): str(value) for name, value in found.items()}
         except (OSError, ValueError, ExpatError, KeyError, AttributeError):
             return {}

@@ -6,6 +6,7 @@ platformdirs only if it is needed.
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import stat
@@ -71,6 +72,13 @@ def read_socket_file(state: Path) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError):
         return "", ""
     return path, process
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file. Raises OSError, also for a pipe: opening it would wait for whoever writes to it."""
+    if stat.S_ISFIFO(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe, not a file", str(path))
+    return path.read_bytes()
 
 
 def find_home(env: Mapping[str, str]) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from tacitd.errors import UnwritableError, describe_os_error
+from tacitd.state.paths import read_file
 
 if TYPE_CHECKING:
     from tacitd.contract import Tx
@@ -120,7 +121,7 @@ def _fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Choice]:
 def _read_lines(path: Path) -> list[Mapping[str, Any]]:
     """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises OSError."""
     records: list[Mapping[str, Any]] = []
-    for line in path.read_bytes().split(b"\n"):
+    for line in read_file(path).split(b"\n"):
         try:
             record = json.loads(line)
         except ValueError:

@@ -74,7 +74,7 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
         import tomllib  # most people have no such file
 
         with suppress(OSError, ValueError):
-            section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner")
+            section = tomllib.loads(paths.read_file(file).decode("utf-8-sig")).get("learner")
     return (dict(section) if isinstance(section, dict) else {}) | {
         name[len(PREFIX) :].lower(): value
         for name, value in environ.items()
@@ -295,7 +295,7 @@ def format_state(at: SessionStamp, profile: str) -> str:
 def read_session_state(path: Path) -> SessionStamp | None:
     """The session in the session-state file; None if it is missing or incomplete."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = paths.read_file(path).decode("utf-8", "replace")
     except OSError:
         return None
     found = dict(re.findall(r"^- Session (ID|Timestamp): (.+?)[ \t]*$", text, re.M))

@@ -24,6 +24,7 @@ from tacitd.clock import doubt_clock, parse_utc, utc_millis
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
+from tacitd.state.paths import read_file
 from tacitd_handlers.profile import profile_confidence
 from tacitd_handlers.profile.fields import (
     HEAD_FIELDS,
@@ -248,7 +249,7 @@ COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "syste
 def read_entries(path: Path, last: int = MAX_ENTRIES) -> list[dict[str, Any]]:
     """Return at most `last` of the newest entries, oldest first. Raises OSError."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return []
     return [entry for line in data.split(b"\n") if (entry := _parse(line)) is not None][-last:]

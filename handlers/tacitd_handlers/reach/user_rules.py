@@ -30,7 +30,7 @@ from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
 from tacitd.session_context.context_request import PersonRule, PersonRules
-from tacitd.state.paths import config_dir, state_dir
+from tacitd.state.paths import config_dir, read_file, state_dir
 from tacitd.store import open_readonly
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
@@ -207,7 +207,7 @@ class _Look:
 
     def _read_text(self) -> str:
         try:
-            return self._path.read_bytes().decode()
+            return read_file(self._path).decode()
         except FileNotFoundError:
             return ""
         except UnicodeDecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import signal
 import subprocess
@@ -121,3 +122,71 @@ def test_what_cannot_be_read_is_not_said_to_wait_for_nothing(cli: Cli, command: 
     assert said.returncode == 1
     assert f"learning: {'' if not is_shut else cli.state}" in said.stderr
     assert "nothing" not in said.stderr, said.stderr
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["config.toml", "settings.json", "choices.jsonl", "LEARNED.md", "changelog.jsonl", "tacitd.service"],
+)
+def test_a_pipe_in_the_place_of_a_file_blocks_nothing(cli: Cli, file: str) -> None:
+    """Opening it would wait for a writer for ever."""
+    place = {
+        "config.toml": cli.home / ".config/tacitd",
+        "settings.json": cli.config_dir,
+        "choices.jsonl": cli.state,
+        "LEARNED.md": cli.home / ".agents",
+        "changelog.jsonl": cli.config_dir / "user-memory",
+        "tacitd.service": cli.home / ".config/systemd/user",
+    }[file]
+    init(cli.home / "app")
+    place.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(place / file)
+    for command in (
+        "status",
+        "doctor",
+        "config check",
+        "plugin status",
+        "exclude --undo .",
+        "pause",
+        "profile history",
+    ):
+        said = run_bound(*command.split(), cwd=cli.home / "app")
+        assert "Traceback" not in said.stderr, said.stderr
+        if command == "config check":
+            assert said.returncode == (78 if file == "config.toml" else 0)
+            assert file != "config.toml" or "it is a pipe" in said.stderr
+
+
+def test_a_choice_is_stored_beside_a_daemon_that_does_not_answer(cli: Cli) -> None:
+    """`exclude` and `trust` end with 0, as `pause` does."""
+    init(cli.home / "app")
+    with run_hung_daemon():
+        for command, text in (
+            ("exclude .", "app is excluded"),
+            ("trust --remove .", "only what tacitd wrote"),
+        ):
+            said = cli.run(*command.split(), cwd=cli.home / "app")
+            assert said.code == 0 and text in said.err, said.err
+            assert "did not answer" in said.err and "run this again" in said.err
+    assert '"exclude"' in (cli.state / "choices.jsonl").read_text()
+
+
+def test_purge_removes_a_store_that_was_put_aside(cli: Cli) -> None:
+    """And names the person's LEARNED.md, of which a new store knows nothing."""
+    cli.state.mkdir(parents=True)
+    names = (
+        "tacitd.sqlite.2026-02-19T14-30-05",
+        "tacitd.sqlite.2026-02-19T14-30-05-wal",
+        "tacitd.sqlite.2026-02-19T14-30-05.1",
+    )
+    for name in names:
+        (cli.state / name).write_bytes(b"damaged")
+    (cli.state / "tacitd.sqlite").write_bytes(b"damaged " * 1000)
+    (cli.state / "tacitd.sqlite.mine").write_text("mine")
+    learned = cli.home / ".agents/LEARNED.md"
+    learned.parent.mkdir()
+    learned.write_text("- Prefers short answers\n")
+    said = cli.run("uninstall", "--purge", "--yes")
+    assert said.code == 0 and f"kept {learned}\n" in said.err, said.err
+    assert [one.name for one in cli.state.iterdir()] == ["tacitd.sqlite.mine"]
+    assert learned.is_file()
