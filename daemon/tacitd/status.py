@@ -31,7 +31,7 @@ from tacitd.text.wording import format_dollars
 from tacitd.work import work_status
 from tacitd.work.activities import summarise_learned
 from tacitd.work.project_rows import Choices, read_choices
-from tacitd.work.stored_problems import list_stored_problems
+from tacitd.work.stored_problems import list_stored_problems, list_unfinished
 from tacitd.work.work_status import DaemonNote, list_endings, list_sessions, list_waits, read_note
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read_status(
         "learned": summarise_learned(rows, now),
         "handlers": {name: _handler(rows, note, name, now) for name in note.plugins},
         "waits": waits,
-        "parked": [*_stopped(note, problem), *_parked(rows, note, choices, now)],
+        "parked": [*_stopped(note, problem), *_unwritten(rows, now), *_parked(rows, note, choices, now)],
         "dead_letters": sum(n for _, _, n in rescued),
         "rescued": sum(n for _, _, n in rescued),
         "rescued_by_reason": [{"handler": name, "reason": why, "texts": n} for name, why, n in rescued],
@@ -224,6 +224,15 @@ def _stopped(note: DaemonNote, problem: Degradation | None) -> Iterator[dict[str
         since = utc_seconds(note.passed)
         more = {"since": since, "attempts": 1, "not_before": None}
         yield stopped | {"reason": problem.what, "hint": problem.hint} | more
+
+
+def _unwritten(rows: Rows, now: float) -> Iterator[dict[str, Any]]:
+    """Changes of files that are decided and could not be written."""
+    for one in list_unfinished(rows, now):
+        about = {"handler": one.plugin, "what": "a change of a file"}
+        about |= {"project": one.root} if one.root else {}
+        more = {"since": utc_seconds(one.since), "attempts": 1, "not_before": None}
+        yield about | {"reason": f"{one.path} cannot be written{one.why}", "hint": one.hint} | more
 
 
 def _parked(rows: Rows, note: DaemonNote, choices: Choices, now: float) -> Iterator[dict[str, Any]]:

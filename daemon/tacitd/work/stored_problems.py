@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.contract import Rows, Tx
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
 from tacitd.work.work_status import OWNER
@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from tacitd.sources.source import Recognition
 
 UNFINISHED = 60.0
-"""Seconds after which a change of a file that is planned and not written is a problem."""
+"""Seconds after which a change of a file that is planned and not written is a problem, if nobody tried to write it."""
+
+
+class Unfinished(NamedTuple):
+    """A change of a file that is decided and could not be written."""
+
+    path: str
+    plugin: str
+    root: str
+    since: float
+    why: str
+    """What prevented it, as the end of a sentence: `: No space left on device`; "" if nobody tried."""
+    hint: str
 
 
 def list_stored_problems(
@@ -30,7 +42,15 @@ def list_stored_problems(
         for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
         if owner in owners
     ]
-    return [*found, *_list_behind(rows), *_list_unfinished(rows, now), *list_breaker_problems(rows, now)]
+    found += [
+        Degradation(
+            "files.unfinished",
+            f"{one.path}: a change of it is decided and cannot be written{one.why}",
+            one.hint,
+        )
+        for one in list_unfinished(rows, now)
+    ]
+    return [*found, *_list_behind(rows), *list_breaker_problems(rows, now)]
 
 
 def _list_behind(rows: Rows) -> Iterator[Degradation]:
@@ -41,21 +61,15 @@ def _list_behind(rows: Rows) -> Iterator[Degradation]:
         yield Degradation("handler.behind", what, hint)
 
 
-def _list_unfinished(rows: Rows, now: float) -> Iterator[Degradation]:
-    for path, root in rows(
-        "SELECT DISTINCT p.path, r.root FROM plan p JOIN change c ON c.number = p.change "
-        "LEFT JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project WHERE c.at < ?",
+def list_unfinished(rows: Rows, now: float) -> Iterator[Unfinished]:
+    """The changes of files that wait to be written, with what prevented it."""
+    for path, plugin, root, since, why, hint in rows(
+        "SELECT p.path, c.plugin, coalesce(r.root, ''), min(c.at), d.what, d.hint FROM plan p JOIN change c ON c.number = p.change "
+        "LEFT JOIN project r ON r.number = c.project LEFT JOIN degradation d ON d.owner = 'plan' AND d.id = p.path "
+        "WHERE d.what IS NOT NULL OR c.at < ? GROUP BY p.path",
         now - UNFINISHED,
     ):
-        from tacitd.files.write_checks import refuse_leading_away  # `status` seldom needs it
-
-        what, hint = f"{path}: a change of it is decided and cannot be written", "tacitd tries again"
-        try:
-            if root is not None:
-                refuse_leading_away(Path(path), Path(root))
-        except FileRefusedError as error:
-            what, hint = f"{what}: {error.what}", error.hint
-        yield Degradation("files.unfinished", what, hint)
+        yield Unfinished(path, plugin, root, since, f": {why}" if why else "", hint or "tacitd tries again")
 
 
 LISTED = 3

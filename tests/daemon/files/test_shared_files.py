@@ -430,7 +430,7 @@ def test_a_link_that_came_since_the_decision_is_not_written_through(tmp_path: Pa
     after = Person(tmp_path)
     try:
         assert after.files.finish_all() == [after.path] and other.read_text() == "theirs\n"
-        (problem,) = list_stored_problems(after.store.rows, (), after.clock.now() + 61)
+        (problem,) = list_stored_problems(after.store.rows, (), after.clock.now())
         assert str(after.path) in problem.what and "is a link" in problem.what
         after.path.unlink()
         assert after.files.finish_all() == [] and after.lines() == ["Use pnpm"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 import time
 from collections import Counter
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from support_work import Toy, WorkBench
+from support_world import make_world
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Done, FileChange, Later, Outcome, Part, Task, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError
+from tacitd.files.disk import Disk as FileDisk
 from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest
@@ -366,3 +370,38 @@ def test_an_error_of_the_system_that_is_about_no_file_is_the_plugins(tmp_path: P
     bench.tell("one").advance(700.0)
     assert bench.parked() == ["toy failed: TimeoutError: no answer"]
     assert not [one for one in bench.app.list_degradations() if one.id == "toy.files"]
+
+
+def test_a_line_that_cannot_be_written_is_parked_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY 3: there was room for the store and none for the file. `sync --write` ends with 75, `status` says so at once, and
+    the next `sync` writes it."""
+    full, write = [False], FileDisk.write
+
+    def refuse(disk: FileDisk, fd: int, data: bytes) -> int:
+        if full[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(disk, fd, data)
+
+    monkeypatch.setattr(FileDisk, "write", refuse)
+    with make_world(tmp_path, {"pnpm": "Use pnpm, not npm"}) as world:
+        world.type("s1", "use pnpm, not npm")
+        full[0] = True
+        for words in (("sync", "--write"), ("sync",)):
+            said = world.run(*words)
+            assert said.code == 75 and "all handled" not in said.err
+            path = world.path("LEARNED.md")
+            assert f"a change of a file: {path} cannot be written: No space left on device" in said.err
+            assert "free space" in said.err
+        (row,) = [one for one in world.run("sync", "--json").json["parked"] if "LEARNED.md" in one["reason"]]
+        assert (row["handler"], row["project"]) == ("learning", str(world.project))
+        status = world.run("status", "--json").json
+        problems = [one["what"] for one in status["degraded"] if one["id"] == "files.unfinished"]
+        assert any(str(path) in one and "No space left on device" in one for one in problems)
+        assert world.read("LEARNED.md") == ""
+        full[0] = False
+        assert world.run("sync").code == 0 and world.bullets("LEARNED.md") == ["Use pnpm, not npm"]
+        assert [
+            one for one in world.run("status", "--json").json["degraded"] if one["id"].startswith("f")
+        ] == []
