@@ -19,7 +19,6 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
-from tacitd.contract import Rows
 from tacitd.errors import TacitdError
 from tacitd.handler import Degradation, load_hook
 from tacitd.model.budget import list_running, read_spending
@@ -36,6 +35,7 @@ from tacitd.work.work_status import DaemonNote, list_endings, list_sessions, lis
 
 if TYPE_CHECKING:
     from tacitd.app import App
+    from tacitd.contract import Rows
     from tacitd.plugin import PluginSpec
 
 SCHEMA = 1

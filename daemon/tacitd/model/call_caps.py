@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from tacitd.clock import local_date
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
     from tacitd.config.settings import BudgetSettings
@@ -140,6 +139,8 @@ def _check_minute(rows: Rows, caps: BudgetSettings, share: float, now: float) ->
 
 def digest_part(text: str) -> bytes:
     """What is stored of a part's text: 16 bytes."""
+    from tacitd.text.hashes import blake2b  # not for a status, which asks for the caps only
+
     return blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 

@@ -7,14 +7,16 @@ change that was written, of work that waits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from tacitd.clock import local_date, local_minutes, utc_seconds
-from tacitd.contract import Rows, Tx
 from tacitd.handler import Notice
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
 
 STORED = "learned"
 """`did` of what was stored."""

@@ -6,18 +6,22 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
-from tacitd.contract import Row, Rows, Tx
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.store import Store, open_readonly
 
+if TYPE_CHECKING:
+    from tacitd.contract import Row, Rows, Tx
+
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
+ASKED = ("decision", "command", "undo", "purge")
+"""Kinds of tasks that a person waits for: a pause does not hold them."""
 
 
 class Choices(Struct, frozen=True):

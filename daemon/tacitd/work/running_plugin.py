@@ -50,10 +50,10 @@ from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind, TimedJob
 from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
-from tacitd.work.project_rows import read_choices
+from tacitd.work.project_rows import ASKED, read_choices
 from tacitd.work.reader import Observer
 from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, list_changed, store_look
-from tacitd.work.task_rows import ASKED, ENGINE, NewTask, insert_task
+from tacitd.work.task_rows import ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
 PURGE_AFTER = 600.0

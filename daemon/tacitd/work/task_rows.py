@@ -34,8 +34,6 @@ _PAGE = 50
 """Rows that are read at first: they are usually enough."""
 ENGINE = "engine"
 """The name under which the engine's own tasks are queued."""
-ASKED = ("decision", "command", "undo", "purge")
-"""Kinds of tasks that a person waits for: a pause does not hold them."""
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 

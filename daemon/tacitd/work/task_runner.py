@@ -22,8 +22,8 @@ from tacitd.errors import FileBusyError, StoreLostError, TacitdError, Unwritable
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
+from tacitd.work.project_rows import ASKED
 from tacitd.work.task_rows import (
-    ASKED,
     Pauses,
     ReadyTask,
     list_ready,

@@ -14,11 +14,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_seconds
-from tacitd.contract import Rows
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
-from tacitd.work.project_rows import Choices, read_choices
-from tacitd.work.task_rows import ASKED
+from tacitd.work.project_rows import ASKED, Choices, read_choices
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
