@@ -21,10 +21,11 @@ from tacitd.cli.common import (
     get_paths,
     json_option,
     open_store,
+    resolve_directory,
     wake_daemon,
 )
 from tacitd.cli.program import OrderedGroup
-from tacitd.cli.status_command import find_reasons, find_silent_daemon, parked_lines
+from tacitd.cli.status_command import call_running_daemon, find_reasons, find_silent_daemon, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
@@ -89,10 +90,10 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     --write it is done now. Ends with 75 if something else waits, with --write also if something could not be written, and prints what
     and why. What you paused or excluded waits for you: `tacitd resume`, `tacitd exclude --undo`.
     """
-    socket = get_paths().socket
+    places = get_paths()
     # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever.
-    call_daemon(socket, "ping")
-    said = connect_daemon(socket, None if timeout is None else timeout + LATE)(
+    call_running_daemon(places, "ping")
+    said = connect_daemon(places.socket, None if timeout is None else timeout + LATE)(
         "sync", timeout=timeout, write=write
     )
     if as_json:
@@ -245,7 +246,7 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
         click.echo(line)
         click.echo(f"    {one['text'][:200]!r}")
     if not kept:
-        echo_message("nothing waits here")
+        echo_message("nothing was rejected or has waited for a day; `tacitd status` shows what waits")
 
 
 @rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
@@ -319,10 +320,10 @@ def alias(name: str | None, place: str | None, remove: bool, as_json: bool) -> N
         raise UsageError("give the directory here, or --remove", "see `tacitd project alias --help`")
     if place is None:
         if not _store(Choice("project", name, "alias"), remove=True):
-            raise UsageError(f"nothing was said of {name}", "`tacitd project alias` lists what was said")
+            raise TacitdError(f"nothing was said of {name}", "`tacitd project alias` lists what was said")
         echo_message(f"{name}: forgotten")
         return
-    here = Path(os.path.realpath(Path(place).expanduser()))
+    here = Path(os.path.realpath(resolve_directory(place, missing_ok=True)))
     if not name.startswith("/"):
         raise UsageError(
             f"{name} is not an absolute path", "name it as the sessions do, such as /workspaces/app"

@@ -73,7 +73,7 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pa
         newest = found or _read(state, lambda rows: list_newest(rows, 0.0, 1))
         with suppress(KeyboardInterrupt):
             _follow(state, newest[-1].number if newest else 0, as_json)
-    elif not shown:
+    elif not shown and count:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 

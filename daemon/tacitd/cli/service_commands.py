@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import connect_daemon, echo_message, get_paths
+from tacitd.cli.common import echo_message, get_paths
 from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError
 
 NOT_RUNNING = 3
@@ -163,7 +163,9 @@ def restart(ctx: click.Context) -> None:
 @click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def reload() -> None:
     """Reload the daemon's configuration. If the new one is wrong, the old one stays in force."""
-    said = connect_daemon(get_paths().socket)("reload")
+    from tacitd.cli.status_command import call_running_daemon
+
+    said = call_running_daemon(get_paths(), "reload", timeout=30.0)
     echo_message("changed: " + (", ".join(said["changed"]) or "nothing"))
 
 

@@ -86,8 +86,7 @@ def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
     except BusyError as error:
         silent = error
     except UnavailableError:
-        if find_silent_daemon(places) is not None:
-            silent = BusyError(f"a daemon runs, but {places.socket} is gone", GONE_HINT)
+        silent = find_gone_socket(places)
     plugins, told = find_declarations().plugins, Degradation(**problem) if problem else None
     document = read_stored_status(places.state_dir, plugins, time.time(), pid, told)
     if silent is not None:
@@ -99,6 +98,23 @@ def find_silent_daemon(places: Paths) -> int | None:
     """The id of a daemon whose socket was removed: the process that holds the lock, which a command may do too, if it has listened."""
     pid = find_holder(places.state_dir / "lock")
     return pid if str(pid) == read_socket_file(places.state_dir)[1] else None
+
+
+def find_gone_socket(places: Paths) -> BusyError | None:
+    """The error for a daemon that runs without its socket; None if none does."""
+    if find_silent_daemon(places) is None:
+        return None
+    return BusyError(f"a daemon runs, but {places.socket} is gone", GONE_HINT)
+
+
+def call_running_daemon(places: Paths, method: str, timeout: float = 10.0) -> Any:
+    """Call a method of the daemon. Raises UnavailableError, which says whether none runs or only its socket is gone."""
+    try:
+        return call_daemon(places.socket, method, timeout=timeout)
+    except BusyError:
+        raise
+    except UnavailableError as error:
+        raise find_gone_socket(places) or error from None
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:

@@ -147,7 +147,7 @@ class EntryBook:
                     changes[current.leaf] = text
         return changes
 
-    # --- what a person decides (SPEC L-11, L-27, L-30); each raises UsageError if the name fits nothing
+    # --- what a person decides (SPEC L-11, L-27, L-30); each raises TacitdError if the name fits nothing
 
     def forget(self, name: str) -> list[str]:
         """Remove the entry of a gap, and never write it again; return its tag."""
@@ -204,13 +204,13 @@ class EntryBook:
     def separate(self, name: str) -> list[str]:
         """Make the entry with this label one of its own, and return the label and the gap that it was.
 
-        Raises UsageError also if it is not the entry of a gap by an alias.
+        Raises TacitdError also if it is not the entry of a gap by an alias.
         """
         tag = self._find_key(name, [*self.placed])
         label = self.placed[tag].label
         if self._state.aliases.get(tag) != label or make_slug(label) == make_slug(tag):
             hint = "`tacitd learner review` names the gap of each label"
-            raise UsageError(f"{label!r} is no alias of a gap", hint)
+            raise TacitdError(f"{label!r} is no alias of a gap", hint)
         self._rename(tag, self.placed[tag].leaf)
         self._state.tags[tag] = TagRecord()
         return [label, tag]
@@ -222,7 +222,7 @@ class EntryBook:
             keys[:] = [new if one == key else one for one in keys]
 
     def _find_tag(self, name: str) -> str:
-        """The gap with this tag or label. Raises UsageError."""
+        """The gap with this tag or label. Raises TacitdError."""
         by_label = {label: tag for tag, label in self._state.aliases.items()}
         for tag in (name, by_label.get(name, ""), tag_of(name)):
             if tag in self.tags:
@@ -234,7 +234,7 @@ class EntryBook:
         raise TacitdError(f"{name!r} is not a known gap", f"known gaps: {known}")
 
     def _find_key(self, name: str, keys: Sequence[str], what: str = "a label in Known Weaknesses") -> str:
-        """The one of these entries with this tag or label, otherwise the only one that is spelled so. Raises UsageError."""
+        """The one of these entries with this tag or label, otherwise the only one that is spelled so. Raises TacitdError."""
         labels = {key: self.placed[key].label for key in keys}
         for same in (
             [key for key in keys if name in (key, labels[key])],
@@ -243,7 +243,7 @@ class EntryBook:
             if len(same) == 1:
                 return same[0]
         known = "; ".join([*labels.values()][:8]) or "none yet"
-        raise UsageError(f"{name!r} is not {what}", f"the labels are: {known}")
+        raise TacitdError(f"{name!r} is not {what}", f"the labels are: {known}")
 
     # --- lists
 

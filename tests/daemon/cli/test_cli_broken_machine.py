@@ -17,6 +17,7 @@ from support_cli import Cli
 from support_git import init
 from support_rights import bound
 from tacitd.control.client import call_daemon
+from tacitd.state.paths import Paths
 
 PROGRAM = "from tacitd_handlers.entry_point import main; main()"
 HANG = """
@@ -49,6 +50,7 @@ def run_hung_daemon() -> Iterator[int]:
             yield made.pid
         finally:
             made.kill()
+            Paths.from_env(os.environ).socket.unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -190,3 +192,36 @@ def test_purge_removes_a_store_that_was_put_aside(cli: Cli) -> None:
     assert said.code == 0 and f"kept {learned}\n" in said.err, said.err
     assert [one.name for one in cli.state.iterdir()] == ["tacitd.sqlite.mine"]
     assert learned.is_file()
+
+
+@pytest.mark.parametrize("command", ["sync", "reload", "status"])
+def test_a_daemon_whose_socket_is_gone_is_not_said_to_be_absent(cli: Cli, command: str) -> None:
+    """A logout removes the runtime directory; a second daemon is not to be started."""
+    with run_hung_daemon() as pid:
+        socket = Paths.from_env(os.environ).socket
+        socket.unlink()
+        (cli.state / "socket").write_text(f"{socket}\n{pid}\n")
+        said = cli.run(command)
+    assert said.code == 69 and "a daemon runs, but" in said.err, said.err
+    assert "`tacitd stop` works meanwhile" in said.err and "tacitd run" not in said.err
+
+
+def test_rescue_does_not_say_that_nothing_waits(cli: Cli) -> None:
+    """It lists what has waited for a day."""
+    said = cli.run("rescue")
+    assert said.code == 0 and "`tacitd status` shows what waits" in said.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["learner archive edge:x", "learner alias Loop --remove", "project alias --remove /x", "forget xyz"],
+)
+def test_what_is_not_there_is_a_failure_and_no_wrong_use(cli: Cli, command: str) -> None:
+    """Exit code 1, as everywhere."""
+    init(cli.home / "app")
+    said = cli.run(*command.split(), cwd=cli.home / "app")
+    assert said.code == 1, said.err
+
+
+def test_an_alias_of_an_unknown_home_is_a_wrong_use(cli: Cli) -> None:
+    assert cli.run("project", "alias", "/workspaces/app", "~no-such-user/app").code == 2

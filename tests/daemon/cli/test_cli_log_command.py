@@ -48,6 +48,7 @@ def test_what_happened_is_shown_without_a_daemon(cli: Cli, tmp_path: Path) -> No
     assert [row["handler"] for row in rows] == ["", "", "toy", ""]
     assert cli.run("log", "--json", "-n", "1").json == rows[3:]
     assert cli.run("log", "--json", "-n", "0").json == []
+    assert cli.run("log", "-n", "0").err == "", "something happened"
     assert cli.run("log", "--since", "1h", "--json").json == []
     assert cli.run("log", "--since", "3h", "--json").json == rows
 

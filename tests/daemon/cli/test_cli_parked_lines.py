@@ -153,7 +153,7 @@ def test_sync_write_ends_with_75_where_something_still_waits(
     """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
     row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
     said = SAID | {"waits": [row] * waits}
-    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
     assert (written.code, read.code) == (PARKED if waits else 0, 0)
@@ -167,7 +167,7 @@ def test_what_a_person_paused_waits_for_them(monkeypatch: pytest.MonkeyPatch, cl
     fact = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
     held = [row("job check", "paused by you (all)"), row("job x", "paused by you (all)", project="/app")]
     session = [row("the end of session s", "paused by you (session s)", project="/app")]
-    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
     for parked, waits, codes in (
         ([], [], (0, 0)),
         (held, [fact], (0, 0)),
@@ -196,7 +196,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
         "at": None,
     }
     said = SAID | {"waits": [row]}
-    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     for done in (cli.run("sync", "--write"), cli.run("sync")):
         assert done.code == 0 and "sync --write" not in done.err

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
-from tacitd.errors import TacitdError, UsageError
+from tacitd.errors import TacitdError
 from tacitd_handlers.learner.ledger_file import LONG, RECURRING, SHORT
 from tacitd_handlers.learner.profile_text import TEMPLATE
 
@@ -159,8 +159,9 @@ def test_L_27_an_entry_of_a_persons_own(desk: Desk) -> None:
     assert desk.do("archive", "talks too fast").notices[0].text == "Talks too fast"
     assert theirs in desk.text.partition("### Resolved")[2]
     for name in ("Talks too fast", "nope"):
-        with pytest.raises(UsageError) as refused:
+        with pytest.raises(TacitdError) as refused:
             desk.do("archive", name)
+        assert refused.value.code == 1
         assert "edge:a" in refused.value.hint
 
 
