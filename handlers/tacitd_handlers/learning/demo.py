@@ -30,9 +30,9 @@ TYPED = (
     ("thanks, looks good", "All tests pass."),
 )
 FACTS = """{"message": 1, "words": "no, use pnpm here, never npm", "corrected": true, "fact": "Use pnpm in this project, never npm"}
-{"message": 2, "words": "keep answers short, no summary at the end", "fact": "Prefers short answers without a summary at the end"}"""
-LINES = """{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm in this project, never npm", "FROM": [1]}
-{"FILE": "LEARNED.md", "SECTION": "Communication", "FACT": "Prefers short answers without a summary at the end", "FROM": [2]}"""
+{"message": 2, "words": "keep answers short, no summary at the end", "fact": "Prefers short answers without a summary at the end", "about": "person"}"""
+LINES = """{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm in this project, never npm", "FROM": [1]}"""
+PERSON_LINES = """{"FILE": "LEARNED.md", "SECTION": "Communication", "FACT": "Prefers short answers without a summary at the end", "FROM": [1]}"""
 
 
 def play_demo() -> Iterator[str]:
@@ -47,7 +47,13 @@ def play_demo() -> Iterator[str]:
 
 def _play(directory: Path) -> Iterator[str]:
     yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
-    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
+    model = ScriptedModel(
+        [
+            ("Use pnpm in this project", LINES),
+            ("knowledge synthesis", PERSON_LINES),
+            ("opinion mining", FACTS),
+        ]
+    )
     with run_demo_engine(directory, model) as (app, project):
         yield from _narrate(app, project, model)
     yield ""
@@ -100,8 +106,16 @@ def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     yield from (f"     {fact}" for fact in FACTS.splitlines())
     methods["due"]({"job": "synthesize", "project": str(project)})
     methods["sync"]({})
-    yield f"\n3. At the session's end one call of the smart model wrote lines from them ({len(model.asked)} calls in all)."
-    yield f"   {project.name}/LEARNED.md:"
-    yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
+    yield "\n3. At the session's end the smart model wrote lines from them: one call for what is about the project, one for what is"
+    yield f"   about you ({len(model.asked)} calls in all)."
+    for name, file in (
+        (f"{project.name}/LEARNED.md", project / "LEARNED.md"),
+        (
+            "~/.agents/LEARNED.md, which the sessions of all projects load",
+            project.parent / ".agents/LEARNED.md",
+        ),
+    ):
+        yield f"   {name}:"
+        yield from (f"     {text}" for text in file.read_text().splitlines())
     yield "\n4. `tacitd status` prints:"
     yield from (f"     {text}" for text in format_status(app.read_status()))

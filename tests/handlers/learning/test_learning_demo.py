@@ -31,6 +31,10 @@ def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> 
         "# Learned Preferences",
     ):
         assert words in said.out
+    project, _, person = said.out.partition("\n   app/LEARNED.md:")[2].partition("\n   ~/.agents/LEARNED.md")
+    assert "- Use pnpm" in project and "- Prefers short answers" not in project, "as the README's table says"
+    assert "- Prefers short answers" in person.partition("\n4.")[0] and "- Use pnpm" not in person
+    assert "## Communication" in person, "the answer of its own call"
     assert "3 prompts put to the model, 2 facts, 2 lines written" in said.out
     assert "model  " not in said.out and "not found" not in said.out, "a script answers"
     assert "waits  " not in said.out, "all of its lines were made"
