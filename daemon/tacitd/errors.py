@@ -2,7 +2,7 @@
 
     TacitdError              what happened, the hint that fixes it, the exit code
     ├── UsageError           2   the command line was used wrongly
-    ├── UnavailableError     69  another daemon runs, or none does
+    ├── UnavailableError     69  another daemon runs, none does, or it does not answer
     ├── ParkedError          75  work is parked; it is not lost
     ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
     ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits

@@ -184,8 +184,8 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 EPILOG = """\b
-Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does,
-75 something is parked or waits, 78 the configuration is wrong."""
+Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs, none does, or it does
+not answer, 75 something is parked or waits, 78 the configuration is wrong."""
 
 
 def make_program(
