@@ -241,7 +241,7 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
     shown = show_argument(asked)
     if not found and unread:
         raise TacitdError(
-            f"{shown} was not found, and what {' and '.join(unread)} has could not be read",
+            f"{shown} was not found; what could not be read: {', '.join(unread)}",
             "try again once that is mended; `tacitd doctor` checks the machine",
         )
     if not found:
