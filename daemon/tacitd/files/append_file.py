@@ -8,11 +8,11 @@ finished by a later process if this one ends before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacitd.errors import FileRefusedError
+from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError, describe_failure
 from tacitd.files.disk import DISK, Disk, find_stat, is_regular, make_dirs, read_all, same_file, write_all
 from tacitd.files.locks import is_alive
 
@@ -102,7 +102,27 @@ def plan_lines(tx: Tx, lines: Sequence[NewLine], process: str) -> None:
     )
 
 
-def finish_lines(store: Database, process: str, on_step: Callable[[str], None]) -> None:
+def note_failure(
+    store: Database, path: str, error: FileBusyError | FileRefusedError | OSError, now: float
+) -> None:
+    """Store why a planned change of a file is not written, for `status` and `sync`. On a full disk the store may refuse that, and says
+    so itself."""
+    if isinstance(error, OSError):  # without the name of a temporary file
+        error = OSError(error.errno, error.strerror or str(error))
+    told = ("plan", path, *describe_failure(error))
+    if store.rows("SELECT 1 FROM degradation WHERE (owner, id, what, hint) = (?, ?, ?, ?)", *told):
+        return
+    with suppress(UnwritableError), store.write() as tx:
+        forget_failure(tx, path)
+        tx.execute("INSERT INTO degradation VALUES(?, ?, ?, ?, ?)", *told, now)
+
+
+def forget_failure(tx: Tx, path: str) -> None:
+    """The file could be written."""
+    tx.execute("DELETE FROM degradation WHERE owner = 'plan' AND id = ?", path)
+
+
+def finish_lines(store: Database, process: str, now: float, on_step: Callable[[str], None]) -> None:
     """Append what was planned by this process, or by one that is gone. What cannot be appended now stays planned. For one thread."""
     from loguru import logger  # most who append are commands, which load less
 
@@ -117,7 +137,9 @@ def finish_lines(store: Database, process: str, on_step: Callable[[str], None]) 
             append_missing(Path(path), [line for _, line in lines])
         except (FileRefusedError, OSError) as error:
             logger.warning("{} cannot be written now: {}", path, error)
+            note_failure(store, path, error, now)
             continue
         on_step("appended")
         with store.write() as tx:
             tx.executemany("DELETE FROM line_plan WHERE number = ?", [(number,) for number, _ in lines])
+            forget_failure(tx, path)

@@ -15,15 +15,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tacitd.clock import Clock, utc_seconds
 from tacitd.contract import Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
-from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError, describe_failure
+from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
-from tacitd.files.append_file import finish_lines, plan_lines
+from tacitd.files.append_file import finish_lines, forget_failure, note_failure, plan_lines
 from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
 from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
@@ -305,7 +304,7 @@ class SharedFiles:
 
     def _finish_lines(self) -> None:
         with self._lock:
-            finish_lines(self._store, self._process, self._on_step)
+            finish_lines(self._store, self._process, self._clock.now(), self._on_step)
 
     def list_unfinished(self) -> list[Path]:
         """The paths with a plan of a process that is gone, or of this one."""
@@ -330,22 +329,11 @@ class SharedFiles:
             try:
                 self._apply_plan(path)
             except (FileBusyError, FileRefusedError, OSError) as error:
-                self._note_failure(path, error)
+                note_failure(self._store, str(path), error, self._clock.now())
                 if must:
                     raise
                 return False
         return True
-
-    def _note_failure(self, path: Path, error: FileBusyError | FileRefusedError | OSError) -> None:
-        """Store why a plan is not written, for `status` and `sync`. On a full disk the store may refuse that, and says so itself."""
-        if isinstance(error, OSError):  # without the name of a temporary file
-            error = OSError(error.errno, error.strerror or str(error))
-        told = ("plan", str(path), *describe_failure(error))
-        if self._store.rows("SELECT 1 FROM degradation WHERE (owner, id, what, hint) = (?, ?, ?, ?)", *told):
-            return
-        with suppress(UnwritableError), self._store.write() as tx:
-            tx.execute("DELETE FROM degradation WHERE owner = 'plan' AND id = ?", str(path))
-            tx.execute("INSERT INTO degradation VALUES(?, ?, ?, ?, ?)", *told, self._clock.now())
 
     def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
@@ -427,7 +415,7 @@ class SharedFiles:
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
             tx.execute("DELETE FROM plan WHERE path = ?", key)
-            tx.execute("DELETE FROM degradation WHERE owner = 'plan' AND id = ?", key)
+            forget_failure(tx, key)
             tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
             note_change(tx, number, self._clock.now())
 

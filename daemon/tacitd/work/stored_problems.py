@@ -66,7 +66,8 @@ def list_unfinished(rows: Rows, now: float) -> Iterator[Unfinished]:
     for path, plugin, root, since, why, hint in rows(
         "SELECT p.path, c.plugin, coalesce(r.root, ''), min(c.at), d.what, d.hint FROM plan p JOIN change c ON c.number = p.change "
         "LEFT JOIN project r ON r.number = c.project LEFT JOIN degradation d ON d.owner = 'plan' AND d.id = p.path "
-        "WHERE d.what IS NOT NULL OR c.at < ? GROUP BY p.path",
+        "WHERE d.what IS NOT NULL OR c.at < ? GROUP BY p.path UNION ALL SELECT id, 'engine', '', since, what, hint FROM degradation "
+        "WHERE owner = 'plan' AND id IN (SELECT path FROM line_plan) AND id NOT IN (SELECT path FROM plan)",
         now - UNFINISHED,
     ):
         yield Unfinished(path, plugin, root, since, f": {why}" if why else "", hint or "tacitd tries again")

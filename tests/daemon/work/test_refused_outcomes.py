@@ -16,7 +16,7 @@ import pytest
 from support_work import Toy, WorkBench
 from support_world import make_world
 from tacitd.config.settings import BudgetSettings
-from tacitd.contract import Done, FileChange, Later, Outcome, Part, Task, Tx
+from tacitd.contract import Done, FileChange, Later, NewLine, Outcome, Part, Task, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError
 from tacitd.files.disk import Disk as FileDisk
 from tacitd.handler import Notice
@@ -405,3 +405,18 @@ def test_a_line_that_cannot_be_written_is_parked_and_named(
         assert [
             one for one in world.run("status", "--json").json["degraded"] if one["id"].startswith("f")
         ] == []
+
+
+def test_an_appended_line_that_cannot_be_written_is_parked_too(tmp_path: Path) -> None:
+    """The same for files that only grow, such as lessons.jsonl."""
+    file = tmp_path / "log.jsonl"
+    file.mkdir()
+    bench = WorkBench(tmp_path, Toy(outcome=lambda task: Done(lines=[NewLine(file, "{}")])))
+    bench.tell("first").leave()
+    (row,) = bench.app.read_status()["parked"]
+    assert str(file) in row["reason"] and row["hint"]
+    assert [one.id for one in bench.app.list_degradations() if str(file) in one.what] == ["files.unfinished"]
+    file.rmdir()
+    bench.advance(61)
+    assert file.read_text() == "{}\n" and bench.app.read_status()["parked"] == []
+    assert not [one for one in bench.app.list_degradations() if str(file) in one.what]
