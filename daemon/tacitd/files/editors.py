@@ -79,7 +79,7 @@ class Editors:
         self._open[target] = mark
         raise FileBusyError(
             f"{target} is open in an editor ({mark.name})",
-            "close the file to have it written within a minute",
+            "save and close it to have the change written within a minute",
             seconds=AGAIN,
             editor=mark.name,
         )
