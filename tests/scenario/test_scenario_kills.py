@@ -156,12 +156,16 @@ def check_store(daemon: Daemon) -> int:
 
 
 def begun(daemon: Daemon, prompt: str) -> int:
-    """The number of recorded calls with this prompt. A call is recorded before its child is started, so a kill may come
+    """The number of learning's recorded calls with this prompt. A call is recorded before its child is started, so a kill may come
     in between."""
     store = open_readonly(daemon.state)
     assert store is not None
     with store:
-        ((calls,),) = store.rows("SELECT count(*) FROM call_part WHERE kind = 'prompt' AND row = ?", prompt)
+        ((calls,),) = store.rows(
+            "SELECT count(*) FROM call_part p JOIN call c ON c.number = p.call "
+            "WHERE p.kind = 'prompt' AND p.row = ? AND c.plugin = 'learning'",
+            prompt,
+        )
     return int(calls)
 
 

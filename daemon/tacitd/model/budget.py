@@ -211,6 +211,21 @@ def read_spending(rows: Rows, now: float) -> Spending:
     return Spending(today[0], today[1], month[1], total[0], total[1])
 
 
+def list_paid(rows: Rows, plugin: str, kind: str, row: str) -> set[str]:
+    """Return the parts of this kind of the newest call about `row` whose answer was paid for and not used yet, by their rows; an empty set
+    if there is none. `Budget.find_answer` returns that answer to a task about exactly these: what came later is another task's."""
+    found = rows(
+        "SELECT c.number FROM call_part p JOIN call c ON c.number=p.call WHERE p.kind=? AND p.row=? AND c.plugin=?"
+        " AND c.outcome='answered' AND c.used IS NULL AND c.answer IS NOT NULL ORDER BY c.number DESC LIMIT 1",
+        kind, row, plugin,
+    )  # fmt: skip
+    return {
+        part
+        for (number,) in found
+        for (part,) in rows("SELECT row FROM call_part WHERE call=? AND kind=?", number, kind)
+    }
+
+
 def list_running(rows: Rows, now: float) -> list[RunningCall]:
     """The calls of every process that have not ended, oldest first."""
     found = rows(

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
+from tacitd.model.budget import list_paid
 from tacitd.plugin import GatherRule
 from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
@@ -203,7 +204,10 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
                 project,
             )
         ]
-        prompts = tuple(choose_prompts(waiting, rule.prompts, rule.bytes))
+        # After a crash the task is about the prompts of the call that was answered: later ones belong to the next task.
+        paid = list_paid(rows, plugin, "prompt", waiting[0].id) if waiting else set[str]()
+        chosen = [one for one in waiting if one.id in paid]
+        prompts = tuple(chosen or choose_prompts(waiting, rule.prompts, rule.bytes))
     return Task(
         number, kind, key, place, project, session, prompts, _DATA.decode(data), priority, tries, asked
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
+from tacitd.model.budget import list_paid
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, choose_facts, number_facts
 from tacitd_handlers.learning.folders import ROOT_FILES, list_folders
@@ -144,12 +145,22 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
             wanted.append(fact._replace(line=None))
     left_out = [one for one in read_facts(tools.rows, place.number, LEFT_OUT) if not covers(one.text)]
     numbered = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
-    facts = choose_facts(numbered)
+    facts = _keep_paid(choose_facts(numbered), numbered, tools)
     later = {row for fact in numbered if fact.is_new and fact not in facts for row in fact.rows}
     rows = {number: row for number, row in rows.items() if number not in later}
     return SynthesisInput(
         place, rows, facts, bool(later), known, tuple(forgotten), frozenset(reword), files, tuple(folders)
     )
+
+
+def _keep_paid(
+    chosen: tuple[NumberedFact, ...], facts: Sequence[NumberedFact], tools: Tools
+) -> tuple[NumberedFact, ...]:
+    """The facts of a call that was answered before a crash, if the first chosen one is among them: later ones belong to the next
+    synthesis."""
+    paid = list_paid(tools.rows, "learning", "fact", str(chosen[0].rows[0])) if chosen else set[str]()
+    new = [fact for fact in facts if fact.is_new and str(fact.rows[0]) in paid]
+    return (*new, *(fact for fact in facts if not fact.is_new)) if new else chosen
 
 
 def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from support_work import Toy, WorkBench
@@ -47,6 +48,26 @@ def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
         "session-ended",
     ]
     assert toy.texts() == [["use pnpm"], ["use ruff"]]
+
+
+def test_after_a_crash_a_task_is_about_the_prompts_of_the_answer_that_was_paid_for(tmp_path: Path) -> None:
+    """DESIGN "The way of a prompt": a crash before a commit repeats the task, but not its call; later prompts belong to the next task."""
+    outcomes: list[Outcome] = [Later("the daemon was killed", not_before=math.inf)]
+    toy = Toy(outcome=lambda task: outcomes.pop() if outcomes and task.kind == "prompts" else Done())
+    bench = WorkBench(tmp_path, toy)
+    bench.tell("one", "two").leave()
+    ids = bench.rows("SELECT id FROM prompt ORDER BY number")
+    with bench.store.write() as tx:
+        tx.execute(
+            "INSERT INTO call(number, plugin, purpose, tier, begun, day, outcome, answer) "
+            "VALUES(1, ?, 'extraction', 'fast', 0, '2026-11-22', 'answered', 'NONE')",
+            "toy",
+        )
+        for number, (id,) in enumerate(ids, 1):
+            tx.execute("INSERT INTO call_part VALUES(1, 'prompt', ?, ?, x'00')", number, id)
+    bench.tell("three").leave()
+    bench.advance(41 * 86_400).advance()
+    assert toy.texts() == [["one", "two"], ["one", "two"], ["three"]]
 
 
 def test_a_fork_is_not_paid_again(tmp_path: Path) -> None:

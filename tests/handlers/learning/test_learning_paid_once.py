@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support_heard import write_proposals
+from support_heard import list_facts, write_proposals
 from support_learning import IDLE, SYNTHESIS, LearningBench, lines
+from tacitd.contract import Task, Tx
+from tacitd.errors import UnwritableError
 from tacitd.model.port import ModelRequest
+from tacitd.work import task_runner
 
 PNPM, LINT, SHORT, NEW = (
     "Use pnpm, not npm",
@@ -50,3 +54,27 @@ def test_a_line_that_is_deleted_during_the_call_costs_no_second_one(
     bench.end()
     assert NEW in bench.bullets and ("written",) in bench.facts("state")[-1:]
     assert bench.count_calls("synthesis") == before + 1
+
+
+def test_facts_that_came_after_a_refused_commit_have_a_call_of_their_own(
+    bench: LearningBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "The way of a prompt": the task is repeated, but not its call; later facts belong to the next synthesis."""
+    stored, refused = task_runner.store_outcome, list[str]()
+
+    def refuse(tx: Tx, plugin: str, task: Task, *about: Any) -> None:
+        waiting = tx.rows("SELECT 1 FROM learning_fact WHERE state = 'waiting'")
+        if task.kind != "prompts" and bench.count_calls("synthesis") == 1 and len(waiting) == 1:
+            if not refused:
+                bench.heard = NEW
+                bench.bench.type("always run make test", session="s2")
+            refused.append(task.kind)
+            raise UnwritableError("the disk is full", "make room")
+        stored(tx, plugin, task, *about)
+
+    monkeypatch.setattr(task_runner, "store_outcome", refuse)
+    bench.learn("use pnpm, not npm", PNPM)
+    bench.end()
+    assert refused and bench.bullets == [PNPM, NEW]
+    asked = [list_facts(one.prompt) for one in bench.model.asked if one.purpose == "synthesis"]
+    assert [list(facts.values()) for facts in asked] == [[PNPM], [NEW]]
