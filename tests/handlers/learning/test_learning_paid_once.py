@@ -13,7 +13,7 @@ from support_learning import IDLE, SYNTHESIS, LearningBench, lines
 from tacitd.contract import Task, Tx
 from tacitd.errors import UnwritableError
 from tacitd.model.port import ModelRequest
-from tacitd.work import task_runner
+from tacitd.work.task_rows import store_outcome
 
 PNPM, LINT, SHORT, NEW = (
     "Use pnpm, not npm",
@@ -60,7 +60,7 @@ def test_facts_that_came_after_a_refused_commit_have_a_call_of_their_own(
     bench: LearningBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN "The way of a prompt": the task is repeated, but not its call; later facts belong to the next synthesis."""
-    stored, refused = task_runner.store_outcome, list[str]()
+    refused = list[str]()
 
     def refuse(tx: Tx, plugin: str, task: Task, *about: Any) -> None:
         waiting = tx.rows("SELECT 1 FROM learning_fact WHERE state = 'waiting'")
@@ -70,9 +70,9 @@ def test_facts_that_came_after_a_refused_commit_have_a_call_of_their_own(
                 bench.bench.type("always run make test", session="s2")
             refused.append(task.kind)
             raise UnwritableError("the disk is full", "make room")
-        stored(tx, plugin, task, *about)
+        store_outcome(tx, plugin, task, *about)
 
-    monkeypatch.setattr(task_runner, "store_outcome", refuse)
+    monkeypatch.setattr("tacitd.work.task_runner.store_outcome", refuse)
     bench.learn("use pnpm, not npm", PNPM)
     bench.end()
     assert refused and bench.bullets == [PNPM, NEW]
