@@ -1,0 +1,109 @@
+"""The address that identifies a repository (SPEC E-30)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tacitd.files.git import find_repository, normalise_remote, read_remote
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/me/app",
+        "https://github.com/Me/App.git",
+        "https://github.com/me/app/",
+        "http://github.com/me/app.git",
+        "https://me:ghp_token@github.com/me/app.git",
+        "https://x-access-token:ghs_token@GitHub.com/me/app",
+        "git@github.com:me/app.git",
+        "github.com:me/app",
+        "ssh://git@github.com/me/app.git",
+        "ssh://git@github.com:22/me/app.git",
+        "git://github.com/me/app.git",
+        "git+ssh://git@github.com/me/app",
+        "https://github.com/me/app.git?token=x#y",
+    ],
+)
+def test_clones_of_one_repository_have_one_address(url: str) -> None:
+    assert normalise_remote(url) == "github.com/me/app"
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://github.com/you/app.git", "github.com/you/app"),
+        ("https://gitlab.com/me/app.git", "gitlab.com/me/app"),
+        ("git@host:group/sub/app.git", "host/group/sub/app"),
+        ("ssh://git@[::1]:2222/me/app", "[::1]/me/app"),
+        ("/srv/git/app.git", "/srv/git/app"),
+        ("file:///srv/git/app.git", "/srv/git/app"),
+        ("../app", "/home/u/app"),
+        ("", ""),
+        ("  ", ""),
+    ],
+)
+def test_other_addresses(url: str, address: str) -> None:
+    assert normalise_remote(url, Path("/home/u/clone")) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://user:to/ken@example.com/me/app.git", ""),
+        ("https://user:to#ken@example.com/me/app", ""),
+        ("https://to/ken@example.com/me/app", ""),
+        ("https://user:a/b@to/ken@example.com/me/app", ""),
+        ("https://user:12345/ken@example.com/me/app", ""),
+        # An "@" of a path is not one of a user.
+        ("https://example.com/me/app@v2", "example.com/me/app@v2"),
+        ("https://user:secret@example.com/me/app@v2.0", "example.com/me/app@v2.0"),
+        ("https://example.com:8443/@scope/app", "example.com/@scope/app"),
+        ("ssh://git@intranet/me/app@v2", "intranet/me/app@v2"),
+    ],
+)
+def test_a_token_with_a_raw_slash_is_not_in_the_address(url: str, address: str) -> None:
+    """The slash should be encoded. git then takes the user for the host, and the key must not contain the token."""
+    assert normalise_remote(url) == address
+
+
+def repository(root: Path, config: str | bytes) -> str:
+    (root / ".git").mkdir(parents=True)
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git/config").write_bytes(config.encode() if isinstance(config, str) else config)
+    found = find_repository(root)
+    assert found is not None
+    return read_remote(found)
+
+
+def test_origin_is_the_remote_that_counts(tmp_path: Path) -> None:
+    """Otherwise the first by name; a section with another name has no remote."""
+    both = '[remote "fork"]\n\turl = git@h:me/fork\n[remote "origin"]\n\turl = https://h/me/app\n\turl = https://h/second\n'
+    assert repository(tmp_path / "a", both) == "h/me/app"
+    two = '[remote "z"]\nurl=git@h:me/z\n[branch "main"]\nurl = https://h/no\n[remote "b"]\n  URL = https://u:p@h/me/b\n'
+    assert repository(tmp_path / "b", two) == "h/me/b"
+    assert repository(tmp_path / "c", "[core]\n\tbare = false\n") == ""
+
+
+def test_a_config_that_cannot_be_read_has_no_remote(tmp_path: Path) -> None:
+    """Bad input: bytes, a directory in its place, and no file."""
+    assert repository(tmp_path / "a", b"\xff\xfe[remote\0") == ""
+    found = find_repository(tmp_path / "a")
+    assert found is not None
+    (tmp_path / "a/.git/config").unlink()
+    assert read_remote(found) == ""
+    (tmp_path / "a/.git/config").mkdir()
+    assert read_remote(found) == ""
+
+
+@pytest.mark.timeout(10)
+def test_a_configuration_that_is_a_fifo_is_no_address(tmp_path: Path) -> None:
+    """An unpacked archive may contain one; reading it would wait for a writer."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    os.mkfifo(tmp_path / ".git/config")
+    repository = find_repository(tmp_path)
+    assert repository is not None and read_remote(repository) == ""
