@@ -47,7 +47,8 @@ from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import activity_line, find_newest, list_since
 from tacitd.work.plugin_tools import ToolServices
-from tacitd.work.project_rows import ProjectLookup, list_aliases
+from tacitd.work.project_lookup import ProjectLookup
+from tacitd.work.project_rows import list_aliases
 from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import find_refusal as find_model_refusal

@@ -27,7 +27,8 @@ from tacitd.store import Store
 from tacitd.work.activities import forget_passing
 from tacitd.work.inbox import ClientHints, Inbox, make_stopped_error
 from tacitd.work.old_prompts import FirstStart, note_known_prompts
-from tacitd.work.project_rows import ASKED, Choices, ProjectLookup, find_missing_projects, read_choices
+from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
+from tacitd.work.project_rows import ASKED, Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.running_plugin import RunningPlugins

@@ -31,9 +31,9 @@ UNKNOWN = int(os.environ.get("TACITD_UNKNOWN_LINES", "20000"))
 EMPTY = int(os.environ.get("TACITD_EMPTY_FILES", "300"))
 """Empty transcripts. Asked: 5,000."""
 FACTS = int(os.environ.get("TACITD_WAITING_FACTS", "60"))
+"""Facts that wait when the daemon is told to end. Asked: 5,000."""
 LONG = PATIENCE + FACTS / 5
 """Seconds for the extraction or the synthesis of so many facts, which starts a process for each ten prompts."""
-"""Facts that wait when the daemon is told to end. Asked: 5,000."""
 SYNC = os.environ.get("TACITD_SYNC_SECONDS", "0.03")
 """Seconds that a sync of the slow disk takes. Asked: 0.5."""
 MEGABYTE = 1 << 20

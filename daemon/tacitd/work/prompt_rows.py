@@ -11,6 +11,7 @@ from typing import Any
 
 from tacitd.contract import Priority, Row, Rows, StoredPrompt, Tx
 from tacitd.events import Prompt
+from tacitd.sources.assembler import REPEATS, WINDOW, digest_text, group_of
 from tacitd.work.project_rows import Passed
 
 SHOWN = 200
@@ -41,8 +42,6 @@ def insert_prompt(
     Of a prompt that is passed over, only the digest is kept, never its text.
     """
     id, typed = prompt.id, prompt.time if prompt.time is not None else now
-    from tacitd.sources.assembler import REPEATS, WINDOW, digest_text, group_of  # `status` decodes nothing
-
     digest, repeats = digest_text(prompt.text), REPEATS[group_of(prompt.id, prompt.kind)]
     if tx.rows("SELECT 1 FROM prompt WHERE id = ?", id):
         return None

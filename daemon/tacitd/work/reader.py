@@ -32,7 +32,8 @@ from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
-from tacitd.work.project_rows import Choices, Passed, ProjectLookup, read_choices, store_project
+from tacitd.work.project_lookup import ProjectLookup
+from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import (
     find_new_prompts,
     finish_prompts,

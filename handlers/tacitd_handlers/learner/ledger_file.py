@@ -12,13 +12,10 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
-
-if TYPE_CHECKING:
-    pass
 
 LEARNING, RECALL = "learning", "recall"
 VERDICTS: Final = {

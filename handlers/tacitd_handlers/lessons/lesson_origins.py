@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
     from tacitd_handlers.shared.places import ProjectIdentity
 
-"""The variable in which Claude Code passes the session id to its children."""
 WORDS = 5
 LONGEST = 300
 """Maximum characters of each quoted sentence of a person."""

@@ -30,7 +30,9 @@ def make_plugin() -> PluginSpec:
         "tutor",
         order=60,
         settings={"tutor": f"{here}.agent_calls:TutorSettings"},
-        commands={"tutor": (f"{here}.tutor_commands:tutor", "Learn a topic in a session with a tutor.", "More")},
+        commands={
+            "tutor": (f"{here}.tutor_commands:tutor", "Learn a topic in a session with a tutor.", "More")
+        },
         session_text=f"{here}:make_text",
         mcp=f"{here}.tutor_commands:TUTOR",
         footprint=f"{here}:tutor_footprint",
