@@ -212,6 +212,10 @@ class Daemon:
         """What `tacitd rescue` lists."""
         return list(json.loads(self.cli("rescue", "--json").stdout))
 
+    def list_review(self) -> list[dict[str, Any]]:
+        """What `tacitd review` lists of all projects."""
+        return list(json.loads(self.cli("review", "--all", "--json").stdout))
+
     def sync(self, timeout: float = PATIENCE) -> list[dict[str, Any]]:
         """Wait until everything is handled, and return what is parked."""
         said = self.call("sync", timeout=timeout)

@@ -28,11 +28,30 @@ def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_han
     daemon.synthesize()
     assert len(daemon.claude.calls()) == calls and daemon.status()["slices"]["learning"]["waits"] == []
     assert "1 fact of" in daemon.cli("status").stdout
+    (item,) = daemon.list_review()
+    assert item["text"] == "Prefers amber-1" and item["review"].startswith("no line was made of it: ")
     daemon.claude.rules([ECHO_FACTS, ECHO_LINES])
     assert daemon.cli("rescue", "retry", "--all").returncode == 0
     assert daemon.learned == ["Prefers amber-1"]
     daemon.restart()
     assert not [one for one in daemon.status()["degraded"] if one["id"].startswith("learning")]
+
+
+def test_a_person_decides_about_facts_that_were_put_aside(make: MakeDaemon) -> None:
+    """SPEC S-23: one is taken as it is, one is forgotten, and then nothing is wrong any more."""
+    daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": "no form at all"}])
+    daemon.start(DISPATCH__FIRST_PAUSE="50ms")
+    for words in ("Prefers amber-1", "Prefers amber-2"):
+        daemon.type_("s1", words)
+    daemon.synthesize()
+    daemon.sync()
+    daemon.wait_until(lambda status: "learning.aside:" in str(status["degraded"]), "facts that are put aside")
+    ids = {one["text"]: one["id"] for one in daemon.list_review()}
+    assert daemon.cli("accept", ids["Prefers amber-1"], cwd=daemon.project).returncode == 0
+    assert daemon.learned == ["Prefers amber-1"]
+    assert "learning.aside:" in str(daemon.status()["degraded"])
+    assert daemon.cli("forget", ids["Prefers amber-2"], "--yes", cwd=daemon.project).returncode == 0
+    assert not daemon.list_review() and "learning.aside:" not in str(daemon.status()["degraded"])
 
 
 def test_orphans_of_many_projects_are_found_at_the_start(make: MakeDaemon) -> None:

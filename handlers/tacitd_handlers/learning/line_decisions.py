@@ -25,6 +25,7 @@ from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import sources
 from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
+    ASIDE,
     FactRow,
     LineRow,
     digest_same,
@@ -84,11 +85,13 @@ class _Decided:
                     return self._restore(line)
                 case _:
                     pass
-        facts = read_facts(rows, self._place.number, ("review", "refused", "forgotten"))
+        facts = read_facts(rows, self._place.number, ("review", "refused", "aside", "forgotten"))
         for same, group in group_facts(facts).items():
             if make_fact_id(self._place.number, same) == id:
                 if group[-1].state == "forgotten":
                     return self._restore_facts(group)
+                if {one.same for one in read_facts(rows, self._place.number, ("aside",))} == {same}:
+                    self._tools.clear(f"{ASIDE}:{self._place.name}")  # it was the last one
                 path = str(self._find_main_file())
                 return self._decide_proposal(group[-1].text, path, GENERAL, group, None)
         for path, heading, text in list_own_lines(rows, find_place(rows, self._decision.root), os.environ):

@@ -132,7 +132,7 @@ def _list_facts(
     rows: Rows, place: ItemPlace, known: Collection[str], forgotten: Collection[str]
 ) -> Iterator[StoredItem]:
     """What waits for a decision or was refused, each text once, however often it came; and such texts that are forgotten."""
-    open_facts = read_facts(rows, place.number, ("review", "refused"))
+    open_facts = read_facts(rows, place.number, ("review", "refused", "aside"))
     for same, group in group_facts(open_facts).items():
         if same not in known and same not in forgotten:
             yield _make_fact_item(rows, place, group, _explain_fact(group), "proposed")
@@ -145,7 +145,8 @@ def _list_facts(
 def _explain_fact(group: list[FactRow]) -> str:
     last = group[-1]
     reason = last.reason.rstrip(".")
-    why = f"it waits for you: {reason}" if last.state == "review" else f"it was refused: {reason}"
+    said = {"review": "it waits for you", "aside": "no line was made of it"}.get(last.state, "it was refused")
+    why = f"{said}: {reason}"
     return f"{why} ({len(group)} times)" if len(group) > 1 else why
 
 

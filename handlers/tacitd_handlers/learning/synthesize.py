@@ -29,6 +29,7 @@ from tacitd_handlers.learning.answers import (
 )
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
+    ASIDE,
     FactState,
     LineRow,
     add_facts,
@@ -41,6 +42,7 @@ from tacitd_handlers.learning.learned_rows import (
     mark_line,
     put_line,
     queue_message,
+    read_facts,
     read_lines,
     tell_plugin,
     tell_removed,
@@ -70,8 +72,6 @@ from tacitd_handlers.shared.words import Sources
 
 PROMPT_LIMIT = 60_000
 """Bytes of the prompt. Existing lines that do not fit are left out; what is proposed is compared with them nevertheless."""
-ASIDE = "learning.aside"
-"""Id of the degradation while facts of a place are put aside."""
 WORDS_LIMIT = 200
 """Characters of each message that go with a finding, for `tacitd why`."""
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
@@ -435,13 +435,13 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
 
 
 def _report_aside(place: Place, reasons: list[str], tools: Tools) -> None:
-    old = tools.rows("SELECT reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number)
-    reasons = [*reasons, *(reason for (reason,) in old)]
+    reasons = [*reasons, *(one.reason for one in read_facts(tools.rows, place.number, ("aside",)))]
     if not reasons:
         tools.clear(f"{ASIDE}:{place.name}")
         return
     what = f"{count_noun(len(reasons), 'fact')} of {place.name} made no line: {reasons[0]}"
-    tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, "`tacitd rescue retry --all` tries them again"))
+    hint = "`tacitd review` lists them, `tacitd rescue retry --all` tries them again"
+    tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, hint))
 
 
 def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:

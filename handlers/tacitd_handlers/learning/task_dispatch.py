@@ -27,7 +27,7 @@ from tacitd.handler import Degradation, Notice
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import init_project, load_known, update_summary
-from tacitd_handlers.learning.learned_rows import find_line, make_line_id, queue_message
+from tacitd_handlers.learning.learned_rows import ASIDE, find_line, make_line_id, queue_message
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY, update_raw
 from tacitd_handlers.learning.sources import (
     Place,
@@ -42,7 +42,7 @@ from tacitd_handlers.learning.sources import (
     person_root,
     why_no_temporary,
 )
-from tacitd_handlers.learning.synthesize import ASIDE, synthesize
+from tacitd_handlers.learning.synthesize import synthesize
 from tacitd_handlers.reach import hiding
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
 from tacitd_handlers.reach.copies import queue_copies
