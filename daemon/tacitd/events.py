@@ -125,19 +125,6 @@ class Record(Struct, frozen=True):
     answers: tuple[ToolAnswer, ...] = ()
     """The answers to calls of tools that keep tasks, start agents or edit files. Other tools' answers are left out."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the record contains nothing that handlers use."""
-        return not (
-            self.prompts
-            or self.text
-            or self.tools
-            or self.answers
-            or self.summary
-            or self.command
-            or self.plan
-        )
-
 
 class Project(Struct, frozen=True):
     """A directory in which a person works and in which learned facts are stored."""

@@ -149,35 +149,31 @@ class Assembler:
 
     def read_lines(self, first: int, data: bytes, cut: int) -> None:
         """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`."""
-        end, stop = first, first + cut
+        decode, take, end, stop = self.decode_line, self._take, first, first + cut
         # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
         for raw in BytesIO(data):
             start = end
             end += len(raw)
             if end > stop:
                 break
-            self.read_line(start, end, raw)
+            if raw.startswith(self.skipped) and self.never_matters(raw):
+                continue
+            try:
+                line = decode(raw)
+            except (ValueError, RecursionError):
+                self._salvage(start, end, raw)
+                continue
+            if line is None:
+                self.count("no object", start)
+                continue
+            take(start, end, line)
 
     def read_leading_records(self, first: int, data: bytes) -> int:
         """Read the complete records at the beginning of bytes without a newline; return their length in bytes."""
         spans = lines.leading_objects(data)
         for start, end in spans:
-            self.read_line(first + start, first + end, data[start:end])
+            self.read_lines(first + start, data[start:end], end - start)
         return spans[-1][1] if spans else 0
-
-    def read_line(self, start: int, end: int, raw: bytes) -> None:
-        """Read one line, or one record of it."""
-        if raw.startswith(self.skipped) and self.never_matters(raw):
-            return
-        try:
-            line = self.decode_line(raw)
-        except (ValueError, RecursionError):
-            self._salvage(start, end, raw)
-            return
-        if line is None:
-            self.count("no object", start)
-        else:
-            self._take(start, end, line)
 
     def _take(self, start: int, end: int, line: Any) -> None:
         try:
@@ -261,8 +257,8 @@ class Assembler:
             self.judged.append(JudgedLine(start, verdict, prompts))
 
     def add_record(self, record: Record) -> None:
-        """Keep a record, at its place. Two records of one damaged line at the same offset become one."""
-        if record.start < self.start or record.is_empty:
+        """Keep a record with something in it, at its place. Two records of one damaged line at the same offset become one."""
+        if record.start < self.start:
             return
         kept = self._records
         if not kept or kept[-1].start < record.start:  # nearly always

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from tacitd.contract import Rows, Tools, Tx
     from tacitd_handlers.learning.sources import Place
 
-ASIDE = "learning.aside"
-"""Id of the problem, with the place's name, while facts are put aside: the calls about them were lost, or answered with nothing of use."""
 FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
 LineState = Literal["present", "removed", "gone", "replaced", "forgotten", "withheld"]
 
 WAITING: tuple[FactState, ...] = ("waiting",)
+ASIDE: tuple[FactState, ...] = ("aside",)
+"""The calls about them were lost, or answered with nothing of use."""
+ASIDE_ID = "learning.aside"
+"""Of the problem, with the place's name, while facts are put aside."""
 PRESENT: tuple[LineState, ...] = ("present",)
 ID_LENGTH = 8
 """Hexadecimal digits of an id."""

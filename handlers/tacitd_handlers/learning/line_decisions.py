@@ -26,6 +26,7 @@ from tacitd_handlers.learning import sources
 from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     ASIDE,
+    ASIDE_ID,
     FactRow,
     LineRow,
     digest_same,
@@ -90,8 +91,8 @@ class _Decided:
             if make_fact_id(self._place.number, same) == id:
                 if group[-1].state == "forgotten":
                     return self._restore_facts(group)
-                if {one.same for one in read_facts(rows, self._place.number, ("aside",))} == {same}:
-                    self._tools.clear(f"{ASIDE}:{self._place.name}")  # it was the last one
+                if {one.same for one in read_facts(rows, self._place.number, ASIDE)} == {same}:
+                    self._tools.clear(f"{ASIDE_ID}:{self._place.name}")  # it was the last one
                 path = str(self._find_main_file())
                 return self._decide_proposal(group[-1].text, path, GENERAL, group, None)
         for path, heading, text in list_own_lines(rows, find_place(rows, self._decision.root), os.environ):

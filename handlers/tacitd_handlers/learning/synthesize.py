@@ -30,6 +30,7 @@ from tacitd_handlers.learning.answers import (
 from tacitd_handlers.learning.extract import ANSWERS, NO_LINE
 from tacitd_handlers.learning.learned_rows import (
     ASIDE,
+    ASIDE_ID,
     FactState,
     LineRow,
     add_facts,
@@ -435,13 +436,13 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
 
 
 def _report_aside(place: Place, reasons: list[str], tools: Tools) -> None:
-    reasons = [*reasons, *(one.reason for one in read_facts(tools.rows, place.number, ("aside",)))]
+    reasons = [*reasons, *(one.reason for one in read_facts(tools.rows, place.number, ASIDE))]
     if not reasons:
-        tools.clear(f"{ASIDE}:{place.name}")
+        tools.clear(f"{ASIDE_ID}:{place.name}")
         return
     what = f"{count_noun(len(reasons), 'fact')} of {place.name} made no line: {reasons[0]}"
     hint = "`tacitd review` lists them, `tacitd rescue retry --all` tries them again"
-    tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, hint))
+    tools.degrade(Degradation(f"{ASIDE_ID}:{place.name}", what, hint))
 
 
 def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:

@@ -27,7 +27,7 @@ from tacitd.handler import Degradation, Notice
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import init_project, load_known, update_summary
-from tacitd_handlers.learning.learned_rows import ASIDE, find_line, make_line_id, queue_message
+from tacitd_handlers.learning.learned_rows import ASIDE_ID, find_line, make_line_id, queue_message
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY, update_raw
 from tacitd_handlers.learning.sources import (
     Place,
@@ -184,7 +184,7 @@ def _take_back(tools: Tools) -> Done:
     """`tacitd rescue retry --all`: facts that were put aside wait again."""
     done = _do_everywhere("synthesize", tools)
     for place in _list_places(tools):
-        tools.clear(f"{ASIDE}:{place.name}")
+        tools.clear(f"{ASIDE_ID}:{place.name}")
 
     def apply(tx: Tx) -> None:
         tx.execute("UPDATE learning_fact SET state = 'waiting', tries = 0, reason = '' WHERE state = 'aside'")

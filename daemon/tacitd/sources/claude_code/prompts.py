@@ -70,6 +70,16 @@ _USER_TYPES = frozenset({"external", "human"})
 _SOURCES = _NOT_A_PERSON | {"typed", "queued", "human", "sdk"}
 _ORIGINS = _NOT_A_PERSON | {"human"}
 _ROLES = frozenset({"user"})
+_TELLING = (
+    ("userType", _USER_TYPES),
+    ("entrypoint", ENTRYPOINTS),
+    ("promptSource", _SOURCES),
+    ("turnOrigin", _SOURCES),
+    ("origin", _ORIGINS),
+    ("role", _ROLES),
+    ("origin", _ORIGINS),
+)
+"""The values of the fields that tell who wrote a record, which the client is known to write."""
 _USER_ROLE = b'"user"'
 _FLAGS = (
     "text_not_typed",
@@ -135,15 +145,16 @@ def _unknown_value(line: TranscriptLine) -> str:
     unfit = line.unfit or (attachment.unfit if attachment is not None else "")
     if unfit:
         return f"unknown kind of value: {unfit}"
-    for name, value, known in (
-        ("userType", line.user_type, _USER_TYPES),
-        ("entrypoint", line.entrypoint, ENTRYPOINTS),
-        ("promptSource", line.prompt_source, _SOURCES),
-        ("turnOrigin", line.turn_origin, _SOURCES),
-        ("origin", _origin(line), _ORIGINS),
-        ("origin", _origin(attachment) if attachment is not None else None, _ORIGINS),
-        ("role", _role(line.message), _ROLES),
-    ):
+    told = (
+        line.user_type,
+        line.entrypoint,
+        line.prompt_source,
+        line.turn_origin,
+        _origin(line),
+        _role(line.message),
+    )
+    of_attachment = _origin(attachment) if attachment is not None else None
+    for value, (name, known) in zip((*told, of_attachment), _TELLING, strict=True):
         if value is not None and value not in known:
             return f"unknown {name}: {value[:60]}"
     return ""

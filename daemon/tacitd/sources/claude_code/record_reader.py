@@ -69,6 +69,8 @@ class ClaudeAssembler(Assembler):
         """When the messages were typed that were removed from the queue and whose attachments were not read, by their ids."""
         self._entrypoint: str | None = None
         self._own_cwd = False
+        self._known: object = None
+        """The fields of the newest line that say where it is from; most lines have the same."""
         self._is_recognised = False
         self._is_known_turn = False
         self._refusal = (0, "")
@@ -122,18 +124,19 @@ class ClaudeAssembler(Assembler):
     # --- context ---------------------------------------------------------------------------------------
 
     def _take_context(self, line: TranscriptLine) -> None:
+        if line.timestamp is not None:
+            self.stamp = line.timestamp
+        told = line.session_id, line.cwd, line.version, line.entrypoint, line.prompt_source, line.turn_origin
+        if told == self._known:
+            return
+        self._known = told
         if line.session_id is not None:
             self.session = line.session_id
         if line.cwd is not None and line.cwd != self.cwd:
             self.cwd = line.cwd
             self._own_cwd = self.own.is_own_record("", line.cwd)
-        if line.timestamp is not None:
-            self.stamp = line.timestamp
         if line.version is not None:
             self.version = line.version
-        if line.entrypoint:
-            self._entrypoint, self.is_headless = line.entrypoint, line.entrypoint.startswith("sdk")
-            return
         if line.entrypoint is not None and line.entrypoint != self._entrypoint:
             self._entrypoint, self.is_headless = line.entrypoint, False
         driven = is_headless(line)
@@ -171,19 +174,18 @@ class ClaudeAssembler(Assembler):
         if self._is_own(self.session):
             return
         text, tools = read_blocks(message)
+        if not (text or tools):
+            return
         for tool in tools:
             self.calls[tool.id] = tool.name
-        while len(self.calls) > _CALLS:
-            del self.calls[next(iter(self.calls))]
+            if len(self.calls) > _CALLS:
+                del self.calls[next(iter(self.calls))]
         if text:
             self.answers += not self._is_known_turn
             self.speech.add(text, self.cwd, line.timestamp or "")
             text = text[:TEXT_LIMIT]
-        if text or tools:
-            uuid, time = line.uuid or "", parse_utc(line.timestamp)
-            self.add_record(
-                Record(start, end, "assistant", uuid, self.session, time, self.cwd, (), text, tools)
-            )
+        uuid, time = line.uuid or "", parse_utc(line.timestamp)
+        self.add_record(Record(start, end, "assistant", uuid, self.session, time, self.cwd, (), text, tools))
 
     def _user(self, start: int, end: int, line: TranscriptLine) -> None:
         verdict = judge_line(line, self.own, self.calls)
@@ -199,10 +201,10 @@ class ClaudeAssembler(Assembler):
                     line.timestamp = entry.stamp or line.timestamp  # when it was typed
         if given and verdict.words:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
-        if line.is_compact_summary and verdict.rule == 6:
-            self.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
-        if verdict.rule == 13:
-            self.add_record(self._record(start, end, line, plan=_plan(line)[:TEXT_LIMIT]))
+        if line.is_compact_summary and verdict.rule == 6 and (summary := _raw_text(line)[-TEXT_LIMIT:]):
+            self.add_record(self._record(start, end, line, summary=summary))
+        if verdict.rule == 13 and (plan := _plan(line)[:TEXT_LIMIT]):
+            self.add_record(self._record(start, end, line, plan=plan))
         if verdict.rule == 8 and (answers := read_answers(line, self.calls)):
             self.add_record(self._record(start, end, line, answers=answers))
         self._judge(start, end, line, verdict, line.uuid or "")
