@@ -25,12 +25,12 @@ from tacitd.cli.common import (
     wake_daemon,
 )
 from tacitd.cli.program import OrderedGroup
-from tacitd.cli.status_command import call_running_daemon, find_reasons, find_silent_daemon, parked_lines
+from tacitd.cli.status_command import call_running_daemon, find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
 from tacitd.files.locks import find_holder
-from tacitd.state.paths import Paths
+from tacitd.state.paths import Paths, find_silent_daemon
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_table
@@ -60,7 +60,7 @@ def stop() -> None:
     except BusyError as error:
         raise UnavailableError(error.what, _describe_kill(places) or error.hint) from None
     except UnavailableError:  # its socket may be gone: a logout removes the runtime directory
-        pid = find_silent_daemon(places)
+        pid = find_silent_daemon(places.state_dir)
         if pid is None:
             raise
         os.kill(pid, signal.SIGTERM)

@@ -74,6 +74,14 @@ def read_socket_file(state: Path) -> tuple[str, str]:
     return path, process
 
 
+def find_silent_daemon(state: Path) -> int | None:
+    """The id of a daemon that runs: the process that holds the lock, which a command may do too, if it has listened."""
+    from tacitd.files.locks import find_holder
+
+    pid = find_holder(state / "lock")
+    return pid if str(pid) == read_socket_file(state)[1] else None
+
+
 def read_file(path: Path) -> bytes:
     """The bytes of a file. Raises OSError, also for a pipe: opening it would wait for whoever writes to it."""
     if stat.S_ISFIFO(path.stat().st_mode):
