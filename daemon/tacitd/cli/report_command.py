@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 from tacitd.cli.common import (
     echo_json,
@@ -38,7 +39,6 @@ from tacitd.report.sections import (
     ReportSection,
     ReportSeries,
     ReportTable,
-    describe_section,
     make_buckets,
 )
 from tacitd.session_context.plugin_view import make_report
@@ -84,9 +84,12 @@ def report(
     if as_json:
         times = {"as_of": utc_seconds(now), "since": utc_seconds(scope.since)}
         about = {"schema": SCHEMA, **times, "project": None if root is None else str(root)}
-        echo_json(about | {"sections": [describe_section(one) for one in sections], "problems": problems})
+        echo_json(about | {"sections": to_builtins(sections), "problems": problems})
         return FAILED if problems else 0
-    page = render_page("What tacitd learned", describe_scope(scope), sections, problems).encode()
+    where = "All projects" if root is None else str(root)
+    made = local_minutes(now).replace("T", " ")
+    about_it = f"{where}, from {local_date(scope.since)} on. Made {made}, local time."
+    page = render_page("What tacitd learned", about_it, sections, problems).encode()
     if output == "-":
         click.echo(page, nl=False)
     else:
@@ -100,28 +103,20 @@ def report(
 def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[ReportSection], list[str]]:
     """Return the sections of all plugins and of the engine, and what is wrong with those that are left out."""
     found, problems = list[ReportSection](), list(table.broken)
-    builders: list[tuple[str, Callable[[ReportScope], list[ReportSection]]]]
-    builders = [(one.name, partial(make_report, one)) for one in table.plugins if one.report]
-    builders += [("cost", lambda scope: [build_spending(scope)])]
-    builders += [("history", lambda scope: [build_changes(scope)])]
+    builders: list[tuple[str, Callable[[], list[ReportSection]]]]
+    builders = [(one.name, partial(make_report, one, scope)) for one in table.plugins if one.report]
+    builders += [("cost", lambda: [build_spending(scope)]), ("history", lambda: [build_changes(scope)])]
     for name, build in builders:
         try:
-            found += build(scope)
+            found += build()
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             problems.append(f"the section of {name}: {describe_plugin_error(error)}")
     return found, problems
 
 
-def describe_scope(scope: ReportScope) -> str:
-    """The sentence below the page's title: which projects, since when, and when it was made."""
-    where = "All projects" if scope.root is None else str(scope.root)
-    made = local_minutes(scope.now).replace("T", " ")
-    return f"{where}, from {local_date(scope.since)} on. Made {made}, local time."
-
-
 def _write_page(page: bytes, output: str | None) -> Path:
-    """Write the page to the named file, or to the cache directory; return where. Raises OSError, FileRefusedError, and UsageError for a
-    file that is no earlier report."""
+    """Write the page to the named file, or to the cache directory; return where. Raises UsageError for a file that is no earlier
+    report."""
     if output is None:
         file = report_file(os.environ)
         make_private_dir(file.parent)
@@ -138,8 +133,8 @@ def _write_page(page: bytes, output: str | None) -> Path:
 # --- the engine's own sections
 
 
-EFFECTS = ("lines added", "lines replaced", "lines removed")
-"""What a change did with a line."""
+EFFECTS = {(True, False): "lines added", (True, True): "lines replaced", (False, True): "lines removed"}
+"""By whether a change put a line, and took one."""
 
 
 def build_spending(scope: ReportScope) -> ReportSection:
@@ -170,13 +165,11 @@ def build_changes(scope: ReportScope) -> ReportSection:
     done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
     done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
     lines = Counter[str](
-        _name_effect(bool(line["added"]), bool(line["removed"])) for _, one in done for line in one["lines"]
+        EFFECTS[bool(line["added"]), bool(line["removed"])] for _, one in done for line in one["lines"]
     )
     series = ReportSeries(f"Changes by {buckets.unit}", buckets.count((at, 1) for at, _ in done))
-    table = ReportTable("", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS if lines[what]))
+    table = ReportTable(
+        "", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS.values() if lines[what])
+    )
     note = "Every write in files that you edit too; `tacitd history` shows each one, and `tacitd undo` takes it back."
     return ReportSection("Changes in files", (series, table), note)
-
-
-def _name_effect(was_added: bool, was_removed: bool) -> str:
-    return EFFECTS[1 if was_added and was_removed else 0 if was_added else 2]

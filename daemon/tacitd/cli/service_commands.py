@@ -52,9 +52,7 @@ def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: 
     from tacitd.plugins import find_plugins
     from tacitd.service.detach import ping_daemon
 
-    why = manager.why_unavailable()
-    if why:
-        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    manager.require_manager()
     if manager.file.exists() and not _runs_this_daemon(manager, places):
         watched, _ = _find_service_paths(manager, places)
         raise UnavailableError(
@@ -82,9 +80,7 @@ def uninstall() -> None:
 def status(ctx: click.Context) -> None:
     """Show the service manager's status of the service. Ends with 3 if the service does not run, with 69 if there is none."""
     manager = _manager(get_paths())
-    why = manager.why_unavailable()
-    if why:
-        raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    manager.require_manager()
     click.echo(manager.status())
     ctx.exit(UNAVAILABLE if not manager.file.exists() else 0 if manager.is_running() else NOT_RUNNING)
 

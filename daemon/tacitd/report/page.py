@@ -19,10 +19,6 @@ from tacitd.text.wording import shorten_line
 
 GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""
-ROWS = 200
-"""Rows of a table that are shown; the rest is counted. `--json` has all of them."""
-SHORT = 24
-"""Characters of a cell that are kept in one line, such as a date or a file."""
 CELL = 400
 """Characters of a cell that are shown."""
 
@@ -113,30 +109,26 @@ def _render_series(series: ReportSeries) -> Iterator[str]:
 
 
 def _render_table(table: ReportTable) -> Iterator[str]:
-    numeric = [all(map(_is_numeric, column)) for column in zip(*table.rows, strict=True)]
+    numeric = [
+        all(not isinstance(cell, str) or re.fullmatch(r"~?<?\$[\d,.]+", cell) for cell in column)
+        for column in zip(*table.rows, strict=True)
+    ]
     names = [_clean(name) for name in table.columns]
     head = "".join(
         f'<th scope="col"{_mark(right)}>{name}</th>' for name, right in zip(names, numeric, strict=True)
     )
     yield f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>'
-    for row in table.rows[:ROWS]:
-        yield "<tr>" + "".join(map(_render_cell, names, row, numeric)) + "</tr>"
+    for row in table.rows:
+        cells = zip(names, row, numeric, strict=True)
+        yield f"<tr>{''.join(_render_cell(*cell) for cell in cells)}</tr>"
     yield "</tbody></table>"
-    if len(table.rows) > ROWS:
-        yield f'<p class="soft">and {len(table.rows) - ROWS:,} more: `tacitd report --json` has all of them</p>'
 
 
 def _render_cell(name: str, cell: Cell, right: bool) -> str:
     if cell is None:
         return f'<td class="unknown{" number" if right else ""}" data-label="{name}">unknown</td>'
     text = cell if isinstance(cell, str) else format_value(cell)
-    mark = ' class="short"' if not right and len(text) <= SHORT else _mark(right)
-    return f'<td{mark} data-label="{name}">{_clean(text)}</td>'
-
-
-def _is_numeric(cell: Cell) -> bool:
-    """Whether a cell is aligned to the right: a number, what is unknown, or dollars."""
-    return not isinstance(cell, str) or re.fullmatch(r"~?<?\$[\d,.]+", cell) is not None
+    return f'<td{_mark(right)} data-label="{name}">{_clean(text)}</td>'
 
 
 def _mark(right: bool) -> str:

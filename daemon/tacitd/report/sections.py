@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 __all__ = [
     "Buckets",
@@ -25,8 +25,8 @@ __all__ = [
 
 Cell = str | int | float | None
 """A number is aligned to the right; None is shown as `unknown`."""
-MOST_BUCKETS = 26
-"""Weeks or months in one series; a longer span is divided into the next larger unit."""
+MOST_WEEKS = 26
+"""A longer span is divided into months."""
 
 
 class ReportScope(Struct, frozen=True):
@@ -92,22 +92,12 @@ class ReportSection(Struct, frozen=True):
         return ReportSection(self.heading, parts, self.note) if parts else None
 
 
-def describe_section(section: ReportSection) -> dict[str, Any]:
-    """Return a section as JSON: `heading`, `note` and `parts`.
-
-    A part is `{"kind": "table", "title", "columns", "rows"}` or `{"kind": "series", "title", "unit", "points"}`, where a point
-    is a label and a value.
-    """
-    described: dict[str, Any] = to_builtins(section)
-    return described
-
-
 class Buckets(Struct, frozen=True):
-    """Consecutive weeks, months or years in local time. A week begins on Monday and has the name of that day."""
+    """Consecutive weeks or months in local time. A week begins on Monday and has the name of that day."""
 
-    unit: Literal["week", "month", "year"]
+    unit: Literal["week", "month"]
     labels: tuple[str, ...]
-    """`2026-02-16`, `2026-02` or `2026`, oldest first."""
+    """`2026-02-16` or `2026-02`, oldest first."""
 
     def count(self, times: Iterable[tuple[float, float]]) -> tuple[tuple[str, float], ...]:
         """Given times (seconds since 1970, UTC) with an amount each, return the sum for each bucket, oldest first.
@@ -121,21 +111,16 @@ class Buckets(Struct, frozen=True):
 
 
 def make_buckets(since: float, now: float) -> Buckets:
-    """Divide the span between two times (seconds since 1970, UTC) into at most 26 weeks or months, otherwise years."""
+    """Divide the span between two times (seconds since 1970, UTC) into at most 26 weeks, otherwise into months."""
     last = _local_day(now)
     first = min(_local_day(since), last)
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-    for unit in ("week", "month"):
-        labels = tuple(dict.fromkeys(_name_bucket(unit, day) for day in days))
-        if len(labels) <= MOST_BUCKETS:
-            return Buckets(unit, labels)
-    return Buckets("year", tuple(f"{year:04d}" for year in range(first.year, last.year + 1)))
+    unit: Literal["week", "month"] = "week" if len(days) <= 7 * MOST_WEEKS else "month"
+    return Buckets(unit, tuple(dict.fromkeys(_name_bucket(unit, day) for day in days)))
 
 
-def _name_bucket(unit: Literal["week", "month", "year"], day: date) -> str:
-    if unit == "week":
-        return (day - timedelta(days=day.weekday())).isoformat()
-    return day.isoformat()[: 7 if unit == "month" else 4]
+def _name_bucket(unit: Literal["week", "month"], day: date) -> str:
+    return (day - timedelta(days=day.weekday())).isoformat() if unit == "week" else f"{day:%Y-%m}"
 
 
 def _local_day(at: float) -> date:

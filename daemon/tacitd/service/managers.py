@@ -16,7 +16,6 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar, Literal
 from xml.parsers.expat import ExpatError
@@ -26,6 +25,9 @@ from msgspec import Struct, field
 from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError, UsageError
 from tacitd.files.atomic import replace_file
 from tacitd.state.paths import read_file
+
+UNIT = "tacitd.service"
+AGENT = "dev.tacitd"
 
 
 class ToolExit(Struct, frozen=True):
@@ -60,25 +62,27 @@ class ServiceError(TacitdError):
 
 
 class Manager(ABC):
-    """A service manager of one user."""
+    """A service manager of one user: its tool, and the arguments with which it is asked."""
 
     tool: ClassVar[tuple[str, ...]]
-    """The command that all requests begin with."""
     about_edits: ClassVar[str]
     """What a person who edited the file does first."""
+    absent: str
+    """What is said if it does not answer `probe`."""
+    log_hint: str
+    """Where a refused command says more."""
+    probe: tuple[str, ...]
+    started: tuple[str, ...]
+    restarted: tuple[str, ...]
+    shown: tuple[str, ...]
 
-    def __init__(self, file: Path, log_hint: str, run: RunTool) -> None:
-        """`file`: of the service. `log_hint`: where a refused command says more."""
+    def __init__(self, file: Path, run: RunTool) -> None:
+        """`file`: of the service."""
         self.file, self.run = file, run
-        self._log_hint = log_hint
-
-    @abstractmethod
-    def why_unavailable(self) -> str:
-        """Why it cannot be used here; "" if it can."""
 
     @abstractmethod
     def render_file(self, facts: ServiceFacts) -> str:
-        """The file that would be installed."""
+        """The file that would be installed. Raises UsageError for what cannot stand in it."""
 
     @abstractmethod
     def _enable(self, *, changed: bool, start: bool) -> None:
@@ -89,24 +93,11 @@ class Manager(ABC):
         """Take back `_enable`. `is_new`: there was no file before, and there will be none."""
 
     @abstractmethod
-    def start(self) -> None:
-        """Start the service if it does not run. Raises UnavailableError or ServiceError."""
-
-    @abstractmethod
-    def restart(self) -> None:
-        """Stop and start the service. Raises UnavailableError or ServiceError."""
-
-    @abstractmethod
     def uninstall(self) -> list[str]:
         """Stop the service and remove its file. Returns a line for each thing done; [] if nothing was installed."""
 
     @abstractmethod
-    def is_running(self) -> bool:
-        """Whether the service runs now."""
-
-    @abstractmethod
-    def status(self) -> str:
-        """The manager's own report on the service."""
+    def is_running(self) -> bool: ...
 
     @abstractmethod
     def logs_command(self, follow: bool, since: str) -> list[str]:
@@ -116,13 +107,19 @@ class Manager(ABC):
     def read_environment(self) -> dict[str, str]:
         """The service's environment, drop-ins included; empty if the service is not installed."""
 
+    def why_unavailable(self) -> str:
+        """Why it cannot be used here; "" if it can."""
+        answer = self._ask(*self.probe)
+        first = (answer.out.splitlines() or ["it does not answer"])[0]
+        return "" if answer.code == 0 else f"{self.absent}: {first}"
+
     def install(self, facts: ServiceFacts, *, now: bool) -> list[str]:
         """Write the file if it differs, enable the service, start it if `now`. Returns a line for each thing done. What the manager
         refuses is taken back.
 
         Raises UnavailableError without a manager, FileRefusedError for an edited file, ServiceError if the manager refuses.
         """
-        self._require_manager()
+        self.require_manager()
         before = read_file(self.file) if self.file.exists() else None
         if before is not None and is_edited(before.decode("utf-8", "replace")):
             hint = f"{self.about_edits}, remove the file, and install again"
@@ -139,18 +136,32 @@ class Manager(ABC):
         done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
         return [*done, "already running" if ran else "started"] if now or ran else done
 
-    def _require_manager(self) -> None:
+    def require_manager(self) -> None:
+        """Raises UnavailableError if it cannot be used here."""
         if why := self.why_unavailable():
             raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+
+    def start(self) -> None:
+        """Start the service if it does not run. Raises UnavailableError or ServiceError."""
+        self.require_manager()
+        self._request(*self.started)
+
+    def restart(self) -> None:
+        """Raises UnavailableError or ServiceError."""
+        self.require_manager()
+        self._request(*self.restarted)
+
+    def status(self) -> str:
+        """The manager's own report on the service."""
+        return self._ask(*self.shown).out
 
     def _ask(self, *arguments: str) -> ToolExit:
         return self.run([*self.tool, *arguments])
 
     def _request(self, *arguments: str) -> None:
-        """Raises ServiceError."""
         answer = self._ask(*arguments)
         if answer.code != 0:
-            raise ServiceError(f"{' '.join((*self.tool, *arguments))}: {answer.out}", self._log_hint)
+            raise ServiceError(f"{' '.join((*self.tool, *arguments))}: {answer.out}", self.log_hint)
 
     def _remove_file(self) -> list[str]:
         if not self.file.exists():
@@ -164,9 +175,10 @@ class Systemd(Manager):
 
     tool = ("systemctl", "--user")
     about_edits = "`systemctl --user edit tacitd` makes a drop-in; move your changes there"
-
-    def __init__(self, file: Path, run: RunTool = run_tool) -> None:
-        super().__init__(file, "journalctl --user -u tacitd", run)
+    absent, log_hint = "no systemd user manager answers", "journalctl --user -u tacitd"
+    probe = ("show", "--property=Version")
+    started, restarted = ("start", UNIT), ("restart", UNIT)
+    shown = ("status", "--no-pager", "--lines=5", UNIT)
 
     @classmethod
     def for_user(cls, environ: Mapping[str, str], home: Path, run: RunTool = run_tool) -> Systemd:
@@ -174,13 +186,6 @@ class Systemd(Manager):
         named = environ.get("XDG_CONFIG_HOME", "")
         base = Path(named) if named.startswith("/") else home / ".config"
         return cls(base / "systemd" / "user" / UNIT, run)
-
-    def why_unavailable(self) -> str:
-        answer = self._ask("show", "--property=Version")
-        if answer.code == 0:
-            return ""
-        first = (answer.out.splitlines() or ["it does not answer"])[0]
-        return f"no systemd user manager answers: {first}"
 
     def render_file(self, facts: ServiceFacts) -> str:
         return render_unit(facts)
@@ -199,27 +204,15 @@ class Systemd(Manager):
 
     def uninstall(self) -> list[str]:
         """Stop and disable the service, remove the unit. A person's drop-ins are named."""
-        if not self.why_unavailable():
-            self._ask("disable", "--now", UNIT)
+        self._ask("disable", "--now", UNIT)
         done = self._remove_file()
         self._ask("daemon-reload")
         self._ask("reset-failed", UNIT)
         drop_ins = self.file.with_name(UNIT + ".d")
         return [*done, f"kept your drop-ins in {drop_ins}"] if drop_ins.is_dir() else done
 
-    def start(self) -> None:
-        self._require_manager()
-        self._request("start", UNIT)
-
-    def restart(self) -> None:
-        self._require_manager()
-        self._request("restart", UNIT)
-
     def is_running(self) -> bool:
         return self._ask("is-active", UNIT).code == 0
-
-    def status(self) -> str:
-        return self._ask("status", "--no-pager", "--lines=5", UNIT).out
 
     def logs_command(self, follow: bool, since: str) -> list[str]:
         return ["journalctl", "--user", "-u", UNIT, *["-f"] * follow, *(["--since", since] if since else [])]
@@ -229,14 +222,11 @@ class Systemd(Manager):
         if not self.file.exists():
             return {}
         answer = self._ask("show", UNIT, "--property=Environment", "--value")
-        return parse_environment(answer.out if answer.code == 0 else read_unit_variables(self.file))
-
-
-def read_unit_variables(unit: Path) -> str:
-    """The variables of a unit, in the form of the `Environment` property. Raises OSError."""
-    lines = read_file(unit).decode("utf-8", "replace").splitlines()
-    set_here = (one.removeprefix("Environment=") for one in lines if one.startswith("Environment="))
-    return " ".join(set_here).replace("%%", "%")
+        if answer.code == 0:
+            return parse_environment(answer.out)
+        lines = read_file(self.file).decode("utf-8", "replace").splitlines()
+        set_here = (one.removeprefix("Environment=") for one in lines if one.startswith("Environment="))
+        return parse_environment(" ".join(set_here).replace("%%", "%"))
 
 
 def parse_environment(text: str) -> dict[str, str]:
@@ -255,19 +245,12 @@ class Launchd(Manager):
     about_edits = "keep a copy of your changes"
 
     def __init__(self, file: Path, uid: int, log: Path, run: RunTool = run_tool) -> None:
-        super().__init__(file, f"read {log}", run)
-        self._domain, self._agent, self._log = f"gui/{uid}", f"gui/{uid}/{AGENT}", log
-
-    @classmethod
-    def for_user(cls, home: Path, log: Path, run: RunTool = run_tool) -> Launchd:
-        """For this user: `~/Library/LaunchAgents/dev.tacitd.plist`."""
-        return cls(home / "Library" / "LaunchAgents" / f"{AGENT}.plist", os.getuid(), log, run)
-
-    def why_unavailable(self) -> str:
-        answer = self._ask("print", self._domain)
-        return (
-            "" if answer.code == 0 else f"launchd has no domain {self._domain}: {answer.out.splitlines()[:1]}"
-        )
+        super().__init__(file, run)
+        domain, agent = f"gui/{uid}", f"gui/{uid}/{AGENT}"
+        self._domain, self._agent, self._log = domain, agent, log
+        self.absent, self.log_hint = f"launchd has no domain {domain}", f"read {log}"
+        self.probe, self.shown = ("print", domain), ("print", agent)
+        self.started, self.restarted = ("kickstart", agent), ("kickstart", "-k", agent)
 
     def render_file(self, facts: ServiceFacts) -> str:
         return render_agent(facts)
@@ -280,28 +263,18 @@ class Launchd(Manager):
         if changed or not loaded:
             self._request("bootstrap", self._domain, str(self.file))
         if start:
-            self.start()
+            self._request(*self.started)
 
     def _forget(self, *, is_new: bool) -> None:
         if is_new:
-            self._ask("bootout", self._agent)
-            self.file.unlink(missing_ok=True)
+            self.uninstall()
 
     def uninstall(self) -> list[str]:
         self._ask("bootout", self._agent)
         return self._remove_file()
 
-    def start(self) -> None:
-        self._request("kickstart", self._agent)
-
-    def restart(self) -> None:
-        self._request("kickstart", "-k", self._agent)
-
     def is_running(self) -> bool:
         return "state = running" in self.status()
-
-    def status(self) -> str:
-        return self._ask("print", self._agent).out
 
     def logs_command(self, follow: bool, since: str) -> list[str]:
         """A tail command on the daemon's log file, because launchd keeps no log. `since` has no effect."""
@@ -318,7 +291,7 @@ class Launchd(Manager):
 def find_manager(environ: Mapping[str, str], home: Path, log: Path) -> Manager:
     """The service manager of this system. Raises UnavailableError on systems other than Linux and macOS."""
     if sys.platform == "darwin":
-        return Launchd.for_user(home, log)
+        return Launchd(home / "Library" / "LaunchAgents" / f"{AGENT}.plist", os.getuid(), log)
     if sys.platform.startswith("linux"):
         return Systemd.for_user(environ, home)
     raise UnavailableError(
@@ -329,8 +302,6 @@ def find_manager(environ: Mapping[str, str], home: Path, log: Path) -> Manager:
 # --- the text of the service's file
 
 
-UNIT = "tacitd.service"
-AGENT = "dev.tacitd"
 SEAL = "tacitd-seal: none"
 PASSED = ("HOME", "USER", "LOGNAME", "LANG", "PATH")
 KEPT = (
@@ -382,25 +353,22 @@ def collect_facts(
 def is_edited(text: str) -> bool:
     """Whether a person changed an installed file: its seal does not match its text."""
     found = re.search(r"tacitd-seal: ([0-9a-f]{16})", text)
-    return found is None or found[1] != _seal(text.replace(found[0], SEAL))
+    return found is None or _sealed(text.replace(found[0], SEAL)) != text
 
 
 def _sealed(text: str) -> str:
-    return text.replace(SEAL, f"tacitd-seal: {_seal(text)}")
-
-
-def _seal(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return text.replace(SEAL, f"tacitd-seal: {hashlib.sha256(text.encode()).hexdigest()[:16]}")
 
 
 def render_unit(given: ServiceFacts) -> str:
-    environment = "\n".join(
+    variables = (
         f"Environment={_quoted(f'{name}={value}', 'e')}" for name, value in given.environment.items()
     )
-    program = " ".join(_quoted(part, "x") for part in given.program)
-    return _sealed(
-        read_template("systemd").replace("@PROGRAM@", program).replace("@ENVIRONMENT@", environment)
-    )
+    words = {
+        "@PROGRAM@": " ".join(_quoted(part, "x") for part in given.program),
+        "@ENVIRONMENT@": "\n".join(variables),
+    }
+    return _sealed(_fill_template("systemd", words))
 
 
 def _quoted(text: str, kind: Literal["e", "x"]) -> str:
@@ -413,34 +381,35 @@ def _quoted(text: str, kind: Literal["e", "x"]) -> str:
 
 def render_agent(given: ServiceFacts) -> str:
     """The launchd agent. Raises UsageError if the result is not a valid property list."""
-    arguments = "\n".join(
-        f"\t\t<string>{html.escape(part, quote=False)}</string>"
-        for part in (*given.program, "run", "--service")
-    )
-    pairs = (
-        f"\t\t<key>{html.escape(name, quote=False)}</key>\n\t\t<string>{html.escape(value, quote=False)}</string>"
+    words = (*given.program, "run", "--service")
+    variables = (
+        f"\t\t<key>{_escape(name)}</key>\n\t\t<string>{_escape(value)}</string>"
         for name, value in given.environment.items()
     )
-    text = (
-        read_template("launchd").replace("@ARGUMENTS@", arguments).replace("@ENVIRONMENT@", "\n".join(pairs))
-    )
-    text = text.replace("@HOME@", html.escape(given.home, quote=False)).replace(
-        "@LOG@", html.escape(given.log, quote=False)
+    text = _fill_template(
+        "launchd",
+        {
+            "@ARGUMENTS@": "\n".join(f"\t\t<string>{_escape(word)}</string>" for word in words),
+            "@ENVIRONMENT@": "\n".join(variables),
+            "@HOME@": _escape(given.home),
+            "@LOG@": _escape(given.log),
+        },
     )
     try:
         plistlib.loads(text.encode())
     except (ValueError, ExpatError) as error:
-        raise UsageError(
-            f"the agent would not be a valid property list: {error}",
-            "look for odd characters in HOME and PATH",
-        ) from None
+        hint = "look for odd characters in HOME and PATH"
+        raise UsageError(f"the agent would not be a valid property list: {error}", hint) from None
     return _sealed(text)
 
 
-def read_template(kind: Literal["systemd", "launchd"]) -> str:
-    """The template, from the package's data; in a checkout, from the file itself."""
+def _escape(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+def _fill_template(kind: Literal["systemd", "launchd"], words: Mapping[str, str]) -> str:
+    """The template with these words in it. It is in the package's data; in a checkout, at the top."""
     name = UNIT if kind == "systemd" else f"{AGENT}.plist"
-    packaged = files("tacitd.service") / "templates" / name
-    if packaged.is_file():
-        return packaged.read_text(encoding="utf-8")
-    return (Path(__file__).parents[3] / kind / name).read_text(encoding="utf-8")
+    packaged = Path(__file__).parent / "templates" / name
+    text = (packaged if packaged.is_file() else Path(__file__).parents[3] / kind / name).read_text("utf-8")
+    return re.sub("|".join(words), lambda found: words[found[0]], text)
