@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from tacitd.control.protocol import (
     Request,
     RequestRefusal,
     encode_error,
-    encode_notification,
     encode_result,
     parse_request,
 )
@@ -42,8 +41,6 @@ INSTRUCTIONS = (
     "go wrong, load the lessons of its scope. When something fails, match its error with lessons. Never remove anything "
     "that the person did not ask you to remove."
 )
-LOOK = 60.0
-"""Seconds between two looks whether what is listed has changed, if no tool was called."""
 SLOW = ("tools/call", "resources/read")
 """Methods that run commands."""
 
@@ -57,12 +54,11 @@ class Refused(Exception):
 
 
 class Offer(Struct, frozen=True):
-    """What the server offers: tools by name, resources by name, how a resource is read, and the names that are not listed now."""
+    """What the server offers: tools and resources by name, and how a resource is read."""
 
     tools: Mapping[str, BoundTool]
     resources: Mapping[str, AgentResource]
     read: Callable[[AgentResource, Path, int], str]
-    find_empty: Callable[[], Collection[str]] = frozenset
 
 
 def answer_request(offer: Offer, cwd: Path, request: Request) -> bytes:
@@ -82,24 +78,18 @@ def _call_method(offer: Offer, cwd: Path, method: str, params: Mapping[str, Any]
             wanted = params.get("protocolVersion")
             return {
                 "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
-                "capabilities": {"tools": {"listChanged": True}, "resources": {"listChanged": True}},
+                "capabilities": {"tools": {}, "resources": {}},
                 "serverInfo": {"name": "tacitd", "version": __version__},
                 "instructions": INSTRUCTIONS,
             }
         case "ping":
             return {}
         case "tools/list":
-            empty = offer.find_empty()
-            return {"tools": [describe_tool(one) for name, one in offer.tools.items() if name not in empty]}
+            return {"tools": [describe_tool(one) for one in offer.tools.values()]}
         case "tools/call":
             return _call_tool(offer, params)
         case "resources/list":
-            empty = offer.find_empty()
-            return {
-                "resources": [
-                    _describe_resource(one) for name, one in offer.resources.items() if name not in empty
-                ]
-            }
+            return {"resources": [_describe_resource(one) for one in offer.resources.values()]}
         case "resources/read":
             return _read_resource(offer, cwd, params)
         case _ if method.startswith("notifications/"):
@@ -131,7 +121,7 @@ def _read_resource(offer: Offer, cwd: Path, params: Mapping[str, Any]) -> dict[s
     if resource is None:
         raise Refused(INVALID_PARAMS, f"there is no resource {address[:80]!r}")
     try:
-        text = bound_output(offer.read(resource, cwd, LARGEST_RESULT)).text
+        text, _ = bound_output(offer.read(resource, cwd, LARGEST_RESULT))
     except Exception as error:
         raise Refused(INTERNAL_ERROR, f"{resource.name} cannot be read: {error}") from error
     about = {"uri": f"{SCHEME}{resource.name}", "mimeType": resource.mime_type}
@@ -139,8 +129,7 @@ def _read_resource(offer: Offer, cwd: Path, params: Mapping[str, Any]) -> dict[s
 
 
 class _Connection:
-    """One client: a thread that reads, the requests that wait for their turn, and the answers. `incoming`, `outgoing`:
-    descriptors."""
+    """One client. `incoming`, `outgoing`: descriptors."""
 
     def __init__(self, offer: Offer, cwd: Path, incoming: int, outgoing: int) -> None:
         self._offer, self._cwd = offer, cwd
@@ -150,21 +139,12 @@ class _Connection:
         self._writing = threading.Lock()
 
     def run(self) -> None:
-        """Answer until the client closes its end. Raises nothing if it closes both."""
+        """Answer until the client closes its end."""
         threading.Thread(target=self._read, name="tacitd-mcp-reader", daemon=True).start()
-        empty = self._offer.find_empty()
         with suppress(BrokenPipeError):
-            while True:
-                with suppress(queue.Empty):
-                    request = self._waiting.get(timeout=LOOK)
-                    if request is None:
-                        return
-                    if request.id not in self._cancelled:
-                        self._write(answer_request(self._offer, self._cwd, request))
-                before, empty = empty, self._offer.find_empty()
-                if empty != before:  # a plugin got its first data, or lost all
-                    for what in ("tools", "resources"):
-                        self._write(encode_notification(f"notifications/{what}/list_changed"))
+            while (request := self._waiting.get()) is not None:
+                if request.id not in self._cancelled:
+                    self._write(answer_request(self._offer, self._cwd, request))
 
     def _read(self) -> None:
         rest = b""
@@ -197,8 +177,7 @@ class _Connection:
 
 
 def serve(offer: Offer, cwd: Path) -> None:
-    """Serve one client until it closes standard input. Both ends are the client's alone: commands, and the programs that they
-    start, read nothing and write to standard error."""
+    """Serve one client until it closes standard input. What commands start reads nothing and writes to standard error."""
     incoming, outgoing = os.dup(0), os.dup(1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

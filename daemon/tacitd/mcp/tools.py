@@ -14,14 +14,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
 from tacitd.mcp.agent_caller import run_as_agent
-from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentTool, ToolParameter
+from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentTool
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_text
 
@@ -91,7 +91,9 @@ def build_schema(tool: AgentTool, command: click.Command) -> Schema:
         if one.name == tool.typed:
             kind, help_text, is_needed = {"type": "string"}, "", one.required
         else:
-            found = find_parameter(one, command)
+            found = next((each for each in command.params if each.name == (one.of or one.name)), None)
+            if found is None:
+                raise ValueError(f"{command.name} has no parameter {one.of or one.name}")
             kind, help_text = _describe_type(found), str(getattr(found, "help", None) or "")
             is_needed = one.required or found.required
         description = one.description or help_text
@@ -102,15 +104,6 @@ def build_schema(tool: AgentTool, command: click.Command) -> Schema:
         properties[CONFIRM] = {"type": "boolean", "description": agreed}
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema | ({"required": required} if required else {})
-
-
-def find_parameter(one: ToolParameter, command: click.Command) -> click.Parameter:
-    """The command's parameter that a tool's fills. Raises ValueError if there is none."""
-    name = one.of or one.name
-    found = next((each for each in command.params if each.name == name), None)
-    if found is None:
-        raise ValueError(f"{command.name} has no parameter {name}")
-    return found
 
 
 def _describe_type(found: click.Parameter) -> Schema:
@@ -140,18 +133,14 @@ def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> None:
         values, kind = (value, kind["items"]) if kind["type"] == "array" else ([value], kind)
         if not isinstance(values, list) or len(values) > MOST:
             raise UsageError(f"{name} must be a list of at most {MOST} texts")
+        wanted, words = _TYPES[kind["type"]]
         for one in values:
-            _check_value(name, kind["type"], one)
-
-
-def _check_value(name: str, kind: str, value: object) -> None:
-    wanted, words = _TYPES[kind]
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise UsageError(f"{name} must be {words}")
-    if isinstance(value, str) and len(value) > LONGEST:
-        raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
-    if isinstance(value, str) and re.search("[\0\ud800-\udfff]", value):
-        raise UsageError(f"{name} has characters that no text has", "leave out NUL and halves of characters")
+            if type(one) is not wanted:
+                raise UsageError(f"{name} must be {words}")
+            if isinstance(one, str) and len(one) > LONGEST:
+                raise UsageError(f"{name} has {len(one):,} characters", f"at most {LONGEST:,}")
+            if isinstance(one, str) and re.search("[\0\ud800-\udfff]", one):
+                raise UsageError(f"{name} has characters that no text has")
 
 
 _TYPES = {"boolean": (bool, "true or false"), "integer": (int, "a whole number"), "string": (str, "a text")}
@@ -194,9 +183,9 @@ def run_tool(bound: BoundTool, arguments: Mapping[str, Any]) -> ToolOutput:
     typed = str(arguments.get(tool.typed) or "") if tool.typed else ""
     with run_as_agent(), _captured(typed) as (out, err):
         code, problem = _call_command(bound.command, f"tacitd {' '.join(tool.command)}", line)
-    printed = bound_output(_read(out))
-    messages = bound_output("\n".join(part for part in (_read(err), problem) if part), 2_000)
-    texts = tuple(part for part in (printed.text, printed.note, messages.text) if part)
+    printed, note = bound_output(_read(out))
+    messages, _ = bound_output("\n".join(part for part in (_read(err), problem) if part), 2_000)
+    texts = tuple(part for part in (printed, note, messages) if part)
     return ToolOutput(texts or ("done" if code == OK else f"it ended with {code}",), is_error=code != OK)
 
 
@@ -232,7 +221,6 @@ def _describe_error(error: TacitdError) -> str:
 
 @contextmanager
 def _captured(typed: str) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
-    """Replace the process's standard streams until the block ends."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in range(2))
     old, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(typed.encode()), encoding="utf-8")
     try:
@@ -259,15 +247,8 @@ LEVELS = 20
 """Of a document that is shortened; what is deeper is left out."""
 
 
-class Bounded(NamedTuple):
-    """A text of at most the wanted length, and what was left out of it, in words; "" if nothing was."""
-
-    text: str
-    note: str = ""
-
-
-def bound_output(text: str, limit: int = LARGEST_RESULT) -> Bounded:
-    """The text with at most `limit` characters (200 at least)."""
+def bound_output(text: str, limit: int = LARGEST_RESULT) -> tuple[str, str]:
+    """The text with at most `limit` characters (200 at least), and what was left out, in words; "" if nothing was."""
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
     if text.startswith(("[", "{")):
         try:
@@ -275,21 +256,18 @@ def bound_output(text: str, limit: int = LARGEST_RESULT) -> Bounded:
         except (ValueError, RecursionError):
             pass  # it only begins like JSON
     if len(text) <= limit:
-        return Bounded(text)
-    return Bounded(
-        text[: limit - 1] + "…", f"{len(text) - limit + 1:,} characters are left out; ask for less"
-    )
+        return text, ""
+    return text[: limit - 1] + "…", f"{len(text) - limit + 1:,} characters are left out; ask for less"
 
 
-def _bound_document(document: Any, limit: int) -> Bounded:
+def _bound_document(document: Any, limit: int) -> tuple[str, str]:
     text, count = _write(document), limit // 2  # an element takes a character and a comma
     if len(text) <= limit:
-        return Bounded(text)
+        return text, ""
     while len(text := _write(_shorten(document, count, LEVELS))) > limit and count:
         count = count * 7 // 8
-    return Bounded(
-        text, f"of long lists all but the first {count} are left out, and long texts are cut; ask for less"
-    )
+    note = f"of long lists all but the first {count} are left out, and long texts are cut; ask for less"
+    return text, note
 
 
 def _shorten(value: Any, count: int, levels: int) -> Any:
