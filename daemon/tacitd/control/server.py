@@ -172,8 +172,9 @@ class Server:
         return b"" if message.notification else answer
 
     def _call_method(self, message: protocol.Request) -> bytes:
-        method = self._methods.get(message.method)
-        if method is None:
+        try:
+            method = self._methods[message.method]
+        except KeyError:
             what = f"no such method; there are: {', '.join(sorted(self._methods))}"
             return protocol.encode_error(message.id, protocol.METHOD_NOT_FOUND, what)
         hint, code = "", FAILED

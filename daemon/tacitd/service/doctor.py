@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +19,7 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, describe_plugin_error
-from tacitd.files import git
+from tacitd.errors import TacitdError, UnavailableError, describe_plugin_error
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
     child_environment,
@@ -38,11 +36,8 @@ from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.managers import Manager, ServiceFacts, is_edited
 from tacitd.service.uninstall import list_state_files
 from tacitd.sources.registry import make_source
-from tacitd.state.paths import Paths, find_file_in_the_way, read_file
-from tacitd.work.project_rows import list_known_projects
+from tacitd.state.paths import Paths, find_file_in_the_way, find_silent_daemon, read_file
 
-MIN_FREE_BYTES = 100 << 20
-"""Free bytes below which the disk counts as full."""
 RETENTION_DAYS = 30
 """Days after which Claude Code deletes transcripts by default."""
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -81,11 +76,9 @@ def examine_machine(
     if service is not None:
         found += check_service(service.manager, service.facts)
         env = service.manager.read_environment() or environ
-        found += check_client(config.claude.command, environ, env)
     found += _check_claude(config, env, _nearest(paths.state_dir, Path.is_dir), environ)
     found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
-    found += [_check_room(paths), *check_modes(paths), *_check_daemon(paths), _check_retention(paths)]
-    found += check_owners(list_known_projects(paths.state_dir))
+    found += [*check_modes(paths), _check_daemon(paths), _check_retention(paths)]
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
     return [*found, *_ask_plugins(environ)]
 
@@ -154,24 +147,6 @@ def _check_transcripts(transcripts: Path) -> DoctorFinding:
     return _warn("transcripts.missing", f"{transcripts} does not exist yet", hint)
 
 
-def _check_room(paths: Paths) -> DoctorFinding:
-    free = shutil.disk_usage(_nearest(paths.state_dir, partial(os.access, mode=os.F_OK))).free
-    if free < MIN_FREE_BYTES:
-        what = f"{free >> 20} MB are free for {paths.state_dir}"
-        return _fail("disk.full", what, "free space on that disk")
-    return _ok("disk.ok", f"{free >> 20} MB are free")
-
-
-def check_owners(roots: Iterable[str]) -> Iterator[DoctorFinding]:
-    """The projects whose repository git does not read because it belongs to another user."""
-    for root in map(Path, roots):
-        try:
-            if root.is_dir() and git.find_repository(root) is not None:
-                git.run_git(["rev-parse", "--git-dir"], root)
-        except FileRefusedError as error:
-            yield _warn("project.dubious", error.what, error.hint)
-
-
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
     """Check that only their owner can read tacitd's own files. TACITD_STATE_DIR may name a folder with others' too."""
     if not os.access(paths.state_dir, os.R_OK | os.X_OK):
@@ -182,23 +157,21 @@ def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
         yield _warn("state.too-open", f"other users can read {', '.join(wide)}", hint)
 
 
-def _check_daemon(paths: Paths) -> Iterator[DoctorFinding]:
+def _check_daemon(paths: Paths) -> DoctorFinding:
     try:
         version = call_daemon(paths.socket, "ping", timeout=3.0).get("version")
-    except UnavailableError as error:
-        if isinstance(error, BusyError):
-            yield _fail("daemon.odd", error.what, error.hint)
-            return
-        hint = "`tacitd service install` keeps one running; or `tacitd start`"
-        yield _warn("daemon.absent", error.what, hint)
     except TacitdError as error:
-        yield _fail("daemon.odd", error.what, error.hint)
-    else:
-        what = f"tacitd {version} answers on {paths.socket}"
-        if version == __version__:
-            yield _ok("daemon.there", what)
-        else:
-            yield _warn("daemon.other-version", what, "run `tacitd restart`")
+        if isinstance(error, UnavailableError) and not isinstance(error, BusyError):
+            if pid := find_silent_daemon(paths.state_dir):
+                what = f"a daemon runs (process {pid}), but {paths.socket} is gone"
+                return _fail("daemon.odd", what, "`tacitd restart`")
+            hint = "`tacitd service install` keeps one running; or `tacitd start`"
+            return _warn("daemon.absent", error.what, hint)
+        return _fail("daemon.odd", error.what, error.hint)
+    what = f"tacitd {version} answers on {paths.socket}"
+    if version == __version__:
+        return _ok("daemon.there", what)
+    return _warn("daemon.other-version", what, "run `tacitd restart`")
 
 
 def _check_retention(paths: Paths) -> DoctorFinding:
@@ -249,14 +222,6 @@ def strip_variables(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("Environment="))
 
 
-def check_client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Check that the service finds the client if the shell does. After an update of nvm it may not."""
-    here = find_command(command, shell)
-    if here is not None and find_command(command, env) is None:
-        what = f"your shell finds {here}, but the service does not"
-        yield _fail("service.client-moved", what, "run `tacitd service install`")
-
-
 # --- the client and the model
 
 
@@ -270,7 +235,7 @@ def _check_claude(
     """
     program = find_command(config.claude.command, environ)
     if program is None:
-        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
+        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path; a service learns it by `tacitd service install`"
         yield _fail("model.absent", f"`{config.claude.command}` was not found", hint)
         return
     env = child_environment(environ, config.claude.pass_env)
@@ -296,17 +261,14 @@ def _check_claude(
 def _describe_logged_out(
     passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
 ) -> DoctorFinding:
-    """The finding of a logged-out client, with the steps for a login by API key if one is set. By default no key is passed on, so
-    that a forgotten key does not bill the calls of a subscription: the hint names the setting, and a person chooses."""
+    """By default no key is passed on, so that a forgotten key does not bill the calls of a subscription: a person chooses."""
     what = "claude is not logged in when called as the daemon calls it"
     hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
     keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
-    absent = [name for name in keys if not environ.get(name)]
-    steps = [] if set(keys) <= set(passed) else [f"set claude.pass_env = {json.dumps(keys)}"]
-    steps += [f"give the service {', '.join(absent)} (`systemctl --user edit tacitd`)"] if absent else []
-    if steps:
+    if not all(name in passed and environ.get(name) for name in keys):
         what = f"{what}; {', '.join(keys)} is set, but not passed to it"
-        hint = f"to pay by the key, {' and '.join(steps)}; or {hint}"
+        steps = f"set claude.pass_env = {json.dumps(keys)} and give it to a service (`systemctl --user edit tacitd`)"
+        hint = f"to pay by the key, {steps}; or {hint}"
     return _fail("model.logged-out", what, hint)
 
 

@@ -10,21 +10,21 @@ begins with `@`). Without NOTIFY_SOCKET nothing is sent.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import signal
 import socket
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from types import FrameType
 from typing import Any
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.app import App
-from tacitd.clock import Clock, SystemClock
 from tacitd.control.server import Method, Server
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError, UnavailableError, UnwritableError
@@ -65,21 +65,13 @@ class Notifier(Struct):
         return cls(environ.get("NOTIFY_SOCKET", ""), interval)
 
     def send(self, **states: str) -> None:
-        """Send assignments such as `READY="1"`, in the given order."""
+        """Send assignments such as `READY="1"`."""
         if not self.address:
             return
         text = "\n".join(f"{name}={value}" for name, value in states.items())
         path = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(text.encode("utf-8", "replace"), path)
-
-    def notify_ready(self, status: str) -> None:
-        """Report that lock, socket, watches and the first listing are up."""
-        self.send(READY="1", STATUS=status)
-
-    def notify_reloading(self) -> None:
-        """Report that the configuration is being read again, until `notify_ready` is called."""
-        self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
 
     def notify_alive(self, monotonic: float) -> None:
         """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
@@ -95,23 +87,17 @@ class Supervision(Struct):
     notifier: Notifier
     _last_status: str = ""
     _next_status: float = 0.0
-    _wrong: str = ""
     _next_trim: float = 0.0
 
     def announce_ready(self) -> None:
+        """Lock, socket, watches and the first listing are up."""
         return_memory()
-        self._last_status = describe_state(self.app)
-        self.notifier.notify_ready(self._last_status)
+        self._last_status = describe_shortly(self.app.read_status())
+        self.notifier.send(READY="1", STATUS=self._last_status)
 
     def run(self) -> None:
-        """Run the App until it is stopped. Each pass of the engine's loop reports a sign of life, often enough for the
-        service manager."""
-        self.app.run(self.report_health, self.max_sleep)
-
-    @property
-    def max_sleep(self) -> float:
-        """Maximum seconds between two signs of life."""
-        return min(MAX_SLEEP, self.notifier.interval / 2) if self.notifier.interval is not None else MAX_SLEEP
+        """Run the App until it is stopped. Each pass of its loop reports a sign of life."""
+        self.app.run(self.report_health, min(MAX_SLEEP, (self.notifier.interval or math.inf) / 2))
 
     def report_health(self) -> None:
         """Called after each pass of the engine's loop. Engine thread."""
@@ -122,18 +108,17 @@ class Supervision(Struct):
         if not self.notifier.address:
             return
         wrong = find_fault(self.app, now)
-        if wrong and wrong != self._wrong:
-            logger.error("unhealthy: {}; the service manager may restart the daemon", wrong)
-            self._next_status = now
-        self._wrong = wrong
         if not wrong:
             self.notifier.notify_alive(now)
-        if now >= self._next_status:
-            self._next_status = now + SAY_EVERY
-            text = wrong or describe_state(self.app)
-            if text != self._last_status:
-                self._last_status = text
-                self.notifier.send(STATUS=text)
+        if now < self._next_status and not wrong:
+            return
+        self._next_status = now + SAY_EVERY
+        text = wrong or describe_shortly(self.app.read_status())
+        if text != self._last_status:
+            self._last_status = text
+            self.notifier.send(STATUS=text)
+            if wrong:
+                logger.error("unhealthy: {}; the service manager may restart the daemon", wrong)
 
     def request_stop(self) -> None:
         """Begin to stop. A second call does nothing. Any thread."""
@@ -145,7 +130,8 @@ class Supervision(Struct):
 
     def reload_or_keep(self) -> None:
         """Have the App replaced by one with the new configuration, or keep it and log why. Any thread."""
-        self.notifier.notify_reloading()
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self.notifier.send(RELOADING="1", MONOTONIC_USEC=str(now))
         changed = list[str]()
         try:
             changed = reload_config(self.app)
@@ -153,7 +139,7 @@ class Supervision(Struct):
         except (TacitdError, OSError) as error:
             logger.error("not reloaded, the old configuration stays in force: {}", error)
         if not changed:
-            self.notifier.notify_ready(self._last_status)
+            self.notifier.send(READY="1", STATUS=self._last_status)
 
 
 def find_fault(app: App, now: float) -> str:
@@ -164,11 +150,6 @@ def find_fault(app: App, now: float) -> str:
     if not app.engine.follower.is_well:
         return "the watcher has ended"
     return ""
-
-
-def describe_state(app: App) -> str:
-    """The status in one line, for the service manager. Any thread."""
-    return describe_shortly(app.read_status())
 
 
 def limit_heap() -> None:
@@ -203,7 +184,9 @@ def handle_signals(
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    before = {number: signal.signal(number, _nothing) for number in actions}
+    before = {
+        number: signal.signal(number, lambda *_: None) for number in actions
+    }  # instead of the default action
     known = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_listen, args=(reader, actions), name="tacitd-signals", daemon=True)
     thread.start()
@@ -216,10 +199,6 @@ def handle_signals(
         writer.close()  # the thread reads the end of file and ends
         thread.join(1.0)
         reader.close()
-
-
-def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Replace the default action; the thread in `handle_signals` acts."""
 
 
 def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[], None]]) -> None:
@@ -241,7 +220,6 @@ def open_when_possible(
     build: Callable[[], App],
     places: Paths,
     notifier: Notifier,
-    clock: Clock | None = None,
     again: float = AGAIN,
     on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
 ) -> App | None:
@@ -250,7 +228,7 @@ def open_when_possible(
 
     `on_wait` gets what ends the wait, when it begins: a signal is to do that from then on.
     """
-    clock, stop, waits = clock or SystemClock(), threading.Event(), False
+    stop, waits = threading.Event(), False
     while not stop.is_set():
         try:
             app = build()
@@ -259,67 +237,45 @@ def open_when_possible(
             except BaseException:
                 app.close()
                 raise
-            if stop.is_set():
-                app.close()
-                return None
             return app
         except UnwritableError as error:
             if not waits:
                 logger.warning("nothing is read until the store can be opened: {}", error)
                 on_wait(stop.set)
             waits = True
-            _answer_meanwhile(places, error, stop, notifier, clock, again)
+            _answer_meanwhile(places, error, stop, notifier, again)
     return None
 
 
 def _answer_meanwhile(
-    places: Paths,
-    error: UnwritableError,
-    stop: threading.Event,
-    notifier: Notifier,
-    clock: Clock,
-    seconds: float,
+    places: Paths, error: UnwritableError, stop: threading.Event, notifier: Notifier, seconds: float
 ) -> None:
-    """Answer on the socket for a while. The lock is held meanwhile, as by every daemon."""
-    lock = acquire_lock(places.state_dir / "lock")
-    try:
-        with closing(Server(places.socket, _Methods(places, error, stop, clock))) as server:
-            server.open()
-            notifier.notify_ready(f"waits: {error.what}")
-            notifier.notify_alive(clock.monotonic())
-            stop.wait(seconds)
-    finally:
-        lock.release()
+    """Answer on the socket for a while: everything but a few methods says why it cannot be done. The lock is held meanwhile, as by
+    every daemon."""
+    problem = Degradation("state.unwritable", error.what, error.hint)
 
+    def status(_: Mapping[str, Any]) -> dict[str, Any]:
+        plugins = find_declarations().plugins
+        return read_stored_status(places.state_dir, plugins, time.time(), os.getpid(), problem)
 
-class _Methods(dict[str, Method]):
-    """What is answered: everything else says why it cannot be done."""
-
-    def __init__(self, places: Paths, error: UnwritableError, stop: threading.Event, clock: Clock) -> None:
-        super().__init__(
-            ping=lambda _: answer_ping(self._problem()),
-            status=lambda _: self._status(),
-            sync=lambda _: self._sync(),
-            stop=lambda _: stop.set(),
-        )
-        self._places, self._error, self._clock = places, error, clock
-
-    def get(self, name: str, default: object = None) -> Any:
-        return super().get(name, self._refuse)
-
-    def _refuse(self, params: Mapping[str, Any]) -> Any:
-        raise UnavailableError(self._error.what, self._error.hint)
-
-    def _problem(self) -> Degradation:
-        return Degradation("state.unwritable", self._error.what, self._error.hint)
-
-    def _status(self) -> dict[str, Any]:
-        """What was known last, and the problem."""
-        now, plugins = self._clock.now(), find_declarations().plugins
-        return read_stored_status(self._places.state_dir, plugins, now, os.getpid(), self._problem())
-
-    def _sync(self) -> dict[str, Any]:
-        document = self._status()
+    def sync(_: Mapping[str, Any]) -> dict[str, Any]:
+        known = status({})
         keys = {"parked": [], "degraded": [], "waits": [], "dead_letters": 0, "rescued": 0}
-        said = {key: document.get(key, default) for key, default in keys.items()}
+        said = {key: known.get(key, default) for key, default in keys.items()}
         return {"done": True, **said, "waited": [], "jobs": [], "made": [], "unmade": []}
+
+    def refuse(_: Mapping[str, Any]) -> Any:
+        raise UnavailableError(error.what, error.hint)
+
+    methods = defaultdict[str, Method](
+        lambda: refuse,
+        ping=lambda _: answer_ping(problem),
+        status=status,
+        sync=sync,
+        stop=lambda _: stop.set(),
+    )
+    with acquire_lock(places.state_dir / "lock"), closing(Server(places.socket, methods)) as server:
+        server.open()
+        notifier.send(READY="1", STATUS=f"waits: {error.what}")
+        notifier.notify_alive(time.monotonic())
+        stop.wait(seconds)

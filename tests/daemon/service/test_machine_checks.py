@@ -71,19 +71,6 @@ def test_the_services_environment() -> None:
     assert parse_environment('"unfinished') == parse_environment("") == {}
 
 
-def test_a_client_that_moved(tmp_path: Path) -> None:
-    """After an update of nvm the shell finds the client and the service does not."""
-    claude = install_stand_in(tmp_path / "v22")
-    shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
-    (one,) = doctor.check_client("claude", shell, old)
-    assert (
-        one.id == "service.client-moved"
-        and one.severity == "error"
-        and one.hint == "run `tacitd service install`"
-    )
-    assert ids(doctor.check_client("claude", shell, shell)) == []
-
-
 def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
     """TACITD_STATE_DIR may be a folder with a person's files: neither their modes nor their execute bits are a finding, and
     doctor changes none."""

@@ -16,7 +16,6 @@ from tacitd.files.locks import acquire_lock
 from tacitd.plugins import FoundPlugins
 from tacitd.service.supervision import Notifier, open_when_possible
 from tacitd.sources.watch import SilentWatcher
-from tacitd.testing import FakeClock
 
 
 class Builder:
@@ -40,7 +39,7 @@ def test_it_answers_why_it_waits_and_goes_on_when_there_is_room(tmp_path: Path) 
     build, found = Builder(scene), list[App | None]()
     places = scene.app.paths
     thread = threading.Thread(
-        target=lambda: found.append(open_when_possible(build, places, Notifier(), FakeClock(), 0.05))
+        target=lambda: found.append(open_when_possible(build, places, Notifier(), 0.05))
     )
     thread.start()
 
@@ -84,7 +83,7 @@ def test_stop_ends_the_wait(tmp_path: Path) -> None:
     build, found = Builder(scene), list[App | None]()
     places = scene.app.paths
     thread = threading.Thread(
-        target=lambda: found.append(open_when_possible(build, places, Notifier(), FakeClock(), PATIENCE))
+        target=lambda: found.append(open_when_possible(build, places, Notifier(), PATIENCE))
     )
     thread.start()
     until(lambda: places.socket.exists())
