@@ -65,11 +65,8 @@ def find_marketplace() -> Path:
 def read_state(config_dir: Path, cwd: Path) -> PluginState:
     """What the settings of the person, of an organisation, and of the project in `cwd` say."""
     own = _read_settings(config_dir / "settings.json")
-    enabled, markets = own.get("enabledPlugins"), own.get("extraKnownMarketplaces")
-    plugin = enabled.get(ID) if isinstance(enabled, dict) else None
-    market = markets.get(NAME) if isinstance(markets, dict) else None
-    source = market.get("source") if isinstance(market, dict) else None
-    path = source.get("path") if isinstance(source, dict) else None
+    plugin, market = _dig(own, "enabledPlugins", ID), _dig(own, "extraKnownMarketplaces", NAME)
+    path = _dig(market, "source", "path")
     files = [
         config_dir / "settings.json",
         *(cwd / ".claude" / f"settings{part}.json" for part in ("", ".local")),
@@ -90,6 +87,13 @@ def _read_settings(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
+
+
+def _dig(value: Any, *keys: str) -> Any:
+    """What is below these keys of a document; None if it is not there."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def make_runner(command: str, environ: Mapping[str, str]) -> RunClient:
@@ -141,22 +145,17 @@ def remove_plugin(run: RunClient, state: PluginState) -> bool:
     if not state.is_known:
         return False
     run(["plugin", "uninstall", ID])  # fails if only the marketplace is left
-    code, text = run(["plugin", "marketplace", "remove", NAME])
-    if code != 0 and "not found" not in text:
-        raise _describe_failure(["marketplace", "remove", NAME], code, text)
+    _require(run, ["marketplace", "remove", NAME], accepted="not found")
     return True
 
 
-def _require(run: RunClient, arguments: Sequence[str]) -> None:
+def _require(run: RunClient, arguments: Sequence[str], accepted: str = "\0") -> None:
+    """Raises TacitdError if it fails, unless what it prints contains `accepted`."""
     code, text = run(["plugin", *arguments])
-    if code != 0:
-        raise _describe_failure(arguments, code, text)
-
-
-def _describe_failure(arguments: Sequence[str], code: int, text: str) -> TacitdError:
-    command = f"`claude plugin {' '.join(arguments)}`"
-    last = text.strip().splitlines()[-1:] or [f"it ended with {code}"]
-    return TacitdError(f"{command} failed: {last[0]}", f"try {command} by hand")
+    if code != 0 and accepted not in text:
+        command = f"`claude plugin {' '.join(arguments)}`"
+        last = text.strip().splitlines()[-1:] or [f"it ended with {code}"]
+        raise TacitdError(f"{command} failed: {last[0]}", f"try {command} by hand")
 
 
 def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:

@@ -56,26 +56,19 @@ def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
     output = places.state_dir / "start.log"
     read_end, write_end = os.pipe()
     fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        subprocess.Popen(
-            [*own_command(), "run", "--detached", str(write_end)],
-            stdin=subprocess.DEVNULL,
-            stdout=fd,
-            stderr=fd,
-            start_new_session=True,
-            env=dict(environ),
-            cwd=places.state_dir,
-            pass_fds=[write_end],
-        ).wait(START_TIMEOUT)
-        os.close(write_end)
-        write_end = -1
+    with os.fdopen(read_end), os.fdopen(fd, "w") as log:
+        with os.fdopen(write_end, "w"), suppress(subprocess.TimeoutExpired):
+            subprocess.Popen(
+                [*own_command(), "run", "--detached", str(write_end)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=dict(environ),
+                cwd=places.state_dir,
+                pass_fds=[write_end],
+            ).wait(START_TIMEOUT)
         return _wait_until_up(places, read_end, output)
-    except subprocess.TimeoutExpired:
-        raise _make_failure(output, FAILED) from None
-    finally:
-        for one in (fd, read_end, write_end):
-            if one >= 0:
-                os.close(one)
 
 
 def _wait_until_up(places: Paths, read_end: int, output: Path) -> int:
@@ -130,10 +123,7 @@ def wait_for_daemon(socket: Path) -> int:
 
 
 def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
-    """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is.
-
-    The daemon removes its socket first and ends some time later, so a missing socket is not enough.
-    """
+    """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is. The socket goes earlier."""
     deadline = time.monotonic() + seconds
     while state_dir.is_dir():
         try:
@@ -160,8 +150,9 @@ def run_detached(
     make_private_dir(state_dir)
     os.set_inheritable(write_end, False)
     # A detached process has no terminal. Its parent reads this file for errors.
-    last_words = open(state_dir / "start.log", "ab", buffering=0, opener=_private)  # noqa: SIM115 - for life
-    context = daemon.DaemonContext(
+    log = os.open(state_dir / "start.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    last_words = os.fdopen(log, "ab", buffering=0)  # for life
+    daemon.DaemonContext(
         working_directory=str(state_dir),
         umask=0o077,
         stdout=last_words,
@@ -169,13 +160,8 @@ def run_detached(
         files_preserve=[write_end],
         detach_process=True,
         # SIGTERM is the daemon's own.
-        signal_map={
-            signal.SIGTSTP: None,
-            signal.SIGTTIN: None,
-            signal.SIGTTOU: None,
-        },
-    )
-    context.open()
+        signal_map={signal.SIGTSTP: None, signal.SIGTTIN: None, signal.SIGTTOU: None},
+    ).open()
     code = FAILED
     try:
         code = work()
@@ -190,7 +176,3 @@ def run_detached(
         with suppress(OSError):
             os.write(write_end, bytes([code]))
     return code
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError
 from tacitd.files.atomic import edit_file, list_kept_copies, remove_empty, sweep_temporary
 from tacitd.files.disk import DISK
-from tacitd.files.locks import Lock, acquire_lock
+from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint
 from tacitd.service.detach import wait_until_gone
 from tacitd.service.managers import Manager
@@ -54,29 +55,30 @@ def uninstall_daemon(
     with suppress(TacitdError):
         call_daemon(places.socket, "stop")
         yield "stopped the daemon"
-    lock = _take_lock(places)
-    try:
+    wait_until_gone(places.state_dir)
+    # None starts meanwhile.
+    with acquire_lock(places.state_dir / "lock") if places.state_dir.is_dir() else nullcontext():
         said = list(_unlink_socket(places.socket))
         yield from said
-        by_name = footprints()
-        for file in dict.fromkeys(file for one in by_name.values() for file in one.copies):
+        found = list(footprints().values())
+        reasons = {file: why for one in found for file, why in one.reasons.items()}
+        for file in _join(one.copies for one in found):
             yield from _unlink_file(file)
-        for file, without in {
-            file: take for one in by_name.values() for file, take in one.parts.items()
-        }.items():
+        for file, without in {file: take for one in found for file, take in one.parts.items()}.items():
             yield from _take_part(file, without)
-        reasons = {file: why for one in by_name.values() for file, why in one.reasons.items()}
-        for file in dict.fromkeys(file for one in by_name.values() for file in one.edited_copies):
+        for file in _join(one.edited_copies for one in found):
             yield from _name_kept(file, reasons.get(file, ""))
         if purge:
-            yield from (text for text in _purge(places, by_name) if text not in said)
+            yield from (text for text in _purge(places, found, reasons) if text not in said)
         else:
             yield f"kept {places.state_dir}: positions, budget and history (`--purge` removes them)"
-    finally:
-        if lock is not None:
-            lock.release()
     yield "kept everything that was learned"
-    yield from dict.fromkeys(text for one in by_name.values() for text in one.advice)
+    yield from dict.fromkeys(text for one in found for text in one.advice)
+
+
+def _join(paths: Iterable[Iterable[Path]]) -> list[Path]:
+    """All of them, each once."""
+    return list(dict.fromkeys(chain.from_iterable(paths)))
 
 
 def describe_removal(prefix: str = sys.prefix) -> str:
@@ -88,45 +90,31 @@ def describe_removal(prefix: str = sys.prefix) -> str:
     return f"to remove the program itself, delete the virtual environment {prefix} and the links to it in ~/.local/bin"
 
 
-def _take_lock(places: Paths) -> Lock | None:
-    """Take the daemon's lock, so that none starts meanwhile. None if there is no state directory.
-
-    Raises UnavailableError if a daemon still holds the lock after 20 s.
-    """
-    wait_until_gone(places.state_dir)
-    return acquire_lock(places.state_dir / "lock") if places.state_dir.is_dir() else None
-
-
 def _unlink_socket(path: Path) -> Iterator[str]:
     """Remove the socket. TACITD_SOCKET may name a person's file, so anything but a socket is kept."""
     if path.is_socket() and not path.is_symlink():
         path.unlink(missing_ok=True)
         yield f"removed {path}"
     elif path.exists() or path.is_symlink():
-        yield _keep_no_socket(path)
+        yield f"kept {path}: it is not a socket"
     with suppress(OSError):
         if path.parent.name.startswith("tacitd"):
             path.parent.rmdir()
 
 
-def _keep_no_socket(path: Path) -> str:
-    return f"kept {path}: it is not a socket"
-
-
-def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
-    footprints = by_name.values()
-    reasons = {file: why for one in footprints for file, why in one.reasons.items()}
-    for file in dict.fromkeys(file for one in footprints for file in one.removed):
+def _purge(places: Paths, found: Sequence[Footprint], reasons: Mapping[Path, str]) -> Iterator[str]:
+    directories = _join(one.places for one in found)
+    for file in _join(one.removed for one in found):
         yield from _unlink_file(file)
-    for directory in dict.fromkeys(place for one in footprints for place in one.places):
+    for directory in directories:
         sweep_temporary(directory, math.inf, DISK)
     yield from _empty_state(places.state_dir)
-    for directory in dict.fromkeys(place for one in footprints for place in one.own):
+    for directory in _join(one.own for one in found):
         with suppress(OSError):
             directory.rmdir()
-    for file in dict.fromkeys(file for one in footprints for file in one.kept):
+    for file in _join(one.kept for one in found):
         yield from _name_kept(file, reasons.get(file, ""))
-    for directory in dict.fromkeys(place for one in footprints for place in one.places):
+    for directory in directories:
         for copy in list_kept_copies(directory, DISK):
             yield f"kept {copy}: it was saved while tacitd replaced a file"
     if places.config_file.is_file():
@@ -164,7 +152,8 @@ def _empty_state(state_dir: Path) -> Iterator[str]:
     """
     if not state_dir.is_dir():
         return
-    folders = [state_dir, *(folder for name in STATE_FOLDERS for folder in _list_folders(state_dir / name))]
+    tops = [state_dir / name for name in STATE_FOLDERS if not (state_dir / name).is_symlink()]
+    folders = [state_dir, *(Path(place) for top in tops for place, _, _ in os.walk(top))]
     for folder in folders:
         sweep_temporary(folder, math.inf, DISK)
     for file in list_state_files(state_dir):
@@ -177,17 +166,8 @@ def _empty_state(state_dir: Path) -> Iterator[str]:
         return
     yield f"removed tacitd's files in {state_dir}"
     for entry in _list_entries(state_dir):
-        yield (
-            _keep_no_socket(entry)
-            if entry == state_dir / SOCKET_NAME
-            else f"kept {entry}: it is not tacitd's"
-        )
-
-
-def _list_folders(top: Path) -> Iterator[Path]:
-    """This directory and those below it, the outermost first; none if it is a link or does not exist."""
-    if top.is_dir() and not top.is_symlink():
-        yield from (Path(place) for place, _, _ in os.walk(top))
+        what = "a socket" if entry.name == SOCKET_NAME else "tacitd's"
+        yield f"kept {entry}: it is not {what}"
 
 
 def _unlink_file(path: Path) -> Iterator[str]:
