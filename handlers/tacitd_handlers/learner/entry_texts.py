@@ -40,12 +40,11 @@ _FIELD = compile_lazily(rf"({'|'.join(_FIELDS)}):[ \t]*([^.\n]*)")
 
 
 class WeaknessEntry(Struct, frozen=True):
-    """The fields of an entry. None: missing or malformed."""
+    """An entry. A field is None if it is missing or malformed; the leaf is its name in the profile."""
 
     label: str
     description: str
     text: str
-    """Its lines, without the last newline."""
     first: str | None = None
     tested: str | None = None
     failed: str | None = None
@@ -53,7 +52,6 @@ class WeaknessEntry(Struct, frozen=True):
     clean: int | None = None
     status: str | None = None
     leaf: Leaf = ""
-    """Its name in the profile."""
 
     @property
     def resolved(self) -> bool:
@@ -62,7 +60,6 @@ class WeaknessEntry(Struct, frozen=True):
 
     @property
     def dates(self) -> tuple[str, str, str]:
-        """First observed, Last tested and Last failed, "" for what is missing."""
         return self.first or "", self.tested or "", self.failed or ""
 
     @property
@@ -70,12 +67,12 @@ class WeaknessEntry(Struct, frozen=True):
         return [name for name, field in _FIELDS.items() if getattr(self, field) is None]
 
     def as_weakness(self, tag: str) -> Weakness:
-        """The fields as a weakness with this tag; "" and 0 for what is missing."""
+        """The fields, with "" and 0 for what is missing."""
         return Weakness(tag, self.status or "", *self.dates, self.streak or "", self.clean or 0)
 
 
 def parse_entry(text: str, leaf: Leaf = "") -> WeaknessEntry | None:
-    """Given an entry's lines, return its fields. None if they are not an entry."""
+    """The fields of an entry's lines; None if they are not an entry."""
     head, body = _cut(text)
     found = _START.match(re.sub(r"\s*\n\s*", " ", head).rstrip())
     if found is None:
@@ -121,11 +118,8 @@ def update_entry(text: str, weakness: Weakness) -> str:
         return found[0] if value is None or is_same else f"{found[1]}: {value}"
 
     body = _FIELD.sub(put, body)
-    return (
-        head
-        + body
-        + "".join(f"\n  {name}: {value}" + "." * (name != "Status") for name, value in left.items())
-    )
+    more = (f"\n  {name}: {value}" + "." * (name != "Status") for name, value in left.items())
+    return head + body + "".join(more)
 
 
 def _cut(text: str) -> tuple[str, str]:
@@ -161,15 +155,15 @@ def is_specific(description: str) -> bool:
     return len(significant) >= (2 if _WEAK.search(description) else 1)
 
 
-def describe_gap(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:
-    """Given the description of a new gap ("" for none), return the text to write, and whether it was specific."""
+def describe_gap(tag: str, description: str, row: LedgerRow) -> tuple[str, bool]:
+    """The text to write for a new gap, whose given description may be "", and whether that was specific."""
     text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:
         words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag
-        text = f"{words}, seen in {problem} ({pattern})"
+        text = f"{words}, seen in {row.problem} ({row.pattern})"
     elif is_specific(text):
         return text, True
-    return f"{text} (observed {stamp})", False
+    return f"{text} (observed {row.stamp})", False
 
 
 # --- one entry of Session History (SPEC L-32 to L-36). Only a line that matches the whole header starts an entry; the lines below it are
@@ -187,14 +181,14 @@ RECOVERED = "(recovered from ledger)"
 NOTHING_SAID = "(no observations were given)"
 LONGEST = 4000
 """Characters of observations that are written to the profile. """
-_STRUCTURE = compile_lazily(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
+_STRUCTURE = compile_lazily(r"^[ \t]*(?=#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)", re.M)
 
 HistoryKey = tuple[str, str, str]
 """Stamp, problem and mode: the fields that an entry shares with its ledger row."""
 
 
 class HistoryEntry(Struct, frozen=True):
-    """The fields of an entry. None: the line is missing."""
+    """An entry. Gaps and review are None if their line is missing; the leaf is its name in the profile."""
 
     stamp: str
     problem: str
@@ -204,9 +198,7 @@ class HistoryEntry(Struct, frozen=True):
     review: str | None
     observations: str
     text: str
-    """Its lines, without the last newline."""
     leaf: Leaf = ""
-    """Its name in the profile."""
 
     @property
     def key(self) -> HistoryKey:
@@ -214,7 +206,7 @@ class HistoryEntry(Struct, frozen=True):
 
 
 def parse_session(text: str, leaf: Leaf = "") -> HistoryEntry | None:
-    """Given an entry's lines, return its fields. None if they are not an entry."""
+    """The fields of an entry's lines; None if they are not an entry."""
     head = _HEADER.match(text)
     if head is None or time_of(head["stamp"]) is None:
         return None
@@ -263,12 +255,8 @@ def matches_row(session: HistoryEntry, row: LedgerRow) -> bool:
 
 
 def escape_observations(observations: str) -> str:
-    """The observations as lines that cannot be taken for structure (SPEC L-34).
-
-    They are sanitized and cut to `LONGEST`. Lines that look like a header, rule, fence or comment are escaped.
-    """
+    """The observations, sanitized and cut to `LONGEST`. Lines that look like a header, rule, fence or comment are escaped (SPEC L-34)."""
     text = sanitize_text(observations).strip()
     if len(text) > LONGEST:
         text = text[:LONGEST].rsplit(" ", 1)[0] + " …"
-    lines = [line.rstrip() for line in (text or NOTHING_SAID).split("\n")]
-    return "\n".join("\\" + line.lstrip() if _STRUCTURE.match(line) else line for line in lines)
+    return _STRUCTURE.sub(r"\\", text or NOTHING_SAID)

@@ -6,7 +6,6 @@ Options and output only. The review and the profile are imported inside the comm
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,8 @@ from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.wording import count_noun
 from tacitd_handlers.learner import make_plugin
-from tacitd_handlers.learner.learner_state import load_paths, read_aliases, read_waiting
-from tacitd_handlers.learner.ledger_file import VERDICTS, LedgerRow, LedgerTable, format_command, parse_ledger
+from tacitd_handlers.learner.learner_state import load_paths, read_state
+from tacitd_handlers.learner.ledger_file import VERDICTS, LedgerTable, format_command, parse_ledger
 from tacitd_handlers.learner.practice_report import date_of, find_due, parse_report
 from tacitd_handlers.learner.weakness_rules import in_order
 from tacitd_handlers.shared.places import read_plain_bytes
@@ -97,13 +96,21 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
         data["vague"] = [one["text"] for one in moves if one["did"] == "vague"]
         echo_json(data | {"trouble": trouble.what if trouble else ""})
     else:
-        _echo_recorded(made, row, moves, trouble)
+        was = "was already recorded" if made["did"] == "again" else "recorded"
+        click.echo(f"{made['text']} {was}; review on {row.review}")
+        for one in moves:
+            if one["did"] in _MOVES:
+                echo_message(_MOVES[one["did"]].format(one["text"]))
+    if trouble is not None and not as_json:
+        echo_message(f"the profile will be updated later: {trouble.what}; {trouble.hint}")
     ctx.exit(PARKED if trouble else 0)
 
 
-def _change(do: str, name: str = "", tag: str = "") -> list[str]:
-    with connect_or_run() as call:
-        return [one["text"] for one in ask_plugin(call, "learner", do=do, name=name, tag=tag)]
+_MOVES = {
+    "vague": "{}: its description names no input class or code pattern, so the entry refers to the session",
+    "waits": "{} waits for room: Known Weaknesses is full",
+    "promoted": "{} is resolved (long-term)",
+}
 
 
 def _parse_description(text: str) -> tuple[str, str]:
@@ -113,23 +120,9 @@ def _parse_description(text: str) -> tuple[str, str]:
     return tag.strip(), what.strip()
 
 
-def _echo_recorded(
-    made: Mapping[str, Any], row: LedgerRow, moves: list[dict[str, Any]], trouble: TacitdError | None
-) -> None:
-    was = "was already recorded" if made["did"] == "again" else "recorded"
-    click.echo(f"{made['text']} {was}; review on {row.review}")
-    if trouble is not None:
-        echo_message(f"the profile will be updated later: {trouble.what}")
-        if trouble.hint:
-            echo_message(f"hint: {trouble.hint}")
-    texts = {
-        "vague": "{}: its description names no input class or code pattern, so the entry refers to the session",
-        "waits": "{} waits for room: Known Weaknesses is full",
-        "promoted": "{} is resolved (long-term)",
-    }
-    for one in moves:
-        if one["did"] in texts:
-            echo_message(texts[one["did"]].format(one["text"]))
+def _change(do: str, name: str = "", tag: str = "") -> list[str]:
+    with connect_or_run() as call:
+        return [one["text"] for one in ask_plugin(call, "learner", do=do, name=name, tag=tag)]
 
 
 @learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
@@ -173,8 +166,9 @@ def review_(as_json: bool) -> None:
     from tacitd_handlers.learner.progress_review import build_review, format_review
 
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
-        waiting, aliases = read_waiting(rows), read_aliases(rows)
-    document = build_review(in_order(_read_ledger().rows), _read_entries(), _now(), waiting, aliases)
+        state = read_state(rows)
+    found = in_order(_read_ledger().rows)
+    document = build_review(found, _read_entries(), _now(), state.waiting, state.aliases)
     if as_json:
         echo_json(document)
         return
@@ -206,7 +200,6 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 @click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
-
     (name,) = _change("restore" if back else "forget", tag)
     how = format_command("forget --undo", name)
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; `{how}` restores it")
@@ -225,22 +218,13 @@ def archive(tag: str) -> None:
     )
 
 
-@learner.command(
-    epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one\n"
-    "Example: tacitd learner alias --remove 'Right bound off by one'"
-)
+@learner.command(epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one")
 @click.argument("label")
-@click.argument("tag", default="")
-@click.option(
-    "--remove", is_flag=True, help="The entry is no gap's any more; the gap gets an entry of its own."
-)
-def alias(label: str, tag: str, remove: bool) -> None:
+@click.argument("tag")
+def alias(label: str, tag: str) -> None:
     """Say which gap an entry with a label of your own is. The label and the description stay as they are."""
-    if remove is bool(tag):
-        what = "name a label and a gap, or --remove and a label"
-        raise UsageError(what, "`tacitd learner review` lists both")
-    label, tag = _change("separate" if remove else "join", label, tag)
-    click.echo(f"{label} {'is not' if remove else 'is'} {tag}")
+    label, tag = _change("join", label, tag)
+    click.echo(f"{label} is {tag}")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
@@ -282,7 +266,6 @@ def context(session_id: str, budget: int) -> None:
 
 
 def _now() -> str:
-
     return local_minutes(SystemClock().now())
 
 
@@ -294,7 +277,6 @@ def _read_entries() -> list[WeaknessEntry]:
 
 def _read_ledger(*, is_checked: bool = False) -> LedgerTable:
     """The ledger; a message tells of lines that are no rows, unless `is_checked`."""
-
     table = parse_ledger(read_plain_bytes(load_paths(os.environ).ledger) or b"")
     if table.bad and not is_checked:
         lines = count_noun(len(table.bad), "line")

@@ -24,7 +24,7 @@ from tacitd_handlers.learner.ledger_file import (
     format_row,
     name_of,
     names_a_session,
-    parse_line,
+    parse_ledger,
     time_of,
 )
 
@@ -45,13 +45,22 @@ class LearnerPaths(Struct, frozen=True):
     user: Path
     """The person's home directory, for `~`."""
 
+    def shorten_profile(self) -> str:
+        """The profile's path, with `~/` for the person's home directory."""
+        inside = self.profile.is_relative_to(self.user)
+        return f"~/{self.profile.relative_to(self.user)}" if inside else str(self.profile)
+
 
 def resolve_paths(environ: Mapping[str, str], profile: str = "", ledger: str = "") -> LearnerPaths:
-    """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
+    """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default. Links stay as they are."""
     base, user = paths.config_dir(environ), paths.find_home(environ)
+
+    def expand(text: str) -> Path:
+        return Path(os.path.abspath(f"{user}{text[1:]}" if text.startswith("~/") else text))  # noqa: PTH100
+
     return LearnerPaths(
-        _expand_path(profile, user) if profile else base / PROFILE,
-        _expand_path(ledger, user) if ledger else base / LEDGER,
+        expand(profile) if profile else base / PROFILE,
+        expand(ledger) if ledger else base / LEDGER,
         base / SESSION_STATE,
         user,
     )
@@ -82,16 +91,6 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _expand_path(text: str, user: Path) -> Path:
-    """An absolute path from the configuration, with `~/` for the person's home directory. Links stay as they are."""
-    return Path(os.path.abspath(os.fspath(user) + text[1:] if text.startswith("~/") else text))  # noqa: PTH100
-
-
-def shorten_path(path: Path, user: Path) -> str:
-    """The path with `~/` for the person's home directory."""
-    return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
-
-
 def learner_footprint(environ: Mapping[str, str]) -> Footprint:
     """The files that a purge removes and those that it keeps, which belong to the person, and their directories."""
     from tacitd.handler import Footprint
@@ -107,7 +106,7 @@ KEPT_SESSIONS = 200
 """Sessions that are kept, the newest; the last one of each project in which was taught is kept besides."""
 
 
-class ReportRecord(Struct, frozen=True):
+class ReportRecord(Struct):
     """One problem of a session as it was reported."""
 
     row: LedgerRow
@@ -117,20 +116,16 @@ class ReportRecord(Struct, frozen=True):
     texts: dict[str, str] = field(default_factory=dict)
     """The descriptions of new gaps, by tag."""
     is_done: bool = False
-    """Whether it is in both files. A report that is done keeps only `tested`."""
+    """Whether it is in both files: then only `tested` is needed."""
 
 
 class TagRecord(Struct):
-    """What was decided about a gap tag."""
+    """What was decided about a gap tag; see schema.sql."""
 
     label: str = ""
-    """The label of its entry, if that is not the tag (SPEC L-11)."""
     removed: bool = False
-    """Whether a person removed its entry: it is not written again (SPEC L-30)."""
     waits: bool = False
-    """Whether it waits for room (SPEC L-27). Tags wait in the order of the table."""
     description: str = ""
-    """That of its entry, also while the entry is not in the profile."""
 
 
 class LearnerState(Struct):
@@ -169,25 +164,19 @@ class LearnerState(Struct):
         record.waits = waits
         self.tags[tag] = record
 
-    def finish_reports(self, in_profile: Collection[RowKey], behind: Collection[RowKey]) -> None:
-        """Mark the reports of these rows as done. `behind` are rows after the first `rows` ones."""
-        kept: list[ReportRecord] = []
+    def finish_reports(self, in_profile: Collection[RowKey]) -> None:
         for report in self.reports:
             if report.row.key in in_profile:
-                report = ReportRecord(report.row, report.tested, is_done=True)
-            if not report.is_done or report.tested is not None or report.row.key in behind:
-                kept.append(report)
-        self.reports = kept
+                report.is_done, report.observations, report.texts = True, "", {}
 
 
 def read_state(rows: Rows) -> LearnerState:
     state = LearnerState()
     for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
-        state.last_row = _read_row(last)
-    for line, tested, observations, texts, done in rows(
-        "SELECT row, tested, observations, descriptions, done FROM learner_report ORDER BY number"
-    ):
-        if (row := _read_row(line)) is not None:
+        state.last_row = next(iter(parse_ledger(last.encode()).rows), None)
+    found = rows("SELECT row, tested, observations, descriptions, done FROM learner_report ORDER BY number")
+    for line, tested, observations, texts, done in found:
+        for row in parse_ledger(line.encode()).rows:
             named = None if tested is None else tuple(json.loads(tested))
             state.reports.append(ReportRecord(row, named, observations, json.loads(texts), bool(done)))
     for tag, label, removed, waits, description in rows("SELECT * FROM learner_tag ORDER BY rowid"):
@@ -195,23 +184,17 @@ def read_state(rows: Rows) -> LearnerState:
     return state
 
 
-def store_state(tx: Tx, state: LearnerState, before: LearnerState) -> None:
-    """Store the state. `before`: what is stored now."""
-    known = {report.row: report for report in before.reports}
-    kept = {report.row for report in state.reports}
-    gone = [(format_row(row),) for row in known if row not in kept]
-    tx.executemany("DELETE FROM learner_report WHERE row = ?", gone)
-    add_reports(tx, [report for report in state.reports if known.get(report.row) != report])
-    if state.tags != before.tags or [*state.tags] != [*before.tags]:
-        tx.execute("DELETE FROM learner_tag")
-        tx.executemany(
-            "INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)",
-            [
-                (tag, one.label, one.removed, one.waits, one.description)
-                for tag, one in state.tags.items()
-                if one != TagRecord()
-            ],
-        )
+def store_state(tx: Tx, state: LearnerState) -> None:
+    add_reports(tx, state.reports)
+    tx.execute("DELETE FROM learner_tag")
+    tx.executemany(
+        "INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)",
+        [
+            (tag, one.label, one.removed, one.waits, one.description)
+            for tag, one in state.tags.items()
+            if one != TagRecord()
+        ],
+    )
     last = format_row(state.last_row) if state.last_row is not None else ""
     tx.execute("DELETE FROM learner_ledger")
     tx.execute("INSERT INTO learner_ledger VALUES(?, ?, ?)", state.rows, last, state.stamps)
@@ -221,8 +204,8 @@ def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:
     """Store reports; one whose row is known gets the other fields."""
     tx.executemany(
         "INSERT INTO learner_report(row, tested, observations, descriptions, done) VALUES(?, ?, ?, ?, ?) "
-        "ON CONFLICT(row) DO UPDATE SET tested = excluded.tested, observations = excluded.observations, "
-        "descriptions = excluded.descriptions, done = excluded.done",
+        "ON CONFLICT(row) DO UPDATE SET observations = excluded.observations, "
+        "descriptions = excluded.descriptions, done = excluded.done WHERE done < excluded.done",
         [
             (
                 format_row(one.row),
@@ -236,19 +219,14 @@ def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:
     )
 
 
-def read_aliases(rows: Rows) -> dict[str, str]:
-    return dict(rows("SELECT tag, label FROM learner_tag WHERE label <> ''"))
-
-
 def read_waiting(rows: Rows) -> list[str]:
     return [tag for (tag,) in rows("SELECT tag FROM learner_tag WHERE waits ORDER BY rowid")]
 
 
 def add_notices(tx: Tx, lines: Iterable[str]) -> None:
     """Print these lines at the next session start, each once; those that a session got are forgotten."""
-    fresh = [(line,) for line in lines if not tx.rows("SELECT 1 FROM learner_notice WHERE text = ?", line)]
     tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
-    tx.executemany("INSERT INTO learner_notice(text) VALUES(?)", fresh)
+    tx.executemany("INSERT OR IGNORE INTO learner_notice(text) VALUES(?)", [(line,) for line in lines])
 
 
 def note_session(tx: Tx, session: str, **values: str | int) -> None:
@@ -261,11 +239,6 @@ def note_session(tx: Tx, session: str, **values: str | int) -> None:
         "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
         KEPT_SESSIONS,
     )
-
-
-def _read_row(line: str) -> LedgerRow | None:
-    found = parse_line(line)
-    return found if isinstance(found, LedgerRow) else None
 
 
 # --- a session's id and its one timestamp (SPEC L-47 to L-49)

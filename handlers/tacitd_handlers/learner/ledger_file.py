@@ -7,7 +7,6 @@ changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -47,7 +46,7 @@ _UNWRITTEN = frozenset({"", "—", "–", "-", "none", "n/a"})
 
 @lru_cache(maxsize=4096)
 def time_of(stamp: str) -> datetime | None:
-    """Given `YYYY-MM-DDTHH:MM`, return that local time without a zone; None for anything else (SPEC L-47)."""
+    """The local time of `YYYY-MM-DDTHH:MM`, without a zone; None for anything else (SPEC L-47)."""
     if not _STAMP.fullmatch(stamp):
         return None
     try:
@@ -62,26 +61,16 @@ def name_of(text: str) -> str:
 
 
 def tag_of(text: str) -> str:
-    """A gap tag normalised for comparison: lower case, `_` for white space, only `[a-z0-9_.:-]`.
-
-    "" if nothing remains.
-    """
+    """A gap tag in lower case, `_` for white space, only `[a-z0-9_.:-]`; "" if nothing remains."""
     folded = "_".join(re.sub(r"\s*([:.])\s*", r"\1", text.strip().strip("`").lower()).split())
     return "".join(_TAG.findall(folded))
 
 
 @lru_cache(maxsize=4096)
 def tags_of(gaps: str) -> tuple[str, ...]:
-    """Given `Gaps`, return its tags in order, without duplicates; () for `none` and other empty values."""
-    if gaps.strip().lower() in _UNWRITTEN:
-        return ()
-    found = (tag_of(part) for part in re.split(r"[;,]", gaps))
-    return tuple(dict.fromkeys(tag for tag in found if tag and tag not in _UNWRITTEN))
-
-
-def gaps_text(tags: Iterable[str]) -> str:
-    """The tags as written in both files; `none` without tags."""
-    return "; ".join(tags) or NO_GAPS
+    """The tags of a cell `Gaps` in their order, each once."""
+    found = (tag_of(strip_placeholder(part)) for part in re.split(r"[;,]", gaps))
+    return tuple(dict.fromkeys(tag for tag in found if tag))
 
 
 def strip_placeholder(text: str) -> str:
@@ -96,8 +85,8 @@ def names_a_session(session: str) -> bool:
 
 def format_command(verb: str, *arguments: str) -> str:
     """A command of `tacitd learner`, quoted for a shell."""
-    dashes = ["--"] if any(argument.startswith("-") for argument in arguments) else []
-    return " ".join(["tacitd learner", verb, *dashes, *(quote(argument) for argument in arguments)])
+    dashes = ["--"] if arguments[0].startswith("-") else []
+    return " ".join(["tacitd learner", verb, *dashes, *map(quote, arguments)])
 
 
 def make_slug(label: str) -> str:
@@ -105,7 +94,7 @@ def make_slug(label: str) -> str:
     return "_".join(re.findall(r"[a-z0-9]+", label.lower()))
 
 
-# --- the table: append-only, of eight columns. Rows are tuples instead of structs, because a ledger can have 100,000 of them.
+# --- the table: append-only, of eight columns
 
 HEADER = (
     b"# Session Ledger\n\n"
@@ -115,7 +104,6 @@ HEADER = (
 _UNESCAPED = compile_lazily(r"(?<!\\)\|")
 _FRAME = compile_lazily(r"\ufeff?(?:# Session Ledger|\|\s*Timestamp\s*\|.*|[\s|:-]*)")
 """A blank line, or a line of the table's header."""
-
 
 RowKey = tuple[str, str, str, str]
 """The identity of a row: session, stamp, problem and mode (SPEC L-23)."""
@@ -144,7 +132,6 @@ class LedgerRow(NamedTuple):
 
 class LedgerTable(NamedTuple):
     rows: list[LedgerRow]
-    """In the order of the file."""
     bad: list[tuple[int, str]]
     """Lines that are not rows: their numbers, from 1 on, and why with the first 120 characters."""
 
@@ -154,7 +141,6 @@ def format_row(row: LedgerRow) -> str:
 
 
 def parse_ledger(data: bytes) -> LedgerTable:
-    """Parse a ledger. Nothing is refused."""
     table = LedgerTable([], [])
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
         found = parse_line(line)
@@ -166,7 +152,7 @@ def parse_ledger(data: bytes) -> LedgerTable:
 
 
 def parse_line(line: str) -> LedgerRow | str:
-    """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
+    """The row of one line; "" for a line of the table's header; otherwise why it is no row."""
     text = line.strip()
     if _FRAME.fullmatch(text):
         return ""
@@ -185,15 +171,8 @@ def parse_line(line: str) -> LedgerRow | str:
     )
 
 
-def newline_of(data: bytes) -> bytes:
-    """The newline of the last complete line: CRLF or LF."""
-    at = data.rfind(b"\n")
-    return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
-
-
 def make_ledger(path: Path) -> None:
-    """Make a ledger without rows, unless there is one, and complete a header of which a crash left the beginning. Raises OSError,
-    FileRefusedError."""
+    """Make a ledger without rows, unless there is one, and complete a torn header. Raises OSError, FileRefusedError."""
     from tacitd.files.append_file import hold_file  # not for those who only read
 
     with hold_file(path) as file:

@@ -4,8 +4,7 @@ A session counts as a teaching session once its person typed the skill's name as
 skill, or any tool used one of the learner's two files. Nothing is taken from earlier records. A report is a fenced block
 of JSON with the fields of `tacitd learner record`; a block with other fields is an example.
 
-Nothing is guessed. A verdict of another mode, a tag without a valid character and a malformed stamp are refused with a
-message that lists what is allowed (SPEC L-35, X-10).
+Nothing is guessed: what is wrong is refused with a message that lists what is allowed (SPEC L-35, X-10).
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
 from tacitd_handlers.learner.ledger_file import (
     LEARNING,
+    NO_GAPS,
     RECALL,
     UNKNOWN,
     VERDICTS,
     LedgerRow,
-    gaps_text,
     name_of,
     tag_of,
     tags_of,
@@ -37,7 +35,6 @@ from tacitd_handlers.learner.ledger_file import (
 
 if TYPE_CHECKING:
     from tacitd.events import Record
-    from tacitd_handlers.learner.practice_tasks import LearnerSettings
 
 REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
@@ -67,16 +64,14 @@ def parse_report(given: Mapping[str, Any]) -> ReportRecord:
     if stamp and time_of(stamp) is None:
         hint = "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
         raise UsageError(f"{stamp!r} is not a timestamp", hint)
-    if not isinstance(descriptions, Mapping) or not all(
-        isinstance(one, str) for one in descriptions.values()
-    ):
+    if not isinstance(descriptions, Mapping) or {*map(type, descriptions.values())} - {str}:
         raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
-    gaps = gaps_text(_read_tags(given.get("gaps"), "gaps") or ())
+    gaps = "; ".join(_read_tags(given.get("gaps"), "gaps") or ()) or NO_GAPS
     return ReportRecord(
         LedgerRow(stamp, session, problem, pattern or UNKNOWN, mode, verdict, gaps, ""),
         _read_tags(given.get("tested"), "tested"),
         texts["observations"].strip(),
-        {tag_of(str(tag)): text for tag, text in descriptions.items() if tag_of(str(tag))},
+        {tag_of(str(tag)): text for tag, text in descriptions.items()},
     )
 
 
@@ -87,15 +82,14 @@ def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
     parts = re.split(r"[;,\n]", value) if isinstance(value, str) else value
     if not isinstance(parts, Iterable) or not all(isinstance(part, str) for part in parts):
         raise UsageError(f"{name} is not a list of tags", 'write them as "edge:empty_input; edge:duplicates"')
-    given = [part for part in parts if part.strip()]
-    lost = [part for part in given if not tag_of(part)]
-    if lost:
-        raise UsageError(f"the tag {lost[0]!r} has no valid character", "tags consist of a-z, 0-9, _ . : -")
-    return tuple(dict.fromkeys(tag for part in given for tag in tags_of(part)))
+    for part in parts:
+        if part.strip() and not tag_of(part):
+            raise UsageError(f"the tag {part!r} has no valid character", "tags consist of a-z, 0-9, _ . : -")
+    return tags_of(";".join(parts))
 
 
 def plan_report(
-    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], settings: LearnerSettings
+    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow]
 ) -> ReportRecord | LedgerRow:
     """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
 
@@ -111,10 +105,10 @@ def plan_report(
             )
         return same
     past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
-    row = row._replace(review=find_review(row, past, settings))
+    past.sort(key=lambda one: one.stamp)
     trend = describe_trajectory(past) if row.mode == RECALL else ""
     observed = "\n".join(part for part in (report.observations, trend) if part)
-    return replace(report, row=row, observations=observed)
+    return ReportRecord(row._replace(review=find_review(row, past)), report.tested, observed, report.texts)
 
 
 # --- in a transcript
@@ -125,18 +119,12 @@ _FENCED = re.compile(
 
 
 def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
-    """Whether this record calls the teaching skill, or uses a tool on one of the learner's files.
-
-    `files`: their names.
-    """
-    if not (record.command or record.tools):
-        return False
+    """Whether this record calls the teaching skill, or uses a tool on one of the learner's files, which have these names."""
     names = [record.command, *(name for tool in record.tools for name in tool.skills)]
     # `plugin:skill` and `/skill` are the skill.
     if any(name and re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names):
         return True
-    wanted = [name.encode() for name in files]
-    return any(name in tool.input for tool in record.tools for name in wanted)
+    return any(name.encode() in tool.input for tool in record.tools for name in files)
 
 
 def find_reports(text: str) -> Iterator[dict[str, Any]]:
@@ -191,30 +179,25 @@ def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
     found = []
     for row, when in latest.values():
         if when <= on:
+            how = "learned" if row.mode == LEARNING else "recalled"
             days = _read_interval(row)
             after = f", {days} days later" if days else ""
-            how = "learned" if row.mode == LEARNING else "recalled"
             why = f"{how} with {row.verdict}{after} (on {row.stamp[:10]})"
             found.append(DueReview(row.problem, row.review, (on - when).days, why))
     return sorted(found, key=lambda one: (one.review, one.problem))
 
 
-def find_review(row: LedgerRow, past: Iterable[LedgerRow], settings: LearnerSettings) -> str:
+def find_review(row: LedgerRow, past: Sequence[LedgerRow]) -> str:
     """The review date of a row with a valid stamp and verdict; at most 9999-12-31.
 
-    `past`: the earlier rows of its problem, in the order of the ledger. The interval grows from the one that the latest of them was
+    `past`: the earlier rows of its problem, by stamp. The interval grows from the one that the latest of them was
     scheduled with; a row whose date does not parse counts as none (SPEC L-43).
     """
-    scheduled = [one for one in past if _read_interval(one) is not None]
-    last = max(reversed(scheduled), key=lambda one: one.stamp, default=None)
     days = FIXED.get(row.verdict, 0)
     if not days:
         least, times, over = GROWING[row.verdict]
-        previous = (_read_interval(last) or 0) if last is not None else 0
-        early = settings.grow_only_when_due and last is not None and row.stamp[:10] < last.review
-        days = max(least, previous if early else previous * times // over)
-    if settings.longest_interval is not None:
-        days = min(days, settings.longest_interval)
+        scheduled = [interval for one in past if (interval := _read_interval(one)) is not None]
+        days = max(least, scheduled[-1] * times // over) if scheduled else least
     try:
         return (date.fromisoformat(row.stamp[:10]) + timedelta(days=days)).isoformat()
     except OverflowError:
@@ -222,11 +205,11 @@ def find_review(row: LedgerRow, past: Iterable[LedgerRow], settings: LearnerSett
 
 
 def describe_trajectory(past: Sequence[LedgerRow]) -> str:
-    """One sentence on the earlier sessions of a problem, from the ledger (SPEC L-40)."""
+    """One sentence on the earlier sessions of a problem (SPEC L-40)."""
     if not past:
         return "Trajectory: first session of this problem."
-    latest = sorted(past, key=lambda row: row.stamp)[-PAST_SESSIONS:]
-    return f"Trajectory: before this, {', '.join(f'{row.verdict} ({row.stamp[:10]})' for row in latest)}."
+    latest = ", ".join(f"{row.verdict} ({row.stamp[:10]})" for row in past[-PAST_SESSIONS:])
+    return f"Trajectory: before this, {latest}."
 
 
 def _read_interval(row: LedgerRow) -> int | None:
@@ -236,7 +219,7 @@ def _read_interval(row: LedgerRow) -> int | None:
 
 
 def date_of(text: str) -> date | None:
-    """Given `YYYY-MM-DD`, return the date; None for anything else."""
+    """The date of `YYYY-MM-DD`; None for anything else."""
     try:
         return date.fromisoformat(text) if len(text) == 10 else None
     except ValueError:

@@ -23,7 +23,7 @@ from tacitd_handlers.learner.entry_texts import (
     format_session,
     matches_row,
 )
-from tacitd_handlers.learner.learner_state import PROFILE, LearnerState, ReportRecord
+from tacitd_handlers.learner.learner_state import PROFILE, LearnerState
 from tacitd_handlers.learner.ledger_file import (
     HEALED,
     NO_DATE,
@@ -63,7 +63,7 @@ class SyncResult(Struct):
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
     notices: list[Notice] = field(default_factory=list)
-    """For the output of `record`: the gaps that changed their list, and `vague` ones, whose description got a stamp (SPEC L-10)."""
+    """The gaps that changed their list, and `vague` ones, whose description got a stamp (SPEC L-10)."""
     named: list[str] = field(default_factory=list)
     """What `act` returned."""
 
@@ -89,9 +89,9 @@ def sync_profile(
     result = SyncResult(state)
     if leaves is None and not rows and not makes:
         return result
-    result.repaired = _find_missing_headings(leaves, is_known=bool(base))
-    lost = {*result.repaired, *(SECTIONS if leaves is None else ())}
-    headings = dict.fromkeys([*result.repaired] if leaves is not None else [*SECTIONS, RESOLVED])
+    lost = [name for name in (*SECTIONS, RESOLVED) if name not in (leaves or ())]
+    if leaves is not None or base:
+        result.repaired = [name for name in lost if name != RESOLVED or WEAKNESSES not in lost]
     leaves = leaves or {}
     entries, sessions, known = list_entries(leaves), list_sessions(leaves), list_entries(base)
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
@@ -106,6 +106,7 @@ def sync_profile(
     theirs = [one for one in entries if one.dates != dates.get(one.label)]
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
     judged = {stamp for one in theirs for stamp in (*one.dates, one.streak)}
+    waited = state.waiting
     book = EntryBook(entries, state, tags)
     if RESOLVED in lost:
         book.resolve_again()
@@ -113,12 +114,12 @@ def sync_profile(
     if act is not None:
         result.named = list(act(book))
         book.put({}, made)
-    book.finish()
-    result.notices = book.notices
+    fresh = [Notice("waits", tag, PROFILE) for tag in state.waiting if tag not in waited]
+    result.notices = book.notices + fresh
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
     ours = None if is_settled else {report.row.key for report in state.reports}
-    result.changes = {name: name for name in headings}
+    result.changes = {name: name for name in lost}
     result.changes |= book.list_changes() | change_sessions(sessions, rows, added, ours)
     after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
     for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
@@ -126,23 +127,15 @@ def sync_profile(
         record.label = entry.label if entry.label != tag else ""
         record.description = entry.description or record.description
     # What others wrote may belong to a session that is compared later: it stays theirs until then.
-    waiting = {one.leaf for one in theirs} if later else set()
-    for one in entries:
-        if one.leaf in after and base.get(one.leaf) != one.text and one.leaf not in waiting:
+    kept = [one for one in entries if one.leaf in after and not (later and one in theirs)]
+    for one in kept:
+        if base.get(one.leaf) != one.text:
             result.changes.setdefault(one.leaf, one.text)
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
-    state.finish_reports({row.key for row in new}, {row.key for row in rows[state.rows :]})
+    state.finish_reports({row.key for row in new})
     return result
-
-
-def _find_missing_headings(leaves: Mapping[Leaf, str] | None, *, is_known: bool) -> list[str]:
-    """The headings that were lost (SPEC L-02). A Resolved that is lost with its section is not named."""
-    if leaves is None:
-        return list(SECTIONS) if is_known else []
-    missing = [name for name in SECTIONS if name not in leaves]
-    return missing + ([RESOLVED] if RESOLVED not in leaves and WEAKNESSES not in missing else [])
 
 
 def _notice_edits(
@@ -162,9 +155,8 @@ def _notice_edits(
         record = state.find_tag(tag)
         record.removed, record.waits = False, False
     by_label = {record.label or tag: tag for tag, record in state.tags.items() if tag not in matched}
-    there = {one.label for one in entries}
+    there, before = {one.label for one in entries}, {one.label for one in known}
     gone = {by_label[one.label]: one for one in known if one.label in by_label and one.label not in there}
-    before = {one.label for one in known}
     added = [one for one in entries if one not in matched.values() and one.label not in before]
     for tag, old in gone.items():
         record = state.find_tag(tag)
@@ -210,27 +202,22 @@ def _apply_rows(
     made = replay(known, state.tested)
     book.correct(made)
     for row in new:
-        before = dict(made.tags)
+        before, report = dict(made.tags), reports.get(row.key)
+        known.append(row)
         if row.stamp < made.last:
-            made = replay([*known, row], state.tested)
+            made = replay(known, state.tested)
         else:
             made.add_row(row)
-        known.append(row)
-        _describe(book, row, reports.get(row.key), state)
-        is_judged = row.key not in reports and row.stamp in judged
+        for tag in row.tags:
+            record = state.find_tag(tag)
+            if not record.description:
+                given = report.texts.get(tag, "") if report is not None else ""
+                record.description, is_specific = describe_gap(tag, given, row)
+                book.notices += [] if is_specific else [Notice("vague", tag, PROFILE)]
+        is_judged = report is None and row.stamp in judged
         book.put({} if is_judged else arrive(book.entries, row, before, made), made)
     book.put({}, made)
     return made
-
-
-def _describe(book: EntryBook, row: LedgerRow, report: ReportRecord | None, state: LearnerState) -> None:
-    """Set the description of new gaps: as given, otherwise where the gap was observed (SPEC L-10)."""
-    for tag in row.tags:
-        record = state.find_tag(tag)
-        if not record.description:
-            given = report.texts.get(tag, "") if report is not None else ""
-            record.description, is_specific = describe_gap(tag, given, row.problem, row.pattern, row.stamp)
-            book.notices += [] if is_specific else [Notice("vague", tag, PROFILE)]
 
 
 # --- Session History. An entry's header has a stamp, a problem and a mode, but no session id. Two sessions can share all three, in
@@ -252,16 +239,12 @@ def change_sessions(
     there = {row.key for _, row in paired}
     added = [(row, text) for row, text in wanted if row.key not in there]
     # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
-    ages: list[tuple[str, int, HistoryEntry | LedgerRow]]
-    ages = [(one.stamp, -at, one) for at, one in enumerate(sessions) if one not in doubles]
-    ages += [(row.stamp, number, row) for number, (row, _) in enumerate(added, start=1)]
-    leaving = [one for *_, one in sorted(ages, key=lambda age: age[:2])[: max(0, len(ages) - MAX_SESSIONS)]]
-    changes: dict[Leaf, str | None] = {
-        one.leaf: None for one in (*doubles, *leaving) if isinstance(one, HistoryEntry)
-    }
+    ages: list[HistoryEntry | LedgerRow] = [one for one in reversed(sessions) if one not in doubles]
+    ages = sorted([*ages, *(row for row, _ in added)], key=lambda one: one.stamp)
+    leaving = ages[: max(0, len(ages) - MAX_SESSIONS)]
+    changes: dict[Leaf, str | None] = {one.leaf: None for one in sessions if one in doubles or one in leaving}
     for one, row in paired:
-        may_correct = one not in leaving and (ours is None or row.key in ours)
-        if may_correct and not matches_row(one, row):
+        if one not in leaving and (ours is None or row.key in ours) and not matches_row(one, row):
             changes[one.leaf] = correct_entry(one, row)
     taken = {one.leaf for one in sessions}
     for row, text in added:
@@ -281,26 +264,22 @@ def _pair_sessions(
     Of several entries of one header, those that equal a row get it. The others get theirs in order: the lowest entry is
     the oldest.
     """
-    by_header: dict[HistoryKey, tuple[list[HistoryEntry], dict[RowKey, LedgerRow]]] = {}
-    for one in reversed(sessions):
-        by_header.setdefault(one.key, ([], {}))[0].append(one)
+    by_header: dict[HistoryKey, dict[RowKey, LedgerRow]] = {one.key: {} for one in sessions}
     for row in rows:
         if (found := by_header.get((row.stamp, row.problem, row.mode))) is not None:
-            found[1].setdefault(row.key, row)
-    paired: list[tuple[HistoryEntry, LedgerRow]] = []
-    doubles: list[HistoryEntry] = []
-    for free, of_key in by_header.values():
-        left = [*of_key.values()]
+            found.setdefault(row.key, row)
+    paired, doubles = list[tuple[HistoryEntry, LedgerRow]](), list[HistoryEntry]()
+    for header, of_key in by_header.items():
+        free = [one for one in reversed(sessions) if one.key == header]
         recovered = [one for one in reversed(free) if one.observations == RECOVERED]
-        doubles += recovered[: max(0, len(free) - max(1, len(left)))]
-        free[:] = [one for one in free if one not in doubles]
-        for row in [*left]:
-            same = next((one for one in free if matches_row(one, row)), None)
-            if same is not None:
-                paired.append((same, row))
-                free.remove(same)
-                left.remove(row)
-        paired += zip(free, left, strict=False)
+        doubles += recovered[: max(0, len(free) - max(1, len(of_key)))]
+        free = [one for one in free if one not in doubles]
+        equal = {key: [one for one in free if matches_row(one, row)] for key, row in of_key.items()}
+        for row in sorted(of_key.values(), key=lambda row: not equal[row.key]):
+            if free:
+                best = next((one for one in equal[row.key] if one in free), free[0])
+                paired.append((best, row))
+                free.remove(best)
     return paired, doubles
 
 
@@ -310,11 +289,10 @@ def find_missing_rows(sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow
     An entry whose mode or verdict is invalid gets none: nothing is invented (SPEC L-35, L-39).
     """
     known: set[HistoryKey] = {(row.stamp, row.problem, row.mode) for row in rows}
-    found = []
+    found: dict[HistoryKey, LedgerRow] = {}
     for one in sessions:
         if one.key not in known and one.verdict in VERDICTS.get(one.mode, ()):
             gaps, review = name_of(one.gaps or "") or NO_GAPS, name_of(one.review or "") or NO_DATE
             row = LedgerRow(one.stamp, HEALED, one.problem, UNKNOWN, one.mode, one.verdict, gaps, review)
-            found.append(row)
-            known.add(one.key)
-    return sorted(found, key=lambda row: row.stamp)
+            found.setdefault(one.key, row)
+    return sorted(found.values(), key=lambda row: row.stamp)

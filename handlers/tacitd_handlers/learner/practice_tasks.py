@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from loguru import logger
-from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import local_minutes
@@ -53,17 +52,14 @@ from tacitd_handlers.learner.learner_state import (
     note_session,
     read_state,
     resolve_paths,
-    shorten_path,
     store_state,
 )
 from tacitd_handlers.learner.ledger_file import (
     LedgerRow,
-    LedgerTable,
     format_row,
     lacks_header,
     make_ledger,
     names_a_session,
-    newline_of,
     parse_ledger,
 )
 from tacitd_handlers.learner.practice_report import (
@@ -86,9 +82,10 @@ _CAUSES = {
     "restore": "you restored it",
     "archive": "you archived it",
     "join": "you said which gap a label is",
-    "separate": "you said that a label is no gap",
+    "forget": "you forgot it",
+    "sync": "practice of a session",
 }
-"""What a person reads in the history for a command. `forget` has its text there."""
+"""What a person reads in the history."""
 _HEADINGS = frozenset({*SECTIONS, RESOLVED})
 
 
@@ -110,12 +107,6 @@ class LearnerSettings(BaseModel):
         ge=0,
         description="Time without a write after which entries written by others are completed in both files.",
     )
-    grow_only_when_due: bool = Field(
-        default=False, description="A review before its due date does not lengthen the next interval."
-    )
-    longest_interval: int | None = Field(
-        default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
-    )
     context: Literal["taught", "always", "never"] = Field(
         default="taught",
         description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
@@ -135,20 +126,21 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
     if batch.passed in ("paused", "excluded") or not batch.session:
         return
     records, session = batch.records, batch.session
-    known = tx.rows("SELECT teaches, began FROM learner_session WHERE session = ?", session)
-    if not (known and known[0][0]):
+    ((teaches, began),) = tx.rows(
+        "SELECT max(teaches), max(began) FROM learner_session WHERE session = ?", session
+    )
+    if not teaches:
         own = settings["learner"]
         files = {Path(own.profile or PROFILE).name, Path(own.ledger or LEDGER).name}
         uses = (n for n, one in enumerate(records) if uses_skill(one, {*own.skills}, files))
-        at = next(uses, len(records))
-        records = records[at:]
+        records = records[next(uses, len(records)) :]
     if not records:
         return
     ((started,),) = tx.rows("SELECT coalesce(min(started), 0.0) FROM session WHERE id = ?", session)
-    root = str(batch.project.root) if isinstance(batch.project, Project) else ""
-    note_session(tx, session, teaches=1, **({"root": root} if root else {}))
-    if not (known and known[0][1]):
-        note_session(tx, session, began=local_minutes(started))
+    values: dict[str, str | int] = {"teaches": 1}
+    if isinstance(batch.project, Project):
+        values["root"] = str(batch.project.root)
+    note_session(tx, session, **values, began=began or local_minutes(started))
     about = Task(0, "message", "", batch.project, batch.project_number, session)
     if any(one.summary for one in records):
         send_message(tx, "learner", "learner", f"state {session}", about, {"do": "state"}, started)
@@ -165,11 +157,12 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task."""
     return Desk(task, tools).do()
 
 
 class Desk:
+    """One task, with the ledger as it is at its beginning."""
+
     def __init__(self, task: Task, tools: Tools) -> None:
         self._task = task
         self._tools = tools
@@ -185,19 +178,18 @@ class Desk:
         return read_plain_bytes(self._places.ledger) or b""
 
     @cached_property
-    def _table(self) -> LedgerTable:
-        return parse_ledger(self._ledger)
+    def _rows(self) -> list[LedgerRow]:
+        return parse_ledger(self._ledger).rows
 
     def do(self) -> Done:
         """Do the task. Raises UsageError, TacitdError, FileRefusedError, OSError."""
         data = self._task.data
-        name, second = str(data.get("name", "")), str(data.get("tag", ""))
+        name, tag = str(data.get("name", "")), str(data.get("tag", ""))
         acts: dict[str, Act] = {
             "forget": lambda book: book.forget(name),
             "restore": lambda book: book.bring_back(name),
             "archive": lambda book: book.archive(name),
-            "join": lambda book: book.join(name, second),
-            "separate": lambda book: book.separate(name),
+            "join": lambda book: book.join(name, tag),
         }
         match "state" if self._task.kind == "compaction" else data.get("do", ""):
             case "state":
@@ -206,12 +198,10 @@ class Desk:
                 return self._take_reports()
             case "record":
                 return self._record()
-            case "follow":
-                if name not in map(format_row, self._table.rows):
-                    hint = "it is written as soon as possible"
-                    raise FileRefusedError("the ledger could not be written", hint)
-                return self._sync()
-            case "sync":
+            case "follow" if name not in map(format_row, self._rows):
+                hint = "it is written as soon as possible"
+                raise FileRefusedError("the ledger could not be written", hint)
+            case "follow" | "sync":
                 return self._sync()
             case "prepare":
                 return self._sync(makes=True)
@@ -252,15 +242,13 @@ class Desk:
         made = self._plan(dict(self._task.data["report"]))
         row, did = (made, "again") if isinstance(made, LedgerRow) else (made.row, "recorded")
         notice = Notice(did, f"{row.problem} ({row.mode}, {row.verdict})", LEDGER, item=format_row(row))
-        done = self._append([one.row for one in self._planned], self._store_planned)
-        return replace(done, notices=[notice])
+        return self._append([one.row for one in self._planned], self._store_planned, notice)
 
     def _plan(self, given: Mapping[str, Any], session: str = "") -> ReportRecord | LedgerRow:
         """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
         report = parse_report(given)
         at = self._find_stamp(report.row.session or session, report.row.stamp)
-        rows = [*self._table.rows, *(one.row for one in self._planned)]
-        made = plan_report(report, at, rows, self._settings)
+        made = plan_report(report, at, [*self._rows, *(one.row for one in self._planned)])
         self._stamps.append(at)
         self._planned += [made] if isinstance(made, ReportRecord) else []
         return made
@@ -272,67 +260,55 @@ class Desk:
     def _store_planned(self, tx: Tx) -> None:
         add_reports(tx, self._planned)
         for at in self._stamps:
-            if names_a_session(at.session) and not tx.rows(
-                "SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session
-            ):
+            known = tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session)
+            if names_a_session(at.session) and not known:
                 note_session(tx, at.session, stamp=at.stamp)
 
-    def _append(self, rows: Sequence[LedgerRow], apply: Callable[[Tx], None]) -> Done:
+    def _append(self, rows: list[LedgerRow], apply: Callable[[Tx], None], *notices: Notice) -> Done:
         """Append rows to the ledger, which is made if it is missing (SPEC L-37, L-54). Raises FileBusyError: an editor has it open."""
         if rows and self._ledger:
             target = DISK.resolve(self._places.ledger)
             editors = Editors(self._tools.clock)
             editors.check_at_rest(target, target.stat())
             editors.check_marks(target)
-        end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
+        end = "\r" if b"\r\n" in self._ledger else ""
         lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
         if rows and lacks_header(self._ledger):
             make_ledger(self._places.ledger)
-        return Done(apply, lines=lines)
+        return Done(apply, lines=lines, notices=list(notices))
 
     def _queue_sync(self, tx: Tx) -> None:
         send_message(tx, "learner", "learner", "sync", self._task, {"do": "sync"}, self._now)
-
-    def _cause(self) -> Cause:
-        key, session, do = (
-            f"learner {self._task.key} {self._now}",
-            self._task.session,
-            self._task.data.get("do"),
-        )
-        if self._task.kind == "command":
-            return Cause(key, "person", _CAUSES.get(str(do), str(do)), session)
-        return Cause(
-            key, "tacitd", "practice of a session" if do == "sync" else "what only one file had", session
-        )
 
     # --- the profile
 
     def _compare(self) -> Done:
         """Compare the two files once others have not written them for a while (SPEC L-38)."""
-        places, before = (self._places.profile, self._places.ledger), read_state(self._tools.rows)
-        found = [_examine(path) for path in places]
+        rows, found = (
+            self._tools.rows,
+            [_examine(path) for path in (self._places.profile, self._places.ledger)],
+        )
         stamps = " ".join(f"{one.st_mtime_ns}:{one.st_size}:{one.st_ino}" if one else "-" for one in found)
-        if stamps != before.stamps or found[0] is None:
-            if self._table.bad:
-                what = f"{len(self._table.bad)} lines of {self._places.ledger} are not rows and are skipped"
-                self._tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
-            else:
-                self._tools.clear(ROWS)
-            # A time in the future counts as old: the clock was set back.
-            ages = [self._now - one.st_mtime for one in found if one is not None]
-            if found[0] is None and not self._table.rows:
-                first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
-                return self._sync(makes=True) if first else Done()
-            if all(age >= self._settings.settle or age < -60.0 for age in ages):
-                return self._heal() or self._sync(is_settled=True, stamps=stamps)
-            if any(not report.is_done for report in before.reports):
-                return self._sync()
-        return Done()
+        if found[0] is not None and rows("SELECT 1 FROM learner_ledger WHERE stamps = ?", stamps):
+            return Done()
+        if bad := parse_ledger(self._ledger).bad:
+            what = f"{len(bad)} lines of {self._places.ledger} are not rows and are skipped"
+            self._tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
+        else:
+            self._tools.clear(ROWS)
+        if found[0] is None and not self._rows:
+            first = rows("SELECT 1 FROM learner_session WHERE first_start")
+            return self._sync(makes=True) if first else Done()
+        # A time in the future counts as old: the clock was set back.
+        ages = [self._now - one.st_mtime for one in found if one is not None]
+        if all(age >= self._settings.settle or age < -60.0 for age in ages):
+            return self._heal() or self._sync(is_settled=True, stamps=stamps)
+        return self._sync() if rows("SELECT 1 FROM learner_report WHERE NOT done") else Done()
 
     def _heal(self) -> Done | None:
         """Append the rows that the ledger lacks of sessions in the profile; None if it lacks none (SPEC L-38)."""
         view = self._tools.look(self._places.profile, PROFILE_FORMAT)
-        missing = find_missing_rows(list_sessions(view.now), self._table.rows)
+        missing = find_missing_rows(list_sessions(view.now), self._rows)
         if not missing:
             return None
         logger.info("appending {} missing rows to the ledger", len(missing))
@@ -354,43 +330,50 @@ class Desk:
         rows, path, before = self._tools.rows, self._places.profile, read_state(self._tools.rows)
         base: dict[Leaf, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
         view, is_asked = self._tools.look(path, PROFILE_FORMAT), makes or act is not None
-        made = list[SyncResult]()
+
+        def sync(now: Mapping[Leaf, str], edits: Edits) -> SyncResult:
+            return sync_profile(
+                now if now or view.exists else None,
+                base,
+                edits.removed,
+                deepcopy(before),
+                self._rows,
+                is_settled=is_settled,
+                makes=is_asked,
+                act=act,
+            )
+
+        made = [sync(view.now, view.edits)]
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            if not made or (now, edits) != (view.now, view.edits):
-                leaves, state = now if now or view.exists else None, deepcopy(before)
-                made[:] = [
-                    sync_profile(
-                        leaves,
-                        base,
-                        edits.removed,
-                        state,
-                        self._table.rows,
-                        is_settled=is_settled,
-                        makes=is_asked,
-                        act=act,
-                    )
-                ]
+            if (now, edits) != (view.now, view.edits):
+                made[:] = [sync(now, edits)]
             return made[0].changes
 
         def apply(tx: Tx) -> None:
             result = made[0]
             if not result.changes and not view.doubt:
                 result.state.stamps = stamps
-            store_state(tx, result.state, before)
+            store_state(tx, result.state)
             add_notices(tx, format_repairs(result.repaired))
 
-        decide(view.now, view.edits)
         result = made[0]
         for notice in result.notices:
             logger.info("weakness {}: {}", notice.text, notice.did)
-        change = FileChange(path, PROFILE_FORMAT, decide, self._cause(), adopts=True, unlisted=_HEADINGS)
+        by_command, do = self._task.kind == "command", str(self._task.data.get("do", ""))
+        cause = Cause(
+            f"learner {self._task.key} {self._now}",
+            "person" if by_command else "tacitd",
+            _CAUSES.get(do, "what only one file had"),
+            self._task.session,
+        )
+        change = FileChange(path, PROFILE_FORMAT, decide, cause, adopts=True, unlisted=_HEADINGS)
         files = [change] if result.changes or view.doubt else []
         if makes:
             make_ledger(self._places.ledger)
-        notices = result.notices if self._task.kind == "command" else []
+        notices = result.notices if by_command else []
         if act is not None:
-            waiting = result.state.waiting if self._task.data["do"] == "archive" else []
+            waiting = result.state.waiting if do == "archive" else []
             notices = [Notice("done", one, PROFILE) for one in (*result.named, *waiting)]
         return Done(apply, files, notices=notices)
 
@@ -401,7 +384,7 @@ class Desk:
             return Done()
         at = self._find_stamp(session, "")
         self._stamps.append(at)
-        text = format_state(at, shorten_path(self._places.profile, self._places.user))
+        text = format_state(at, self._places.shorten_profile())
         replace_file(self._places.session_state, text.encode(), mode=0o600)
         return Done(self._store_planned)
 

@@ -2,7 +2,7 @@
 
 A block is a heading, a weakness, a session, or a line between them; joining their texts restores the file. Only headings,
 weaknesses and sessions have names, the leaves of the format, so nothing else is ever changed, and About Me least of all.
-The formats of entries are in `entry_texts` and `entry_texts`; what is written is decided in `practice_sync.py`.
+The formats of entries are in `entry_texts`; what is written is decided in `practice_sync.py`.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ TEMPLATE: Final = b"""\
 <!-- Newest first: at most 20. -->
 """
 _BOM = "\ufeff"
+_STAMP_LENGTH = 16
 _TITLES = {title.casefold(): title for title in (*SECTIONS, RESOLVED)}
 _CONFLICT = compile_lazily(r"^(?:<{7}|>{7})(?: |\r?$)", re.M)
 _HEADING = compile_lazily(r"(?P<marks>#{1,3})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*\r?(?:\n|\Z)")
@@ -70,7 +71,6 @@ _SESSION = compile_lazily(
 
 class Block(NamedTuple):
     text: str
-    """With its newlines."""
     section: str = ""
     """The title of its section; "Resolved" below that heading; "" outside of the three."""
     leaf: Leaf = ""
@@ -78,21 +78,21 @@ class Block(NamedTuple):
 
 
 def name_entry(label: str, *, resolved: bool, number: int = 1) -> Leaf:
-    """The leaf of a weakness. `number`: from the highest entry with its label on."""
+    """The leaf of a weakness. `number`: of the entries with this label, from above."""
     return f"{RESOLVED if resolved else WEAKNESSES}\n{label}" + (f"\n{number}" if number > 1 else "")
 
 
 def name_session(key: HistoryKey, number: int = 1) -> Leaf:
-    """The leaf of a session with this header. `number`: from the lowest entry with its header on, which is the oldest."""
+    """The leaf of a session. `number`: of the entries with this header, from below, because the lowest is the oldest."""
     return f"{HISTORY}\n{' | '.join(key)}" + (f" | {number}" if number > 1 else "")
 
 
+def _is_weakness(leaf: Leaf) -> bool:
+    return leaf.startswith((f"{WEAKNESSES}\n", f"{RESOLVED}\n"))
+
+
 def list_entries(leaves: Mapping[Leaf, str]) -> list[WeaknessEntry]:
-    given = (
-        parse_entry(text, leaf)
-        for leaf, text in leaves.items()
-        if leaf.startswith((f"{WEAKNESSES}\n", f"{RESOLVED}\n"))
-    )
+    given = (parse_entry(text, leaf) for leaf, text in leaves.items() if _is_weakness(leaf))
     return [entry for entry in given if entry is not None]
 
 
@@ -138,13 +138,9 @@ def parse_profile(data: bytes) -> list[Block]:
 
 
 def _decode(data: bytes) -> str:
-    hint = "save it as UTF-8"
-    if b"\0" in data:
-        raise FileRefusedError("the profile contains NUL bytes, so it is not text", hint)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise FileRefusedError(f"the profile is not UTF-8 (byte {error.start})", hint) from error
+    text = data.decode(errors="replace")
+    if "\0" in text or text.encode() != data:
+        raise FileRefusedError("the profile is not text in UTF-8", "save it as UTF-8")
     if _CONFLICT.search(text):
         raise FileRefusedError("the profile has conflict markers", "resolve the conflict, or undo the merge")
     return text
@@ -156,7 +152,7 @@ def _bare(text: str) -> str:
 
 
 def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
-    """The profile with its missing headings added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
+    """The profile with its missing headings, and their names (SPEC L-02, L-03)."""
     made, names, newline = [*blocks], list[str](), _find_newline(blocks)
     for name in (*SECTIONS, RESOLVED):
         if any(block.leaf == name for block in made):
@@ -201,14 +197,13 @@ class ProfileFormat:
         added = dict[int, list[str]]()
         for leaf, text in changes.items():
             if "\n" in leaf and leaf not in there and text is not None:
-                texts = added.setdefault(_find_place(blocks, leaf, text), [])
-                texts.insert(
-                    0 if leaf.startswith(HISTORY) else len(texts), text
-                )  # sessions: the newest first
+                texts = added.setdefault(_find_place(blocks, leaf), [])
+                at = 0 if leaf.startswith(HISTORY) else len(texts)  # sessions: the newest first
+                texts.insert(at, text)
         return _join(blocks, changes, added).encode()
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """See `Format`. A leaf keeps its name; a renamed entry is recognised by its dates, in `practice_sync.py`."""
+        """See `Format`. A renamed entry is recognised by its dates, in `practice_sync.py`."""
         return {}
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
@@ -218,21 +213,20 @@ class ProfileFormat:
 PROFILE_FORMAT = ProfileFormat()
 
 
-def _find_place(blocks: Sequence[Block], leaf: Leaf, text: str) -> int:
+def _find_place(blocks: Sequence[Block], leaf: Leaf) -> int:
     """Where an entry is added: a session before the first that is not newer (SPEC L-32), a weakness after those of its list.
 
     Without any, below the heading with its comments and text.
     """
-    section = leaf.partition("\n")[0]
+    section, _, name = leaf.partition("\n")
     own = [at for at, block in enumerate(blocks) if block.section == section and "\n" in block.leaf]
     if section == HISTORY:
-        stamp = text.split()[1]
-        older = (at for at in own if blocks[at].leaf.split("\n")[1][: len(stamp)] <= stamp)
-        return next(older, own[-1] + 1 if own else _find_text_end(blocks, section))
-    return own[-1] + 1 if own else _find_text_end(blocks, section)
-
-
-def _find_text_end(blocks: Sequence[Block], section: str) -> int:
+        stamps = ((at, blocks[at].leaf.partition("\n")[2][:_STAMP_LENGTH]) for at in own)
+        older = next((at for at, stamp in stamps if stamp <= name[:_STAMP_LENGTH]), None)
+        if older is not None:
+            return older
+    if own:
+        return own[-1] + 1
     begin = next(at for at, block in enumerate(blocks) if block.leaf == section)
     end = begin + 1
     for at in range(begin + 1, len(blocks)):
@@ -247,38 +241,28 @@ def _join(
 ) -> str:
     """The file with its changes. An added entry gets blank lines around it, but for a weakness among weaknesses; of the two blank lines
     around what is removed, one goes."""
-    out, last, is_seam, newline = list[str](), "", False, _find_newline(blocks)
-
-    def put(text: str, leaf: Leaf = "") -> None:
-        nonlocal last, is_seam
+    newline = _find_newline(blocks)
+    parts = list[tuple[str, bool, bool]]()  # the text, "" for what is removed; is it a weakness? is it new?
+    for at, block in enumerate([*blocks, Block("")]):
+        for text in added.get(at, ()):
+            parts.append((f"{text}\n".replace("\n", newline), not text.startswith("###"), True))
+        text, new = block.text, changes.get(block.leaf, "") if "\n" in block.leaf else ""
+        if new is None:
+            text = ""
+        elif new and new != _bare(text):
+            text = f"{new}\n".replace("\n", newline)
+        parts.append((text, _is_weakness(block.leaf), False))
+    out, is_seam, after_weakness, after_new = list[str](), False, False, False
+    for text, is_weakness, is_new in parts:
+        is_blank = not text.strip()
+        if not text or (is_seam and is_blank and not (out and out[-1].strip())):
+            is_seam = True
+            continue
         if out and not out[-1].endswith(("\n", _BOM)):
             out[-1] += newline
+        is_apart = (is_new or after_new) and not (is_weakness and after_weakness)
+        if is_apart and not is_blank and out and out[-1].strip():
+            out.append(newline)
         out.append(text)
-        last, is_seam = leaf, False
-
-    def is_weakness(leaf: Leaf) -> bool:
-        return leaf.startswith((f"{WEAKNESSES}\n", f"{RESOLVED}\n", "+"))
-
-    for at in range(len(blocks) + 1):
-        for text in added.get(at, ()):
-            leaf = "+" if not text.startswith("###") else "session"
-            if out and out[-1].strip() and not (is_weakness(last) and leaf == "+"):
-                put(newline)
-            put((text + "\n").replace("\n", newline), leaf)
-        if at == len(blocks):
-            break
-        block = blocks[at]
-        is_blank = not block.text.strip()
-        if block.leaf in changes and "\n" in block.leaf:
-            new = changes[block.leaf]
-            if new is None:
-                is_seam = True
-                continue
-            if new != _bare(block.text):
-                block = block._replace(text=(new + "\n").replace("\n", newline))
-        if is_seam and is_blank and (not out or not out[-1].strip()):
-            continue
-        if last in ("+", "session") and not is_blank and not (last == "+" and is_weakness(block.leaf)):
-            put(newline)
-        put(block.text, block.leaf)
+        is_seam, after_weakness, after_new = False, is_weakness, is_new
     return "".join(out)

@@ -22,7 +22,6 @@ from tacitd_handlers.learner.ledger_file import (
     LedgerTable,
     format_command,
     names_a_session,
-    time_of,
 )
 from tacitd_handlers.learner.practice_report import find_due
 from tacitd_handlers.learner.session_start import find_retests
@@ -36,21 +35,21 @@ def build_review(
     rows: Sequence[LedgerRow],
     entries: Sequence[WeaknessEntry],
     now: str,
-    waiting: Sequence[str] = (),
-    aliases: Mapping[str, str] | None = None,
+    waiting: Sequence[str],
+    aliases: Mapping[str, str],
 ) -> Json:
-    """The document.
-
-    `rows` are ordered by stamp; `now` is the local time as a stamp; `waiting` are the tags that wait for room;
-    `aliases` are the labels by tag.
-    """
+    """The document. `rows` are ordered by stamp; `now` is the local time as a stamp; `aliases`: the labels by tag."""
     on = date.fromisoformat(now[:10])
     stamps: dict[str, list[str]] = {}
     for row in rows:
         for tag in row.tags:
             stamps.setdefault(tag, []).append(row.stamp)
-    matched = match_entries(entries, stamps, aliases or {})
-    gaps = [_count_gap(tag, seen, matched.get(tag)) for tag, seen in stamps.items()]
+    matched, gaps = match_entries(entries, stamps, aliases), list[Json]()
+    for tag, seen in stamps.items():
+        entry = matched.get(tag)
+        gap: Json = {"tag": tag, "seen": len(seen), "first": seen[0], "last": seen[-1]}
+        gap |= {"status": (entry and entry.status) or "", "clean": entry.clean if entry else None}
+        gaps.append(gap)
     tags = {entry.leaf: tag for tag, entry in matched.items()}
     document = {
         "schema": 1,
@@ -65,12 +64,6 @@ def build_review(
         "waiting": list(waiting),
     }
     return document | {"next": list(_list_steps(document))}
-
-
-def _count_gap(tag: str, stamps: Sequence[str], entry: WeaknessEntry | None) -> Json:
-    """A gap: how often the ledger shows it, and its status in the profile."""
-    found: Json = {"tag": tag, "seen": len(stamps), "first": stamps[0], "last": stamps[-1]}
-    return found | {"status": (entry and entry.status) or "", "clean": entry.clean if entry else None}
 
 
 def _count_all(rows: Sequence[LedgerRow]) -> Json:
@@ -99,10 +92,9 @@ def _list_patterns(rows: Sequence[LedgerRow], on: date) -> list[Json]:
     for row in rows:
         if row.pattern != UNKNOWN:
             by_pattern.setdefault(row.pattern, []).append(row.stamp)
-    found = []
+    found = list[Json]()
     for pattern, stamps in by_pattern.items():
-        when = time_of(stamps[-1])
-        days = (on - when.date()).days if when is not None else 0
+        days = (on - date.fromisoformat(stamps[-1][:10])).days
         one = {"pattern": pattern, "sessions": len(stamps), "last": stamps[-1], "days": days}
         found.append(one | {"untouched": days >= SPAN.days})
     return sorted(found, key=lambda one: (one["last"], one["pattern"]))
@@ -121,7 +113,7 @@ def _describe(entry: WeaknessEntry, tag: str | None, stamps: Mapping[str, Sequen
 
 
 def _list_steps(document: Json) -> Iterator[str]:
-    """The next steps, most urgent first, derived from the document alone."""
+    """The next steps, most urgent first."""
     weaknesses = document["weaknesses"]
     due = [one["problem"] for one in document["due"]]
     probing = [one["label"] for one in weaknesses if one["status"] == RECURRING and not one["resolved"]]
@@ -166,8 +158,7 @@ def format_review(document: Json) -> Iterator[str]:
         f"{one['label']:<32}  {one['status'] or 'cannot be read'}: {one['trajectory']}"
         for one in document["weaknesses"]
     ]
-    parts["Due for review"] = [f"{one['review']}  {one['problem']}: {one['reason']}" for one in due[:10]]
-    parts["Due for review"] += [f"and {len(due) - 10} more: `tacitd learner due`"] if len(due) > 10 else []
+    parts["Due for review"] = [f"{one['review']}  {one['problem']}: {one['reason']}" for one in due]
     parts["Retests (optional)"] = [
         f"{one['label']} (last tested {one['tested'][:10]})" for one in document["retests"]
     ]

@@ -10,9 +10,9 @@ import json
 import os
 import select
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from datetime import timedelta
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -33,9 +33,8 @@ from tacitd_handlers.learner.learner_state import (
     note_session,
     read_section,
     read_waiting,
-    shorten_path,
 )
-from tacitd_handlers.learner.ledger_file import LedgerRow, format_command, names_a_session
+from tacitd_handlers.learner.ledger_file import SHORT, LedgerRow, format_command, names_a_session, time_of
 from tacitd_handlers.learner.profile_text import (
     ABOUT,
     HISTORY,
@@ -46,7 +45,7 @@ from tacitd_handlers.learner.profile_text import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, most_resolved, retest_due
+from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, most_resolved
 from tacitd_handlers.shared.places import read_plain_bytes
 
 if TYPE_CHECKING:
@@ -58,14 +57,6 @@ BUDGET = 9_000
 END = "\n=== END LEARNER PROFILE ===\n"
 RESERVED = 300
 """Characters for the line about what was left out, without the profile's path."""
-KINDS = (
-    ("line of About Me", "lines of About Me"),
-    ("active weakness", "active weaknesses"),
-    ("older session", "older sessions"),
-    ("resolved weakness", "resolved weaknesses"),
-    ("line of your own", "lines of your own"),
-)
-"""The parts of a profile in the order in which they get room, in the singular and in the plural."""
 
 
 class SessionText(Struct, frozen=True):
@@ -131,15 +122,13 @@ def build_text(
     room = budget - len(head) - len(end())
     if len(profile) <= room:
         return SessionText(head + profile + end(), at, tuple(lines), is_first)
-    path = shorten_path(places.profile, places.user)
-    room -= RESERVED + len(path)
-    if blocks:
-        profile, parts = fit_profile(blocks, room)
-    else:
-        profile, parts = profile[: profile.rfind("\n", 0, max(0, room)) + 1], ["the rest of the profile"]
+    path = places.shorten_profile()
+    profile = fit_profile(
+        blocks or [Block(line) for line in profile.splitlines(True)], room - RESERVED - len(path)
+    )
     shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
     left_out = (
-        f"[LEFT OUT] {', '.join(parts)}: no room in {budget} characters. "
+        f"[LEFT OUT] Parts of the profile: no room in {budget} characters. "
         f"To read all of it when needed: `cat {shown}`."
     )
     text = head + profile + end(left_out)
@@ -172,45 +161,35 @@ def note_start(made: SessionText) -> None:
 
 def _store_start(tx: Tx, made: SessionText) -> None:
     if names_a_session(made.at.session):
-        note_session(tx, made.at.session, stamp=made.at.stamp)
-        if made.is_first:
-            note_session(tx, made.at.session, first_start=1)
+        first = {"first_start": 1} if made.is_first else {}
+        note_session(tx, made.at.session, stamp=made.at.stamp, **first)
     tx.executemany(
         "INSERT INTO learner_notice VALUES(?, ?) ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
         [(text, made.at.session) for text in made.notices],
     )
 
 
-def fit_profile(blocks: Sequence[Block], room: int) -> tuple[str, list[str]]:
-    """The profile in at most `room` characters, and what is left out by kind.
+def fit_profile(blocks: Sequence[Block], room: int) -> str:
+    """The profile in at most `room` characters.
 
-    Headings come first, then the parts in the order of `KINDS`, sessions newest first. An entry is printed whole or not at
-    all, and what is printed keeps its place. About Me gets a fifth at most.
+    Headings come first, then About Me with a fifth of the room, active weaknesses, sessions from the newest on, resolved weaknesses,
+    and other lines. An entry is printed whole or not at all, and what is printed keeps its place.
     """
     chosen = {at for at, block in enumerate(blocks) if block.leaf and "\n" not in block.leaf}
-    kinds = {
-        at: _find_kind(block) for at, block in enumerate(blocks) if at not in chosen and block.text.strip()
-    }
     left = room - sum(len(blocks[at].text) + 2 for at in chosen)
-    about, missing = room // 5, Counter[int]()
-    newest = sorted(kinds, key=lambda at: blocks[at].leaf if kinds[at] == 2 else "", reverse=True)
-    for at in sorted(newest, key=lambda at: kinds[at]):
-        kind, size = kinds[at], len(blocks[at].text) + 2
-        is_full = missing[kind] and kind != 1  # a shorter weakness may still fit
-        if is_full or size > (min(about, left) if kind == 0 else left):
-            missing[kind] += 1
+    about, full = room // 5, set[int]()
+    given = [at for at, block in enumerate(blocks) if at not in chosen and block.text.strip()]
+    given.sort(key=lambda at: blocks[at].leaf if blocks[at].section == HISTORY else "", reverse=True)
+    for at in sorted(given, key=lambda at: _find_kind(blocks[at])):
+        kind, size = _find_kind(blocks[at]), len(blocks[at].text) + 2
+        if kind in full or size > (min(about, left) if kind == 0 else left):
+            full.add(kind)
             continue
         left -= size
         about -= size if kind == 0 else 0
         chosen.add(at)
-    text = "".join(
-        block.text
-        for at, block in enumerate(blocks)
-        if at in chosen or (not block.text.strip() and at - 1 in chosen)
-    )
-    return text, [
-        f"{number} {KINDS[kind][number != 1]}" for kind, number in sorted(missing.items()) if number
-    ]
+    kept = (at in chosen or (not block.text.strip() and at - 1 in chosen) for at, block in enumerate(blocks))
+    return "".join(block.text for block, is_kept in zip(blocks, kept, strict=True) if is_kept)
 
 
 def _find_kind(block: Block) -> int:
@@ -220,10 +199,9 @@ def _find_kind(block: Block) -> int:
 
 
 def hook_session(wait: float = 0.2) -> str:
-    """Read the session id from a hook's JSON on standard input.
+    """The session id of a hook's JSON on standard input; "" for a terminal, for invalid input, and if no complete object arrives.
 
-    Returns "" for a terminal, for invalid input, and if no complete object arrives: each read waits at most `wait`
-    seconds, because the parent process may leave the pipe open.
+    Each read waits at most `wait` seconds, because the parent process may leave the pipe open.
     """
     text = b""
     try:
@@ -235,20 +213,18 @@ def hook_session(wait: float = 0.2) -> str:
             text += part
             if not part or text.rstrip().endswith(b"}"):
                 break
-        given = json.loads(text)
-    except (OSError, ValueError, RecursionError, AttributeError):
+        session = json.loads(text)["session_id"]
+    except (OSError, ValueError, RecursionError, AttributeError, LookupError, TypeError):
         return ""
-    session = given.get("session_id") if isinstance(given, Mapping) else None
     return session if isinstance(session, str) else ""
 
 
 # --- notices. The wording of [REPAIRED], [SYNC], [FIRST SESSION] and of the retests is the seed's and must not change.
 
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
+RETEST = timedelta(days=14)
 REFUSED = 10
 """Refused reports that `status` shows, the newest."""
-NAMED = 20
-"""Waiting tags that a notice names."""
 SUGGESTED = 3
 """Entries suggested for archiving."""
 
@@ -278,21 +254,23 @@ def format_waiting(waiting: Sequence[str], entries: Sequence[WeaknessEntry]) -> 
     """The notice for tags that wait for room, with suggestions for archiving (SPEC L-27)."""
     if not waiting:
         return []
-    more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting[:NAMED])}{more}."
+    text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting)}."
     active = [one.as_weakness(one.label) for one in entries if one.status is not None and not one.resolved]
-    if not active:
-        return [text]
-    offered = most_resolved(active)[:SUGGESTED]
-    named = ", ".join(f"{w.tag} ({w.status})" for w in offered)
-    how = format_command("archive", offered[0].tag)
-    return [f"{text} To archive, if the learner agrees, most resolved first: {named}. Command: `{how}`."]
+    if offered := most_resolved(active)[:SUGGESTED]:
+        named = ", ".join(f"{w.tag} ({w.status})" for w in offered)
+        how = format_command("archive", offered[0].tag)
+        text += f" To archive, if the learner agrees, most resolved first: {named}. Command: `{how}`."
+    return [text]
 
 
 def find_retests(entries: Sequence[WeaknessEntry], now: str) -> list[Retest]:
-    """The retests that are due, in the order of the profile. `now`: the local time, as a stamp."""
-    found = ((one, retest_due(one.status or "", one.tested or "", now)) for one in entries)
-    return [Retest(one.label, one.tested or "", days) for one, days in found if days is not None]
+    """The retests that are due, 14 days inclusive, in the order of the profile. `now`: the local time, as a stamp."""
+    today, found = time_of(now), list[Retest]()
+    for one in entries:
+        then = time_of(one.tested or "")
+        if one.status == SHORT and then is not None and today is not None and today - then >= RETEST:
+            found.append(Retest(one.label, one.tested or "", (today - then).days))
+    return found
 
 
 def format_retests(found: Sequence[Retest]) -> str:
@@ -307,26 +285,22 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     newest = "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?"
     refused = [text for (text,) in rows(newest, REFUSED)][::-1]
     ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
-    try:
-        data = read_plain_bytes(load_paths(os.environ).profile)
-        entries = list_entries(PROFILE_FORMAT.read_leaves(data)) if data is not None else []
-    except (OSError, FileRefusedError):  # the task that compares the files reports it
-        data, entries = None, []
-    if not count and data is None and not refused:
+    entries: list[WeaknessEntry] = []
+    with suppress(OSError, FileRefusedError):  # the task that compares the files reports it
+        entries = list_entries(
+            PROFILE_FORMAT.read_leaves(read_plain_bytes(load_paths(os.environ).profile) or b"")
+        )
+    if not (count or entries or refused):
         return {}
-    resolved = sum(one.resolved for one in entries)
-    retests = [one.label for one in find_retests(entries, local_minutes(now))]
-    shown = {"rows": count, "active": len(entries) - resolved, "resolved": resolved}
-    shown |= {"waiting_for_room": read_waiting(rows), "retests": retests, "refused": refused}
-    return shown | {"lines": list(_format_status(shown, format_waiting(read_waiting(rows), entries)))}
-
-
-def _format_status(shown: Mapping[str, Any], waiting: Sequence[str]) -> Iterator[str]:
-    """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
-    if shown["rows"] or shown["active"] or shown["resolved"]:
-        active = f"{shown['active']} active {'weakness' if shown['active'] == 1 else 'weaknesses'}"
-        yield f"{count_noun(shown['rows'], 'review')} in the ledger, {active}, {shown['resolved']} resolved"
-    if shown["retests"]:
-        yield f"retests due: {', '.join(shown['retests'])}"
-    yield from (f"! {text.removeprefix('[CAP] ')}" for text in waiting)
-    yield from (f"! refused a report of practice: {text}" for text in shown["refused"])
+    resolved, waiting = sum(one.resolved for one in entries), read_waiting(rows)
+    active, retests = (
+        len(entries) - resolved,
+        [one.label for one in find_retests(entries, local_minutes(now))],
+    )
+    nouns = "weakness" if active == 1 else "weaknesses"
+    lines = [f"{count_noun(count, 'review')} in the ledger, {active} active {nouns}, {resolved} resolved"]
+    lines += [f"retests due: {', '.join(retests)}"] if retests else []
+    lines += [f"! {text.removeprefix('[CAP] ')}" for text in format_waiting(waiting, entries)]
+    lines += [f"! refused a report of practice: {text}" for text in refused]
+    shown = {"rows": count, "active": active, "resolved": resolved, "waiting_for_room": waiting}
+    return shown | {"retests": retests, "refused": refused, "lines": lines}

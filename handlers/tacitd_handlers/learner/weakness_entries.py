@@ -24,7 +24,6 @@ from tacitd_handlers.learner.weakness_rules import (
     Replay,
     Weakness,
     is_long_term,
-    longest_untested,
     most_resolved,
 )
 
@@ -56,39 +55,27 @@ class EntryBook:
     """The entries of one profile while sessions are applied to them, by the tags of their gaps; those without one by their leaves."""
 
     def __init__(self, given: Sequence[WeaknessEntry], state: LearnerState, tags: Iterable[str]) -> None:
+        self._given = given
         self._state = state
         self.tags = dict.fromkeys(tags)
-        tag_of_leaf = {
-            entry.leaf: tag for tag, entry in match_entries(given, self.tags, state.aliases).items()
-        }
+        tag_of_leaf = {one.leaf: tag for tag, one in match_entries(given, self.tags, state.aliases).items()}
         self.placed = {tag_of_leaf.get(entry.leaf, entry.leaf): entry for entry in given}
-        self.entries: dict[str, Weakness] = {
-            key: entry.as_weakness(key) for key, entry in self.placed.items()
-        }
+        self.entries = {key: entry.as_weakness(key) for key, entry in self.placed.items()}
         self.active = [key for key, entry in self.placed.items() if not entry.resolved]
         self.resolved = [key for key, entry in self.placed.items() if entry.resolved]
         self.notices: list[Notice] = []
-        self._gone: dict[Leaf, str | None] = {}
-        self._waited = set(state.waiting)
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.active) >= MAX_ACTIVE
-
-    def is_being_edited(self, key: str) -> bool:
-        """Whether an entry has no status: a person is in the middle of writing it."""
+    def _is_being_edited(self, key: str) -> bool:
+        """Whether an entry has no status: a person is in the middle of writing it, and it is left alone."""
         return key in self.placed and self.placed[key].status is None
 
     # --- sessions
 
     def put(self, changes: Mapping[str, Weakness], replayed: Replay) -> None:
         """Take over what a session changed, and apply the caps."""
-        returned = {
-            tag: weakness
-            for tag, weakness in changes.items()
-            if not self._state.find_tag(tag).removed and not self.is_being_edited(tag)
-            if self._put_one(tag, weakness)
-        }
+        for tag, weakness in changes.items():
+            if not self._state.find_tag(tag).removed and not self._is_being_edited(tag):
+                self._put_one(tag, weakness)
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
             if course is None or course.status == LONG:
@@ -96,11 +83,12 @@ class EntryBook:
             if course is not None and course.status == LONG:
                 self._resolve(tag, course)
         self._drop_surplus()
-        while self._state.waiting and (not self.is_full or self._make_room(replayed)):
-            if not self.is_full:
-                tag = self._state.waiting[0]
+        for tag in self._state.waiting:
+            if len(self.active) >= MAX_ACTIVE:
+                self._make_room(replayed)
+            if len(self.active) < MAX_ACTIVE:
                 self._state.set_waiting(tag, waits=False)
-                self.entries[tag] = returned.get(tag, replayed.tags[tag])
+                self.entries[tag] = replayed.tags[tag]
                 self.active.append(tag)
 
     def correct(self, replayed: Replay) -> None:
@@ -116,35 +104,29 @@ class EntryBook:
         self.active = [key for key in self.active if key not in moved]
         self.resolved += moved
 
-    def finish(self) -> None:
-        """Note the gaps that wait now and did not before."""
-        fresh = [tag for tag in self._state.waiting if tag not in self._waited]
-        self.notices += [Notice("waits", tag, PROFILE) for tag in fresh]
-
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
-        changes = self._gone | {one.leaf: None for key, one in self.placed.items() if key not in self.entries}
-        taken = {one.leaf for one in self.placed.values()}
+        kept = {self.placed[key].leaf for key in self.entries if key in self.placed}
+        changes: dict[Leaf, str | None] = {one.leaf: None for one in self._given if one.leaf not in kept}
+        taken = {one.leaf for one in self._given}
         for is_resolved, keys in ((False, self.active), (True, self.resolved)):
             for key in keys:
                 current, weakness = self.placed.get(key), self.entries[key]
                 if current is None:
                     record = self._state.find_tag(key)
-                    label, before = record.label or key, ""
+                    label = record.label or key
                     text = format_entry(label, record.description or key, weakness)
                 else:
-                    label, before = current.label, current.text
-                    is_same = self.is_being_edited(key) or weakness == current.as_weakness(key)
-                    text = before if is_same else update_entry(before, weakness)
-                if current is None or current.resolved is not is_resolved:
-                    changes |= {current.leaf: None} if current is not None else {}
-                    # A person may have one of this label there.
-                    names = (
-                        name_entry(label, resolved=is_resolved, number=number) for number in range(1, 1000)
-                    )
-                    changes[next(leaf for leaf in names if leaf not in taken)] = text
-                elif text != before:
-                    changes[current.leaf] = text
+                    label = current.label
+                    is_same = self._is_being_edited(key) or weakness == current.as_weakness(key)
+                    text = current.text if is_same else update_entry(current.text, weakness)
+                if current is not None and current.resolved is is_resolved:
+                    changes |= {current.leaf: text} if text != current.text else {}
+                    continue
+                changes |= {current.leaf: None} if current is not None else {}
+                # A person may have one of this label there.
+                names = (name_entry(label, resolved=is_resolved, number=number) for number in range(1, 1000))
+                changes[next(leaf for leaf in names if leaf not in taken)] = text
         return changes
 
     # --- what a person decides (SPEC L-11, L-27, L-30); each raises TacitdError if the name fits nothing
@@ -173,24 +155,24 @@ class EntryBook:
 
         Rule 6 of seed 000 forbids a promotion without proof, so the status stays. Entries that wait get its room.
         """
-        key = self._find_key(name, [key for key in self.active if key in self.placed], "an active weakness")
+        labels = {key: self.placed[key].label for key in self.active if key in self.placed}
+        key = _find_name(name, labels, "an active weakness")
         self.active.remove(key)
         self.resolved.append(key)
-        return [self.placed[key].label]
+        return [labels[key]]
 
     def join(self, name: str, gap: str) -> list[str]:
         """Make the entry with this label the entry of a gap, and return both. It keeps its text, and gets the gap's stamps and counts.
 
         The gap's own entry goes; one with a label that a person gave is theirs again.
         """
-        tag, key = self._find_tag(gap), self._find_key(name, [*self.placed])
+        labels = {key: one.label for key, one in self.placed.items()}
+        tag, key = self._find_tag(gap), _find_name(name, labels, "a label in Known Weaknesses")
         if key != tag:
             course, own = self.entries.get(tag), self.placed.get(tag)
             if own is not None and own.label != tag:
                 self._rename(tag, own.leaf)
             elif own is not None:
-                self._gone[own.leaf] = None
-                del self.placed[tag]
                 self._take_out(tag)
             self._rename(key, tag)
             self.entries[tag] = course or self.entries[tag]
@@ -201,20 +183,6 @@ class EntryBook:
         self._state.tags[tag] = TagRecord(entry.label, description=entry.description)
         return [entry.label, tag]
 
-    def separate(self, name: str) -> list[str]:
-        """Make the entry with this label one of its own, and return the label and the gap that it was.
-
-        Raises TacitdError also if it is not the entry of a gap by an alias.
-        """
-        tag = self._find_key(name, [*self.placed])
-        label = self.placed[tag].label
-        if self._state.aliases.get(tag) != label or make_slug(label) == make_slug(tag):
-            hint = "`tacitd learner review` names the gap of each label"
-            raise TacitdError(f"{label!r} is no alias of a gap", hint)
-        self._rename(tag, self.placed[tag].leaf)
-        self._state.tags[tag] = TagRecord()
-        return [label, tag]
-
     def _rename(self, key: str, new: str) -> None:
         self.placed[new] = self.placed.pop(key)
         self.entries[new] = replace(self.entries.pop(key), tag=new)
@@ -222,46 +190,27 @@ class EntryBook:
             keys[:] = [new if one == key else one for one in keys]
 
     def _find_tag(self, name: str) -> str:
-        """The gap with this tag or label. Raises TacitdError."""
-        by_label = {label: tag for tag, label in self._state.aliases.items()}
-        for tag in (name, by_label.get(name, ""), tag_of(name)):
-            if tag in self.tags:
-                return tag
-        same = [tag for tag in self.tags if make_slug(name) in _list_slugs(tag)]
-        if len(same) == 1:
-            return same[0]
-        known = ", ".join(sorted(self.tags)[:8]) or "none yet"
-        raise TacitdError(f"{name!r} is not a known gap", f"known gaps: {known}")
-
-    def _find_key(self, name: str, keys: Sequence[str], what: str = "a label in Known Weaknesses") -> str:
-        """The one of these entries with this tag or label, otherwise the only one that is spelled so. Raises TacitdError."""
-        labels = {key: self.placed[key].label for key in keys}
-        for same in (
-            [key for key in keys if name in (key, labels[key])],
-            [key for key in keys if make_slug(name) in _list_slugs(labels[key])],
-        ):
-            if len(same) == 1:
-                return same[0]
-        known = "; ".join([*labels.values()][:8]) or "none yet"
-        raise TacitdError(f"{name!r} is not {what}", f"the labels are: {known}")
+        return _find_name(name, dict.fromkeys(self.tags, "") | self._state.aliases, "a known gap")
 
     # --- lists
 
-    def _put_one(self, tag: str, weakness: Weakness) -> bool:
-        """Take over one change. True for an entry of Resolved that is to be active again, and waits for room."""
+    def _put_one(self, tag: str, weakness: Weakness) -> None:
+        is_full = len(self.active) >= MAX_ACTIVE
         if weakness.status == LONG:
             if tag not in self.resolved:
                 self._resolve(tag, weakness)
         elif tag in self.resolved and (not weakness.clean or self.entries[tag].status == LONG):
-            self._take_out(tag)  # a person may have archived it: then only a failure brings it back
-            self._state.set_waiting(tag, waits=True)
-            return True
+            if is_full:
+                self._take_out(tag)
+                self._state.set_waiting(tag, waits=True)
+                return
+            self.resolved.remove(tag)  # a person may have archived it: then only a failure brings it back
+            self.active.append(tag)
         elif tag not in self.entries:
             if tag not in self._state.waiting:
                 self._state.set_waiting(tag, waits=True)
-            return False
+            return
         self.entries[tag] = weakness
-        return False
 
     def _resolve(self, tag: str, weakness: Weakness) -> None:
         if tag in self.active:
@@ -276,28 +225,35 @@ class EntryBook:
 
     def _drop_surplus(self) -> None:
         """Drop the gaps of a full Resolved that were tested longest ago (SPEC L-28). The ledger keeps them."""
-        able = [
-            self.entries[tag] for tag in self.resolved if tag in self.tags and not self.is_being_edited(tag)
-        ]
-        while able and len(self.resolved) > MAX_RESOLVED:
-            oldest = longest_untested(able)
-            able.remove(oldest)
-            self._take_out(oldest.tag)
-            self.notices.append(Notice("dropped", oldest.tag, PROFILE))
+        able = [tag for tag in self.resolved if tag in self.tags and not self._is_being_edited(tag)]
+        able.sort(key=lambda tag: (self.entries[tag].tested, self.entries[tag].first, tag))
+        for tag in able[: max(0, len(self.resolved) - MAX_RESOLVED)]:
+            self._take_out(tag)
+            self.notices.append(Notice("dropped", tag, PROFILE))
 
-    def _make_room(self, replayed: Replay) -> bool:
-        """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""
-        able = [
-            self.entries[tag] for tag in self.active if tag in self.tags and self.entries[tag].status == SHORT
-        ]
-        for weakness in most_resolved(able):
+    def _make_room(self, replayed: Replay) -> None:
+        """Promote the most resolved active entry whose four weeks are proved (SPEC L-27), if there is one."""
+        able = (self.entries[tag] for tag in self.active if tag in self.tags)
+        for weakness in most_resolved(one for one in able if one.status == SHORT):
             if is_long_term(weakness, replayed.stamps):
                 self._resolve(weakness.tag, replace(weakness, status=LONG))
                 self._drop_surplus()
-                return True
-        return False
+                return
 
 
-def _list_slugs(label: str) -> Iterable[str]:
+def _find_name(name: str, labels: Mapping[str, str], what: str) -> str:
+    """The key that is this name or has this label, otherwise the only one that is spelled so. Raises TacitdError."""
+    spelled = {key: _list_slugs(key) | _list_slugs(label) for key, label in labels.items()}
+    for same in (
+        [key for key, label in labels.items() if name in (key, label)],
+        [key for key, slugs in spelled.items() if make_slug(name) in slugs],
+    ):
+        if len(same) == 1:
+            return same[0]
+    known = "; ".join([label or key for key, label in labels.items()][:8]) or "none yet"
+    raise TacitdError(f"{name!r} is not {what}", f"known: {known}")
+
+
+def _list_slugs(label: str) -> set[str]:
     """The spellings of a label that a person may type: all of it, or what follows the kind of gap."""
     return {make_slug(label), make_slug(label.rpartition(":")[2])} - {""}

@@ -6,7 +6,7 @@ for none. Where an entry is placed is decided in `weakness_entries`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -33,7 +33,6 @@ RECENT = 8
 LIMIT = 3
 """Consecutive clean sessions that make a weakness short-term resolved (SPEC L-17)."""
 SPAN: Final = timedelta(days=28)
-RETEST: Final = timedelta(days=14)
 AFTER_CLEAN = {
     NEW: (NEW, NEW, SHORT),
     RECURRING: (RECURRING, IMPROVING, SHORT),
@@ -52,7 +51,6 @@ class Weakness(Struct, frozen=True):
     streak: str = ""
     """The stamp of the first clean session since the last failure."""
     clean: int = 0
-    """The field `Sessions since last failure`."""
     failed_in: str = ""
     """The session of the last failure."""
     counted: tuple[str, ...] = ()
@@ -65,10 +63,7 @@ class Weakness(Struct, frozen=True):
 
 
 def record_failure(weakness: Weakness, stamp: str, session: str) -> Weakness:
-    """The weakness after another observation (SPEC L-14, L-18, L-19).
-
-    In the session of its last failure only the stamps change (SPEC L-22).
-    """
+    """The weakness after another observation (SPEC L-14, L-18, L-19); again in one session, only the stamps change (SPEC L-22)."""
     status = weakness.status if session == weakness.failed_in and not weakness.clean else RECURRING
     return replace(
         weakness,
@@ -107,10 +102,10 @@ def find_status(weakness: Weakness, stamps: Collection[str]) -> str:
     """
     if not weakness.clean:
         return RECURRING
-    if weakness.status == SHORT:
-        return LONG if is_long_term(weakness, stamps) else SHORT
-    if weakness.status == LONG:
+    if weakness.status == LONG or (weakness.status == SHORT and is_long_term(weakness, stamps)):
         return LONG
+    if weakness.status == SHORT:
+        return SHORT
     return AFTER_CLEAN.get(weakness.status, AFTER_CLEAN[NEW])[min(weakness.clean, LIMIT) - 1]
 
 
@@ -122,25 +117,9 @@ def is_long_term(weakness: Weakness, stamps: Collection[str]) -> bool:
     return weakness.streak in stamps and weakness.tested in stamps
 
 
-def retest_due(status: str, tested: str, now: str) -> int | None:
-    """The days since the last test of a short-term resolved entry, if they are 14 or more (SPEC L-50).
-
-    Otherwise None. `now` is the local time as a stamp.
-    """
-    then, today = time_of(tested), time_of(now)
-    if status != SHORT or then is None or today is None or today - then < RETEST:
-        return None
-    return (today - then).days
-
-
-def most_resolved(weaknesses: Sequence[Weakness]) -> list[Weakness]:
+def most_resolved(weaknesses: Iterable[Weakness]) -> list[Weakness]:
     """Sorted for archiving: by status, then the longer streak, then the older test (SPEC L-27)."""
     return sorted(weaknesses, key=lambda w: (_ARCHIVE_ORDER.get(w.status, 5), -w.clean, w.tested, w.tag))
-
-
-def longest_untested(weaknesses: Sequence[Weakness]) -> Weakness:
-    """The weakness that leaves a full `### Resolved` (SPEC L-28): the oldest test, then the oldest observation."""
-    return min(weaknesses, key=lambda w: (w.tested, w.first, w.tag))
 
 
 # --- the weaknesses that follow from the ledger, and what a session changes in the entries of a profile. Rows are taken by stamp,
@@ -169,7 +148,7 @@ class Replay(Struct):
         self.stamps.add(row.stamp)
         # `manual` and its like identify no session, so the stamp tells them apart (SPEC L-22).
         session = row.session if names_a_session(row.session) else f"{row.session}@{row.stamp}"
-        clean = [tag for tag in self._find_expected(row) if tag not in row.tags]
+        clean = [tag for tag in self._find_expected(row) if tag in self.tags and tag not in row.tags]
         for tag in row.tags:
             before = self.tags.get(tag)
             self.tags[tag] = (
@@ -180,8 +159,7 @@ class Replay(Struct):
             self.by_problem.setdefault(row.problem, {})[tag] = None
             self.by_pattern.setdefault(row.pattern, {}).setdefault(tag, set()).add(row.problem)
         for tag in clean:
-            if tag in self.tags:
-                self.tags[tag] = record_clean(self.tags[tag], row.stamp, session, self.stamps)
+            self.tags[tag] = record_clean(self.tags[tag], row.stamp, session, self.stamps)
 
     def _find_expected(self, row: LedgerRow) -> Iterable[str]:
         """The tags that a session tested: as reported; otherwise the gaps seen before with its problem, and those of its

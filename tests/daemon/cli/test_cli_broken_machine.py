@@ -214,7 +214,7 @@ def test_rescue_does_not_say_that_nothing_waits(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["learner archive edge:x", "learner alias Loop --remove", "project alias --remove /x", "forget xyz"],
+    ["learner archive edge:x", "learner alias Loop edge:x", "project alias --remove /x", "forget xyz"],
 )
 def test_what_is_not_there_is_a_failure_and_no_wrong_use(cli: Cli, command: str) -> None:
     """Exit code 1, as everywhere."""

@@ -59,7 +59,7 @@ def test_L_11_a_rename_beside_a_removal(desk: Desk) -> None:
 
 
 def test_L_11_joined_entries_are_one(desk: Desk) -> None:
-    """SPEC L-11: `alias` keeps the label and the words, with the course of the gap's own entry; `--remove` parts them."""
+    """SPEC L-11: `alias` keeps the label and the words, with the course of the gap's own entry."""
     desk.record(days=0, gaps="edge:off_by_one")
     desk.record(days=1, gaps="edge:off_by_one")
     theirs = format_weakness("Loop end", "goes past it", stamp(-3), stamp(0), stamp(0))
@@ -70,9 +70,6 @@ def test_L_11_joined_entries_are_one(desk: Desk) -> None:
     assert desk.labels == ["Loop end"] and not desk.state.removed
     desk.record(days=2)
     assert desk.entry("Loop end").clean == 1
-    desk.do("separate", "Loop end")
-    desk.record(days=3, gaps="edge:off_by_one")
-    assert desk.entry("Loop end").clean == 1 and desk.entry("edge:off_by_one").status == RECURRING
 
 
 def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:

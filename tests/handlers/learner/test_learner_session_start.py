@@ -168,7 +168,7 @@ def test_L_50_what_is_left_out_and_in_which_order(desk: Desk) -> None:
     assert list_entries(shown) == [one for one in desk.weaknesses if not one.resolved]
     kept = [one.key for one in list_sessions(shown)]
     assert 3 < len(kept) < 20 and kept == [one.key for one in desk.sessions][: len(kept)]
-    left = f"[LEFT OUT] {20 - len(kept)} older sessions, 10 resolved weaknesses: no room in 9000 characters. "
+    left = "[LEFT OUT] Parts of the profile: no room in 9000 characters. "
     how = "To read all of it when needed: `cat ~/.claude/leetcode-teacher-profile.md`.\n"
     assert left + how in made.text and made.left_out
     assert desk.text in begin(desk, "s", budget=30_000).text
@@ -186,10 +186,10 @@ def test_L_50_a_long_about_me_leaves_room(desk: Desk) -> None:
     desk.put(full_profile(about="".join(f"Line {n} about me.\n" for n in range(900))))
     text = begin(desk, "s").text
     assert len(text) <= BUDGET and "Line 0 about me.\nLine 1 about me.\n" in text
-    assert text.count("Status: ") == 20 and re.search(r"\d{3} lines of About Me, 1\d older sessions", text)
+    assert text.count("Status: ") == 20 and "\n### 2" in text
     desk.put("<<<<<<< ours\n" + full_profile())
     text = begin(desk, "s").text
-    assert len(text) <= BUDGET and "the rest of the profile" in text and "<<<<<<< ours" in text
+    assert len(text) <= BUDGET and "[LEFT OUT]" in text and "<<<<<<< ours" in text
 
 
 @examples(100)
@@ -201,11 +201,10 @@ def test_L_50_a_long_about_me_leaves_room(desk: Desk) -> None:
 def test_L_50_any_room_is_kept(room: int, history: int, about: str) -> None:
     """SPEC L-50a: never more than the room; what is printed are parts of the profile in their order."""
     blocks = parse_profile(full_profile(history, about + "\n").encode())
-    text, left_out = fit_profile(blocks, room)
+    text = fit_profile(blocks, room)
     assert len(text) <= max(room, 80), "the headings are always there"
     lines = iter(re.findall(r".*\n", "".join(block.text for block in blocks)))
     assert all(line in lines for line in re.findall(r".*\n", text))
-    assert left_out or text.split() == "".join(block.text for block in blocks).split()
 
 
 # --- where it is printed
