@@ -20,12 +20,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files import git
 from tacitd.files.atomic import read_snapshot
-from tacitd.files.formats import Bullets, bullet
+from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
 from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
@@ -51,19 +52,12 @@ class RuleLine(Struct, frozen=True):
     text: str
     by_person: bool = False
 
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.plugin, self.id
+
+Sections = Mapping[str, Sequence[RuleLine]]
+"""The lines of each plugin by its title, the most important first."""
 
 
-class RuleSection(Struct, frozen=True):
-    """The lines of one plugin, the most important first."""
-
-    title: str
-    lines: tuple[RuleLine, ...]
-
-
-def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSection:
+def make_lines(plugin: str, rules: Iterable[PersonRule]) -> list[RuleLine]:
     """Given a plugin's rules, return those that can be lines of the file.
 
     Left out: a rule that looks like a secret, contains a comment mark, which would hide other lines, or repeats a line.
@@ -75,26 +69,26 @@ def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSe
         text = quote_imports(sanitize_line(rule.text))
         if text and "<!--" not in text and "-->" not in text and not has_secret(text):
             found.setdefault(text, RuleLine(plugin, rule.id, text, rule.by_person))
-    return RuleSection(sanitize_line(title), tuple(found.values()))
+    return list(found.values())
 
 
-def choose_lines(sections: Sequence[RuleSection], taken: Collection[str] = ()) -> list[RuleSection]:
+def choose_lines(sections: Sections, taken: Collection[str] = ()) -> dict[Leaf, RuleLine]:
     """Return what fits into `LIMIT` bytes: in turn the next line of each section, so that none displaces the others.
 
     A line that does not fit is left out. `taken`: lines that a person has written, which are not repeated.
     """
-    chosen: list[list[RuleLine]] = [[] for _ in sections]
+    chosen: dict[str, list[RuleLine]] = {title: [] for title in sections}
     left = LIMIT - len(f"{HEAD}\n\n{TITLE}\n")
-    for depth in range(max((len(one.lines) for one in sections), default=0)):
-        for mine, section in zip(chosen, sections, strict=True):
-            if depth >= len(section.lines) or (line := section.lines[depth]).text in taken:
+    for depth in range(max(map(len, sections.values()), default=0)):
+        for title, lines in sections.items():
+            if depth >= len(lines) or (line := lines[depth]).text in taken:
                 continue
-            shown = f"- {line.text}\n" if mine else f"\n## {section.title}\n\n- {line.text}\n"
+            shown = f"- {line.text}\n" if chosen[title] else f"\n## {title}\n\n- {line.text}\n"
             cost = len(shown.encode("utf-8", "replace"))
             if cost <= left:
-                mine.append(line)
+                chosen[title].append(line)
                 left -= cost
-    return [RuleSection(one.title, tuple(lines)) for one, lines in zip(sections, chosen, strict=True)]
+    return {bullet(title, line.text): line for title, lines in chosen.items() for line in lines}
 
 
 LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
@@ -119,7 +113,7 @@ def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> lis
 
 def read_memory(rows: Rows) -> RulesMemory:
     rules = {
-        leaf: RuleLine(source, id, _words(leaf), bool(by_person))
+        leaf: RuleLine(source, id, split_bullet(leaf)[1], bool(by_person))
         for leaf, source, id, by_person in rows("SELECT leaf, source, id, by_person FROM reach_rule")
     }
     found = rows("SELECT state, left_out, written, stamp FROM reach_file")
@@ -139,146 +133,125 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
     stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git, now // HOUR])
     if stamp == memory.stamp and not (restore or forced):
         return Done()
-    look = _Look(path, tools, memory, now, stamp)
+    next_memory = replace(memory, stamp=stamp)
     try:
         if not settings.user_rules:
-            done = look.take_out()
+            if memory.rules:
+                check_place(path)
+            next_memory = replace(next_memory, rules={}, state="off")
         elif find_work_tree(path) is not None and not settings.user_rules_in_git:
-            done = look.note("git")
+            next_memory = replace(next_memory, state="git")
         else:
             check_place(path)
-            done = look.follow(sources, restore=restore)
+            next_memory = _follow(path, next_memory, sources, tools, restore=restore)
+        tools.clear(BLOCKED)
     except FileBusyError:
-        return look.note("merging" if find_work_tree(path) is not None else memory.state, again=True)
+        is_git = find_work_tree(path) is not None
+        next_memory = replace(memory, state="merging" if is_git else memory.state, stamp="")
     except (OSError, TacitdError) as error:
         what = error.what if isinstance(error, TacitdError) else str(error)
-        where = "" if str(path) in what else f"{path}: "
+        what = what if str(path) in what else f"{path}: {what}"
         hint = error.hint if isinstance(error, TacitdError) else "make it writable by your user"
-        tools.degrade(Degradation(BLOCKED, f"{where}{what}", hint))
-        return look.note("blocked", again=True)
-    tools.clear(BLOCKED)
-    return done
+        tools.degrade(Degradation(BLOCKED, what, hint))
+        next_memory = replace(memory, state="blocked", stamp="")
+    if next_memory.rules is memory.rules or not (next_memory.rules or memory.rules):
+        return Done(lambda tx: _store(tx, path, next_memory))
+    return _write(path, memory.rules, replace(next_memory, written=now), now)
 
 
-class _Look:
-    """One comparison of the file with the rules that hold."""
+def _follow(
+    path: Path, memory: RulesMemory, sources: Mapping[str, PersonRules], tools: Tools, *, restore: bool
+) -> RulesMemory:
+    """What is to be in the file. Its rules stay the same if nothing is written now; without a stamp it is compared again at the next run
+    of the job."""
+    try:
+        text = read_file(path).decode()
+    except FileNotFoundError:
+        text = ""
+    except UnicodeDecodeError:
+        raise FileRefusedError("it is not UTF-8", "save it as UTF-8") from None
+    if text.strip() and not memory.rules and HEAD_START not in text:
+        raise FileRefusedError("it is not tacitd's", "rename it; tacitd then makes its own")
+    view = tools.look(path, LIST)
+    is_whole = bool(text.strip()) and view.doubt != "cut"
+    if memory.rules and not is_whole and not restore:
+        return replace(memory, state="incomplete" if text.strip() else "missing")
+    if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
+        return replace(memory, stamp="")  # the person's edits come first
+    sections = _list_sections(sources, memory, tools)
+    every = [line for lines in sections.values() for line in lines]
+    memory = replace(memory, left_out=len(every) - len(choose_lines(sections)))
+    wanted = choose_lines(sections, {value for leaf, value in view.now.items() if leaf not in memory.rules})
+    state = "current" if wanted else "none"
+    if wanted.keys() == memory.rules.keys() and (is_whole or not wanted):
+        return replace(memory, state=state)
+    if is_whole and memory.rules and 0.0 <= tools.clock.now() - (memory.written or 0.0) < DAY:
+        holding = {(line.plugin, line.id) for line in every}
+        is_withdrawn = any((line.plugin, line.id) not in holding for line in memory.rules.values())
+        is_stated = any(line.by_person for leaf, line in wanted.items() if leaf not in memory.rules)
+        if not is_withdrawn and not is_stated:
+            return replace(memory, state="waits")
+    return replace(memory, rules=wanted, state=state)
 
-    def __init__(self, path: Path, tools: Tools, memory: RulesMemory, now: float, stamp: str) -> None:
-        self._path = path
-        self._tools = tools
-        self._memory = memory
-        self._now = now
-        self._stamp = stamp
-        self._left_out = memory.left_out
 
-    def note(self, state: str, *, again: bool = False) -> Done:
-        """The file stays as it is. `again`: it is compared at the next run of the job too."""
-        stamp = "" if again else self._stamp
-        return Done(lambda tx: self._store(tx, state, self._memory.written, stamp))
-
-    def take_out(self) -> Done:
-        if not self._memory.rules:
-            return self.note("off")
-        check_place(self._path)
-        return self._write({}, "off", "the rules file was turned off")
-
-    def follow(self, sources: Mapping[str, PersonRules], *, restore: bool) -> Done:
-        memory, text = self._memory, self._read_text()
-        if text.strip() and not memory.rules and HEAD_START not in text:
-            raise FileRefusedError("it is not tacitd's", "rename it; tacitd then makes its own")
-        view = self._tools.look(self._path, LIST)
-        is_whole = bool(text.strip()) and view.doubt != "cut"
-        if memory.rules and not is_whole and not restore:
-            return self.note("incomplete" if text.strip() else "missing")
-        if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
-            return self.note(memory.state, again=True)  # the person's edits come first
-        own = {value for leaf, value in view.now.items() if leaf not in memory.rules}
-        sections = self._list_sections(sources)
-        chosen = choose_lines(sections, own)
-        self._left_out = sum(len(one.lines) for one in sections) - sum(
-            len(one.lines) for one in choose_lines(sections)
-        )
-        wanted = {bullet(section.title, line.text): line for section in chosen for line in section.lines}
-        if wanted.keys() == memory.rules.keys() and (is_whole or not wanted):
-            return self.note("current" if wanted else "none")
-        if is_whole and memory.rules and not self._is_due(wanted, sections):
-            return self.note("waits")
-        return self._write(wanted, "current" if wanted else "none", "for every session")
-
-    def _read_text(self) -> str:
+def _list_sections(sources: Mapping[str, PersonRules], memory: RulesMemory, tools: Tools) -> Sections:
+    """The lines that hold now. Those of a plugin that cannot read its files may still hold: they stay as they were written."""
+    sections, failed = dict[str, list[RuleLine]](), list[str]()
+    for title, source in sources.items():
         try:
-            return read_file(self._path).decode()
-        except FileNotFoundError:
-            return ""
-        except UnicodeDecodeError:
-            raise FileRefusedError("it is not UTF-8", "save it as UTF-8") from None
+            lines = make_lines(title, source.list_rules())
+        except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+            failed.append(f"{title} of you cannot be read: {error}")
+            lines = [one for one in memory.rules.values() if one.plugin == title]
+        sections[sanitize_line(title)] = lines
+    if failed:
+        hint = "`tacitd doctor` checks the files"
+        tools.degrade(Degradation(INCOMPLETE, "; ".join(failed), hint))
+    else:
+        tools.clear(INCOMPLETE)
+    return sections
 
-    def _is_due(self, wanted: Mapping[Leaf, RuleLine], sections: Iterable[RuleSection]) -> bool:
-        """Whether the file is rewritten now: a day has passed, a line does not hold any more, or the person stated one."""
-        if not 0.0 <= self._now - (self._memory.written or 0.0) < DAY:
-            return True
-        holding = {line.key for one in sections for line in one.lines}
-        withdrawn = any(line.key not in holding for line in self._memory.rules.values())
-        stated = any(line.by_person for leaf, line in wanted.items() if leaf not in self._memory.rules)
-        return withdrawn or stated
 
-    def _write(self, wanted: Mapping[Leaf, RuleLine], state: str, why: str) -> Done:
-        gone = [leaf for leaf in self._memory.rules if leaf not in wanted]
+def _write(path: Path, before: Collection[Leaf], memory: RulesMemory, now: float) -> Done:
+    """The change that puts the rules in place of those that were written before."""
+    gone = [leaf for leaf in before if leaf not in memory.rules]
 
-        def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
-            removed: dict[Leaf, str | None] = {leaf: None for leaf in gone if leaf in now}
-            return removed | {leaf: line.text for leaf, line in wanted.items()}
+    def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
+        removed: dict[Leaf, str | None] = {leaf: None for leaf in gone if leaf in now}
+        return removed | {leaf: line.text for leaf, line in memory.rules.items()}
 
-        def apply(tx: Tx) -> None:
-            tx.execute("DELETE FROM reach_rule")
-            tx.executemany(
-                "INSERT INTO reach_rule(leaf, source, id, by_person) VALUES(?, ?, ?, ?)",
-                [(leaf, line.plugin, line.id, line.by_person) for leaf, line in wanted.items()],
-            )
-            self._store(tx, state, self._now, self._stamp)
-
-        cause = Cause(f"user-rules {self._now:.3f}", "tacitd", why)
-        return Done(apply, (FileChange(self._path, LIST, decide, cause),))
-
-    def _store(self, tx: Tx, state: str, written: float | None, stamp: str) -> None:
-        tx.execute("DELETE FROM reach_file")
-        tx.execute(
-            "INSERT INTO reach_file(path, state, left_out, written, stamp) VALUES(?, ?, ?, ?, ?)",
-            *(str(self._path), state, self._left_out, written, stamp),
+    def apply(tx: Tx) -> None:
+        tx.execute("DELETE FROM reach_rule")
+        tx.executemany(
+            "INSERT INTO reach_rule(leaf, source, id, by_person) VALUES(?, ?, ?, ?)",
+            [(leaf, line.plugin, line.id, line.by_person) for leaf, line in memory.rules.items()],
         )
+        _store(tx, path, memory)
 
-    def _list_sections(self, sources: Mapping[str, PersonRules]) -> list[RuleSection]:
-        """The lines of each plugin that hold now.
+    cause = Cause(f"user-rules {now:.3f}", "tacitd", "for every session")
+    return Done(apply, (FileChange(path, LIST, decide, cause),))
 
-        Trigger: a plugin cannot read its files. Why: its lines may still hold. Outcome: they stay as they were written, and a
-        problem names the reason.
-        """
-        sections, failed = list[RuleSection](), list[str]()
-        for title, source in sources.items():
-            try:
-                sections.append(make_section(title, title, source.list_rules()))
-            except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
-                failed.append(f"{title} of you cannot be read: {error}")
-                kept = tuple(one for one in self._memory.rules.values() if one.plugin == title)
-                sections.append(RuleSection(title, kept))
-        if failed:
-            hint = "`tacitd doctor` checks the files"
-            self._tools.degrade(Degradation(INCOMPLETE, "; ".join(failed), hint))
-        else:
-            self._tools.clear(INCOMPLETE)
-        return sections
+
+def _store(tx: Tx, path: Path, memory: RulesMemory) -> None:
+    tx.execute("DELETE FROM reach_file")
+    tx.execute(
+        "INSERT INTO reach_file(path, state, left_out, written, stamp) VALUES(?, ?, ?, ?, ?)",
+        *(str(path), memory.state, memory.left_out, memory.written, memory.stamp),
+    )
 
 
 def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     """Withdraw what the person deleted or reworded, where it comes from. A line that was only moved is the person's then."""
     memory, sources = read_memory(tools.rows), load_sources(tools)
-    moved = {leaf for leaf, (other, _) in edits.changed.items() if _words(other) == _words(leaf)}
+    moved = {
+        leaf for leaf, (new, _) in edits.changed.items() if split_bullet(new)[1] == split_bullet(leaf)[1]
+    }
     gone = [leaf for leaf in (*edits.removed, *edits.changed) if leaf in memory.rules]
     withdrawn = list[Callable[[Tx], None]]()
     for leaf in gone:
         line = memory.rules[leaf]
         if leaf not in moved and line.plugin in sources:
-            logger.info("a deleted line of {} is withdrawn: {} {}", path, *line.key)
+            logger.info("a deleted line of {} is withdrawn: {} {}", path, line.plugin, line.id)
             later = sources[line.plugin].withdraw_rule(line.id)
             withdrawn += [later] if later is not None else []
     files = list[FileChange]()
@@ -286,14 +259,14 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         # What is left of a file without a line of anybody's is removed.
         cause = Cause(f"user-rules left {tools.clock.now():.3f}", "person", "the last line was deleted")
         files.append(FileChange(path, LIST, lambda now, edits: dict.fromkeys(gone), cause))
-    return Done(lambda tx: _forget(tx, gone, withdrawn), files)
 
+    def apply(tx: Tx) -> None:
+        for withdraw in withdrawn:
+            withdraw(tx)
+        tx.executemany("DELETE FROM reach_rule WHERE leaf = ?", [(leaf,) for leaf in gone])
+        tx.execute("UPDATE reach_file SET stamp = ''")
 
-def _forget(tx: Tx, leaves: Collection[Leaf], withdrawn: Sequence[Callable[[Tx], None]]) -> None:
-    for withdraw in withdrawn:
-        withdraw(tx)
-    tx.executemany("DELETE FROM reach_rule WHERE leaf = ?", [(leaf,) for leaf in leaves])
-    tx.execute("UPDATE reach_file SET stamp = ''")
+    return Done(apply, files)
 
 
 def load_sources(tools: Tools) -> dict[str, PersonRules]:
@@ -307,10 +280,6 @@ def load_sources(tools: Tools) -> dict[str, PersonRules]:
         except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
             logger.warning("person rules are left out: {}: {}", make, error)
     return found
-
-
-def _words(leaf: Leaf) -> str:
-    return leaf.partition("\n")[2]
 
 
 def _stat_file(path: Path) -> tuple[int, int, int] | None:

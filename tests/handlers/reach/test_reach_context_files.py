@@ -1,4 +1,4 @@
-"""What the client loads: by its version, by the settings that exclude files, and by directory."""
+"""What the client loads: by the settings that exclude files, and by directory."""
 
 from __future__ import annotations
 
@@ -15,42 +15,12 @@ from msgspec.structs import replace
 
 from support_examples import examples
 from tacitd.session_context.context_request import ContextFile, ContextRequest, find_loaded_lines
-from tacitd_handlers.reach.client_rules import loads_rules, parse_version, when_paths_load
 from tacitd_handlers.reach.context_files import (
     find_exclude,
     list_context_files,
     read_patterns,
     translate_glob,
 )
-
-
-@pytest.mark.parametrize(
-    ("version", "rules", "terminal", "headless"),
-    [
-        ("2.0.14", False, "never", "never"),
-        ("2.0.76", True, "start", "start"),
-        ("2.1.20", True, "read", "never"),
-        ("2.1.63", True, "read", "never"),
-        ("2.1.110", True, "read", "read"),
-        ("2.1.197", True, "read", "read"),
-        ("2.1.328 (Claude Code)", True, "read", "read"),
-        ("10.0.0", True, "read", "read"),
-    ],
-)
-def test_observed_versions(version: str, rules: bool, terminal: str, headless: str) -> None:
-    """docs/claude-code.md: the table of versions."""
-    parsed = parse_version(version)
-    assert parsed is not None
-    assert loads_rules(parsed) is rules
-    assert when_paths_load(parsed, headless=False) == terminal
-    assert when_paths_load(parsed, headless=True) == headless
-
-
-@pytest.mark.parametrize("text", ["", "2.1", "v2.1.3", "x", "2.1." + "9" * 5000])
-def test_other_text_is_no_version(text: str) -> None:
-    """A version in a transcript can be any text."""
-    assert parse_version(text) is None
-
 
 RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
 
@@ -151,12 +121,6 @@ def test_mirrors_and_the_persons_rules_are_loaded(project: Path) -> None:
     assert "LEARNED.md" not in found and found[".claude/rules/tacitd/pkg.md"].when == "read"
 
 
-def test_an_old_client_loads_no_rules(project: Path) -> None:
-    """2.0.14; one that is not known counts as new."""
-    assert loaded(ask(project, client="2.0.14")) == set()
-    assert "Use pnpm" in loaded(ask(project, client="next"))
-
-
 def test_a_person_s_own_files_count(project: Path) -> None:
     """CLAUDE.md above, in and below the directory, rules without paths, imports that need no permission."""
     put(project.parent / "CLAUDE.md", "- Theirs\n")
@@ -171,7 +135,8 @@ def test_a_person_s_own_files_count(project: Path) -> None:
 def test_agents_md_counts_only_without_claude_md(project: Path) -> None:
     """2.1.328 and later."""
     put(project / "AGENTS.md", "- Root\n")
-    assert "Root" in loaded(ask(project)) and "Root" not in loaded(ask(project, client="2.1.197"))
+    assert "Root" in loaded(ask(project)) and "Root" in loaded(ask(project, client="next"))
+    assert "Root" not in loaded(ask(project, client="2.1.197"))
     put(project / ".claude/CLAUDE.md", "- Mine\n")
     assert "Root" not in loaded(ask(project))
 
@@ -183,14 +148,13 @@ def test_what_a_person_excludes_stays_out(project: Path) -> None:
     assert "Use pnpm" not in loaded(found) and found["LEARNED.md"].meant
 
 
-def test_a_claude_directory_outside_is_read_by_old_clients_only(project: Path) -> None:
-    """2.1.197 was the last that followed the link."""
+def test_a_claude_directory_outside_is_not_read(project: Path) -> None:
+    """Clients up to 2.1.197 followed the link."""
     outside = project.parent / "dotfiles"
     (project / ".claude").rename(outside)
     (project / ".claude").symlink_to(outside)
     found = ask(project)
     assert "Use pnpm" not in loaded(found) and "LEARNED.md" not in found
-    assert "Use pnpm" in loaded(ask(project, client="2.1.197"))
 
 
 def test_sub_agents_that_load_no_rules(project: Path) -> None:
