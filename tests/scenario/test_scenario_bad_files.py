@@ -172,7 +172,7 @@ def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
     goes_on(daemon)
     assert daemon.put_to_model() == ["Prefers health-1"]
     assert sorted(path.name for path in daemon.home.iterdir()) == [".claude", "work"]
-    assert "1 prompt was left out: no project" in daemon.cli("status").stdout
+    assert "prompts left out: no project (`tacitd prompts` says where): 1" in daemon.cli("status").stdout
 
 
 def _utf16(daemon: Daemon) -> None:

@@ -112,7 +112,7 @@ def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> No
     assert (item["kind"], item["text"], item["root"]) == ("rule offer", "Prefers amber-1", "")
     assert "learned in 3 projects" in item["review"] and str(daemon.home) in item["review"]
     declined = daemon.cli("forget", item["id"], cwd=daemon.project)
-    assert "not offered again" in declined.stderr and review(daemon) == []
+    assert "not proposed again" in declined.stderr and review(daemon) == []
     assert daemon.cli("forget", "--undo", item["id"], cwd=daemon.project).returncode == 0
     done = daemon.cli("accept", "amber-1", cwd=daemon.project)
     assert done.returncode == 0 and "every session" in done.stderr, done.stderr

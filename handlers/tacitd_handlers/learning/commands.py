@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import closing, nullcontext
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -35,10 +35,10 @@ from tacitd.work.work_status import describe_waiting
 from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.learned_rows import read_lines_of
-from tacitd_handlers.learning.learning_status import SYNC, describe_time_of_writing
+from tacitd_handlers.learning.learning_status import SYNC, describe_time_of_writing, wait_verb
 from tacitd_handlers.learning.sources import read_checked
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, SEE_ALSO
-from tacitd_handlers.reach.rule_text import COPY, LIMIT
+from tacitd_handlers.reach.rule_text import COPY
 from tacitd_handlers.shared.places import read_text
 
 
@@ -69,8 +69,10 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
     with connect_or_run() as call:
         result = call("sync", due=[{"job": "synthesize", "project": str(root)}])
     where = result["jobs"][0]["project"]
-    code = _echo_parked(result, where)
-    ctx.exit(code or echo_lines(result, where))
+    parked = [one for one in result["parked"] if one.get("project", where) == where]
+    for text, hint in parked_lines(parked):
+        echo_message(f"parked: {text}\nhint: {hint}" if hint else f"parked: {text}")
+    ctx.exit(PARKED if parked else echo_lines(result, where))
 
 
 def echo_lines(result: Mapping[str, Any], where: str) -> int:
@@ -80,57 +82,33 @@ def echo_lines(result: Mapping[str, Any], where: str) -> int:
     """
     for one in result["made"]:
         echo_message(one["line"])
-    waited, waits = (_list_facts(result[key], where) for key in ("waited", "waits"))
+    waited, waits = (
+        [row for row in result[key] if row["project"] == where and row["job"] == "synthesize"]
+        for key in ("waited", "waits")
+    )
+    for row in waits:
+        when = describe_time_of_writing(row, SystemClock().now())
+        echo_message(f"{row['what']} still {wait_verb(row['what'])} in {where}, {when}")
     if waits:
-        for row in waits:
-            verb = "waits" if row["what"].startswith("1 ") else "wait"
-            when = describe_time_of_writing(row, SystemClock().now())
-            echo_message(f"{row['what']} still {verb} in {where}, {when}")
         echo_reasons(result, [where])
-        _echo_others(result, where)
-        return PARKED
-    if not waited and not result["made"]:
+    elif not waited and not result["made"]:
         echo_message(f"no facts wait in {where}: nothing to do")
     elif not result["made"]:
-        unmade = result.get("unmade", ())  # a daemon of an older version does not send it
-        why = "; ".join(dict.fromkeys(one["text"] for one in unmade if one["where"] == where))
-        why = why or "it is written there already, or the model made no line of it"
+        why = "; ".join(dict.fromkeys(one["text"] for one in result["unmade"] if one["where"] == where))
         facts = ", ".join(row["what"] for row in waited)
-        echo_message(f"{facts} made no new line in {where}: {why}")
-    _echo_others(result, where)
-    if _list_busy(result):
-        echo_reasons({"degraded": _list_busy(result)}, [where])
-        return PARKED if any(find_reasons(_list_busy(result), [where])) else 0
-    return 0
-
-
-def _list_busy(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rows of `degraded` about files that are decided on and cannot be written now."""
-    return [one for one in result["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
-
-
-def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[Mapping[str, Any]]:
-    """The rows of `waits` about facts of this project; `what` is their count, such as `2 facts`."""
-    return [one for one in rows if one["project"] == where and one["job"] == "synthesize"]
-
-
-def _echo_others(result: Mapping[str, Any], where: str) -> None:
-    """Print what waits in other projects, when it is written, and the command that does all of it now."""
+        echo_message(f"{facts} made no new line in {where}: {why or 'the model made no line of it'}")
     others = [row for row in result["waits"] if row["project"] != where]
     for text in describe_waiting(others):
         echo_message(f"waits: {text}")
     if any(row.get("job") != "" for row in others):
         echo_message(f"hint: {SYNC}")
-
-
-def _echo_parked(result: Mapping[str, Any], where: str) -> int:
-    """Print what is parked for this project. Return the exit code: 75 if anything is, 0 otherwise."""
-    parked = [one for one in result["parked"] if one.get("project", where) == where]
-    for text, hint in parked_lines(parked):
-        echo_message(f"parked: {text}")
-        if hint:
-            echo_message(f"hint: {hint}")
-    return PARKED if parked else 0
+    if waits:
+        return PARKED
+    # Files that are decided on and cannot be written now.
+    busy = [one for one in result["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
+    if busy:
+        echo_reasons({"degraded": busy}, [where])
+    return PARKED if any(find_reasons(busy, [where])) else 0
 
 
 @click.command(epilog="\b\nExample: tacitd demo")
@@ -165,26 +143,17 @@ def share(project: str | None, undo: bool) -> None:
     root = place.root
     if modes.get_mode(place) == "off":
         raise UsageError(f"{root} is excluded", f"`tacitd exclude --undo {quote(str(root))}`")
-    if undo:
-        was_shared = modes.get_mode(place) == "shared"
-        modes.set_mode(root, "local")
-        left = _follow(root, "hide")
-        if was_shared:
-            echo_message(f"{root} is not shared any more: what tacitd makes there is hidden from git again")
-        else:
-            echo_message(f"{root} was not shared: what tacitd makes there is hidden from git")
-        for path in left:
-            echo_message(
-                f"{path} is tracked by git and stays so; tacitd does not write it any more. `git rm --cached {path}` takes it out"
-            )
+    modes.set_mode(root, "local" if undo else "shared")
+    left = _follow(root, "hide" if undo else "reveal")
+    if not undo:
+        echo_message(
+            f"git shows {root / LEARNED}, once something is learned; add and commit it if you want to"
+        )
         return
-    modes.set_mode(root, "shared")
-    _follow(root, "reveal")
-    learned = root / LEARNED
-    if learned.exists():
-        echo_message(f"git shows {learned} now; add and commit it if you want to")
-    else:
-        echo_message(f"git will show {learned} once something is learned")
+    echo_message(f"{root} is not shared: what tacitd makes there is hidden from git")
+    for path in left:
+        what = "is tracked by git and stays so; tacitd does not write it any more"
+        echo_message(f"{path} {what}. `git rm --cached {path}` takes it out")
 
 
 @click.command(
@@ -198,9 +167,7 @@ def exclude(project: str, undo: bool) -> None:
     modes.set_mode(root, modes.get_previous(root, "off") if undo else "off")
     echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
     if not undo:
-        echo_message(
-            "what you type there is passed over and never sent to the model; what was learned there is kept"
-        )
+        echo_message("what you type there is never sent to the model; what was learned there is kept")
         echo_message(
             f"`tacitd exclude --undo {quote(str(root))}` takes it back, for what you type from then on"
         )
@@ -268,22 +235,13 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     if not remove:
         require_person(os.environ, "trusting what came with a project")
     root = find_project_root(resolve_directory(project))
-    trusted = not remove
-    if trusted:
-        shown = _echo_other_text(root)
-        what = "Show it" if shown else f"Show what git brings into {LEARNED} later"
-        trusted = yes or click.confirm(f"{what} to every session in {root}?", err=True)
+    if not remove:
+        has_text = _echo_other_text(root)
+        what = "Show it" if has_text else f"Show what git brings into {LEARNED} later"
+    trusted = not remove and (yes or click.confirm(f"{what} to every session in {root}?", err=True))
     clock, state = SystemClock(), get_paths().state_dir
-    store = Store.open(state, clock, owner=False)
-    try:
-        with store.write() as tx:
-            choose(
-                tx,
-                state,
-                Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()),
-            )
-    finally:
-        store.close()
+    with closing(Store.open(state, clock, owner=False)) as store, store.write() as tx:
+        choose(tx, state, Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()))
     _follow(root, "follow")
     shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
     echo_message(f"{root / LEARNED} {shows}")
@@ -295,20 +253,15 @@ def _echo_other_text(root: Path) -> bool:
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         own = {line.text for line in read_lines_of(rows, str(path))}
     try:
-        data = read_checked(path, root)
+        leaves = COPY.read_leaves(read_checked(path, root) or b"")
     except FileRefusedError as error:
-        echo_message(f"{error.what}")
+        echo_message(error.what)
         return False
-    lines = [text for text in COPY.read_leaves(data or b"").values() if text not in own]
-    if not lines:
+    lines = [text for text in leaves.values() if text not in own]
+    if lines:
+        echo_message(f"{path} has text that tacitd did not write. Sessions would load it as instructions:")
+    else:
         echo_message(f"{path} has no text but tacitd's")
-        return False
-    echo_message(f"{path} has text that tacitd did not write. Sessions would load it as instructions:")
-    left = LIMIT
-    for number, line in enumerate(lines):
-        left -= len(line) + 1
-        if left < 0:
-            echo_message(f"(and {len(lines) - number} more lines: read the file)")
-            break
+    for line in lines:
         click.echo(escape_output(line))
-    return True
+    return bool(lines)

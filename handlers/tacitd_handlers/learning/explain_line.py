@@ -25,6 +25,7 @@ from tacitd_handlers.learning.line_queries import (
     ItemPlace,
     SaidFact,
     describe_corrections,
+    group_facts,
     list_earlier,
     list_places,
     list_words,
@@ -47,8 +48,14 @@ _STATES: Mapping[LineState, str] = {
     "forgotten": "you forgot it",
     "withheld": "you removed it, and said it again since",
 }
+_FACT_STATES: Mapping[FactState, str] = {
+    "review": "it waits for you: {}",
+    "refused": "it was refused: {}",
+    "left out": "no line was made of it; said again, it is put to the model again",
+    "aside": "no answer fits it: `tacitd rescue` lists it",
+}
 _EVERY: tuple[LineState, ...] = tuple(_STATES)
-_OPEN: tuple[FactState, ...] = ("waiting", "review", "refused", "aside", "left out")
+_OPEN: tuple[FactState, ...] = ("waiting", *_FACT_STATES)
 _CALLS = """
 SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
 FROM call_part k JOIN call c ON c.number = k.call
@@ -64,12 +71,20 @@ def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]
     lines. Each is `id`, `root`, `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words` (beginnings of
     the prompts), `said` (the same with when and in which client they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
     wanted = text.strip().removeprefix("- ").casefold()
-    if found := _find_ids(rows, wanted):
-        yield from found
-        return
-    if not wanted:
-        return
-    for place in list_places(rows, root):
+    found = list[dict[str, Any]]()
+    if len(wanted) >= SHORTEST_ID and not set(wanted) - set("0123456789abcdef"):
+        for place in list_places(rows, None):
+            lines = read_lines(rows, place.number, _EVERY)
+            found += [_explain_line(rows, place, one) for one in lines if one.id.startswith(wanted)]
+            facts = group_facts(read_facts(rows, place.number, ("review", "refused")))
+            ids = {make_fact_id(place.number, same): group[-1] for same, group in facts.items()}
+            found += [
+                _explain_fact(rows, place, fact) | {"id": id}
+                for id, fact in ids.items()
+                if id.startswith(wanted)
+            ]
+    yield from found
+    for place in list_places(rows, root) if wanted and not found else ():
         lines = [one for one in read_lines(rows, place.number, _EVERY) if wanted in one.text.casefold()]
         for line in sorted(lines, key=lambda one: one.state != "present"):
             yield _explain_line(rows, place, line)
@@ -78,28 +93,12 @@ def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]
                 yield _explain_fact(rows, place, fact)
 
 
-def _find_ids(rows: Rows, asked: str) -> list[dict[str, Any]]:
-    """What has this id, or an id that begins so, in any project."""
-    if len(asked) < SHORTEST_ID or set(asked) - set("0123456789abcdef"):
-        return []
-    found = list[dict[str, Any]]()
-    for place in list_places(rows, None):
-        lines = read_lines(rows, place.number, _EVERY)
-        found += [_explain_line(rows, place, one) for one in lines if one.id.startswith(asked)]
-        for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
-            id = make_fact_id(place.number, fact.same)
-            if id.startswith(asked):
-                found.append(_explain_fact(rows, place, fact) | {"id": id})
-    return found
-
-
 def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]:
     numbers = [line.number]
     if line.reworded:  # it still says what the line before said
         numbers += [number for number, _ in list_earlier(rows, line)]
     said = read_said_of(rows, numbers)
-    corrections = describe_corrections(line)
-    notes = [name_place(line, place.root), _STATES[line.state], corrections]
+    notes = [name_place(line, place.root), _STATES[line.state], describe_corrections(line)]
     if line.by == "person":
         notes.append("you reworded it")
     if said and not any(one.prompt for one in said):
@@ -110,27 +109,18 @@ def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]
         "what": line.text,
         "where": ", ".join(filter(None, notes)),
         "at": utc_seconds(line.written_at),
-        **_list_origin(said),
-        "calls": _list_calls(rows, said),
+        **_list_origin(rows, said),
         "changes": _list_changes(rows, line, said),
         "correctedSince": [utc_seconds(at) for at in line.corrected_since],
     }
 
 
 def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]:
-    match fact.state:
-        case "waiting":
-            from tacitd_handlers.learning.learning_status import describe_writing
+    where = _FACT_STATES.get(fact.state, "{}").format(fact.reason)
+    if fact.state == "waiting":
+        from tacitd_handlers.learning.learning_status import describe_writing
 
-            where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
-        case "review":
-            where = f"it waits for you: {fact.reason}"
-        case "refused":
-            where = f"it was refused: {fact.reason}"
-        case "left out":
-            where = "no line was made of it; said again, it is put to the model again"
-        case _:
-            where = "no answer fits it: `tacitd rescue` lists it"
+        where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
     found = rows(
         "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number, p.source FROM learning_fact f "
         "LEFT JOIN prompt p ON p.number = f.prompt WHERE f.number = ?",
@@ -144,45 +134,31 @@ def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]
         "what": fact.text,
         "where": where.rstrip("."),
         "at": utc_seconds(fact.said_at),
-        **_list_origin(said),
-        "calls": _list_calls(rows, said),
+        **_list_origin(rows, said),
         "changes": [],
     }
 
 
-def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
+def _list_origin(rows: Rows, said: Sequence[SaidFact]) -> dict[str, Any]:
+    """What was typed, and the calls of the model about it."""
     words = list(list_words(said))
-    return {
-        "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
-        "words": [one.beginning for one in words],
-        "said": [
-            {
-                "words": one.beginning,
-                "at": utc_seconds(one.typed) if one.typed is not None else "",
-                "source": one.source,
-            }
-            for one in words
-        ],
-    }
-
-
-def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
+    typed = [
+        (one.beginning, utc_seconds(one.typed) if one.typed is not None else "", one.source) for one in words
+    ]
     keys = [("prompt", key) for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
     keys += [("fact", str(one.number)) for one in said]
     pairs = ", ".join(["(?, ?)"] * len(keys))
-    found = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []
-    return [
-        {
-            "purpose": purpose,
-            "model": model,
-            "at": utc_seconds(at),
-            "usd": usd,
-            "assumed": bool(assumed),
-            "in": tokens_in,
-            "out": tokens_out,
-        }
-        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in found
-    ]
+    calls = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []
+    names = ("purpose", "model", "at", "usd", "assumed", "in", "out")
+    return {
+        "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "words": [one.beginning for one in words],
+        "said": [dict(zip(("words", "at", "source"), one, strict=True)) for one in typed],
+        "calls": [
+            dict(zip(names, (purpose, model, utc_seconds(at), usd, bool(assumed), *tokens), strict=True))
+            for _, purpose, model, at, usd, assumed, *tokens in calls
+        ],
+    }
 
 
 def _list_changes(rows: Rows, line: LineRow, said: Sequence[SaidFact]) -> list[str]:

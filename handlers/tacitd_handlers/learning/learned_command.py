@@ -1,11 +1,8 @@
-"""`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits
-to be written. `--check ID` prints a hook of Claude Code that enforces a line which sessions do not heed.
-"""
+"""`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits to be written."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,15 +19,14 @@ from tacitd.cli.common import (
     escape_output,
     get_paths,
     resolve_directory,
-    show_argument,
 )
 from tacitd.clock import local_date, utc_seconds
-from tacitd.errors import FAILED, TacitdError, UsageError
+from tacitd.errors import FAILED, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.wording import count_noun, format_table
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.learned_rows import PRESENT, LineRow, read_lines
+from tacitd_handlers.learning.learned_rows import LineRow, read_lines
 from tacitd_handlers.learning.learning_status import describe_first_lines, describe_waiting_facts
 from tacitd_handlers.learning.line_queries import (
     ItemPlace,
@@ -77,9 +73,6 @@ _ONCE_LEARNED = (
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
 @click.option("--forgotten", is_flag=True, help="List what is never learned again.")
-@click.option(
-    "--check", metavar="ID", help="Print a hook of Claude Code that checks a line which is not heeded."
-)
 @add_pager_option
 def learned(
     project: str | None,
@@ -89,7 +82,6 @@ def learned(
     withheld: bool,
     refused: bool,
     forgotten: bool,
-    check: str | None,
     no_pager: bool,
 ) -> int:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
@@ -98,14 +90,18 @@ def learned(
     yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
     and `accept` take the ids.
     """
-    if withheld + refused + forgotten + (check is not None) > 1:
-        raise click.UsageError("--withheld, --refused, --forgotten and --check exclude each other")
-    directory, wanted = _split_arguments(project, words, everywhere)
-    root = None if directory is None else find_project_root(directory)
+    if withheld + refused + forgotten > 1:
+        raise click.UsageError("--withheld, --refused and --forgotten exclude each other")
+    # A directory is one that is there, or what is written like a path.
+    is_path = project is not None and (
+        project in (".", "..") or project.startswith("~") or "/" in project or os.path.isdir(project)  # noqa: PTH112  a sentence that is searched for can be longer than any name
+    )
+    if everywhere and is_path:
+        raise UsageError("--all and a directory exclude each other", "leave one of them out")
+    searched = words if is_path or project is None else (project, *words)
+    wanted = tuple(word.casefold() for word in searched)
+    root = None if everywhere else find_project_root(resolve_directory(project if is_path else None))
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
-        if check is not None:
-            _print_check(rows, check)
-            return 0
         if withheld or refused or forgotten:
             kind = "withheld" if withheld else "refused" if refused else "forgotten"
             found = _show_items(rows, root, kind, wanted, as_json=as_json, no_pager=no_pager)
@@ -114,39 +110,9 @@ def learned(
     return FAILED if wanted and not found else 0
 
 
-def _split_arguments(
-    project: str | None, words: Sequence[str], everywhere: bool
-) -> tuple[Path | None, tuple[str, ...]]:
-    """The directory (None: all projects), and the words to search for, without case.
-
-    The first argument is a directory if there is one of that name, or if it is written like a path.
-    """
-    is_path = project is not None and (
-        project in (".", "..") or project.startswith("~") or "/" in project or os.path.isdir(project)  # noqa: PTH112  a sentence that is searched for can be longer than any name
-    )
-    if everywhere and is_path:
-        raise UsageError("--all and a directory exclude each other", "leave one of them out")
-    searched = words if is_path or project is None else (project, *words)
-    directory = None if everywhere else resolve_directory(project if is_path else None)
-    return directory, tuple(word.casefold() for word in searched)
-
-
 def _contains(text: str, words: Iterable[str]) -> bool:
     folded = text.casefold()
     return all(word in folded for word in words)
-
-
-def _print_check(rows: Rows, id: str) -> None:
-    """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
-    places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
-    found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
-    if len(found) != 1:
-        raise TacitdError(
-            f"no line has the id {show_argument(id)}", "`tacitd learned` lists the lines with their ids"
-        )
-    about, hooks = make_check(found[0].text)
-    echo_message(about)
-    echo_json(hooks)
 
 
 # --- lines
@@ -243,23 +209,17 @@ def _format_lines(
 def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     """Say on stderr what was heard and is not written yet. `is_empty`: there is no line; say when the first will come."""
     state_dir, now = get_paths().state_dir, time.time()
-    roots = [place.root for place in list_places(rows, root) if place.root is not None]
+    places = [place for place in list_places(rows, root) if place.root is not None]
+    roots = [place.root for place in places if place.root is not None]
     waiting = list(describe_waiting_facts(rows, roots, state_dir, now))
-    if is_empty:
-        places = [place for place in list_places(rows, root) if place.root is not None]
-        if any(rows(_ONCE_LEARNED, place.number) for place in places):
-            echo_message("nothing is in the files now; `tacitd history` shows what was")
-        else:
-            when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
-            echo_message(f"nothing was learned here yet{when}")
-        own = Counter(
-            name_file(path, place.root)
-            for place in places
-            for path, *_ in list_own_lines(rows, place, os.environ)
-        )
-        for file, number in own.items():
-            whose = "which is your own" if number == 1 else "which are your own"
-            echo_message(f"{file} has {count_noun(number, 'line')}, {whose}")
+    if is_empty and any(rows(_ONCE_LEARNED, place.number) for place in places):
+        echo_message("nothing is in the files now; `tacitd history` shows what was")
+    elif is_empty:
+        when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
+        echo_message(f"nothing was learned here yet{when}")
+    own = (name_file(path, one.root) for one in places for path, *_ in list_own_lines(rows, one, os.environ))
+    for file, number in Counter(own).items() if is_empty else ():
+        echo_message(f"{file} has {count_noun(number, 'line')} of your own")
     for line in waiting:
         echo_message(line)
 
@@ -273,49 +233,47 @@ def _show_items(
     """Print the items of one kind; return how many there are."""
     from tacitd_handlers.learning.line_items import list_items
 
-    listed = [one for one in list_items(rows, os.environ, root) if one.root is not None or kind != "refused"]
-    found = [one for one in listed if _is_of_kind(one, kind) and _contains(one.text, words)]
-    found += _list_person_items("forgotten", words) if kind == "forgotten" else []
+    is_refused, is_forgotten = kind == "refused", kind == "forgotten"
+    listed = list(list_items(rows, os.environ, root))
+    found = [one for one in listed if one.state == "forgotten" and is_forgotten]
+    if not is_forgotten:
+        proposed = (one for one in listed if one.state == "proposed" and one.kind.startswith(kind))
+        found = [one for one in proposed if one.root is not None or not is_refused]
+    found = [one for one in found if _contains(one.text, words)]
+    found += _list_person_items("forgotten", words) if is_forgotten else []
     if as_json:
         echo_json([_item_data(one) | _refusal_data(rows, one) for one in found])
         return len(found)
-    echo_paged(_format_items(rows, found, with_reasons=kind == "refused"), no_pager=no_pager)
+    echo_paged(_format_items(rows, found, with_reasons=is_refused), no_pager=no_pager)
     if not found:
-        verb = "was refused" if kind == "refused" else f"is {kind}"
-        echo_message(f"nothing {verb} here" + (" in the last 90 days" if kind == "refused" else ""))
-    elif kind != "forgotten":
-        echo_message(
+        echo_message(f"nothing is {kind} here" + (" in the last 90 days" if is_refused else ""))
+    elif is_forgotten:
+        echo_message("`tacitd forget --undo ID` takes that back")
+    else:
+        hint = (
             "`tacitd accept ID` stores one; so does writing it by hand. `tacitd forget ID` drops one for good"
         )
-    else:
-        echo_message("`tacitd forget --undo ID` takes that back")
+        echo_message(hint)
     return len(found)
-
-
-def _is_of_kind(item: StoredItem, kind: str) -> bool:
-    if kind == "forgotten":
-        return item.state == "forgotten"
-    return item.state == "proposed" and item.kind.startswith(kind)
 
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts."""
-    table = (
+    table = [
         (
             one.id,
-            *([_refusal_data(rows, one).get("at", "")] if with_reasons else [one.where]),
+            _refusal_data(rows, one).get("at", "") if with_reasons else one.where,
             escape_output(one.text) or "(its words were purged)",
         )
         for one in items
-    )
-    head, *lines = list(format_table(("ID", "WHEN" if with_reasons else "FILE", "TEXT"), table)) or [""]
+    ]
+    head, *lines = format_table(("ID", "WHEN" if with_reasons else "FILE", "TEXT"), table) or [""]
     yield from [head] if lines else []
     for line, one in zip(lines, items, strict=True):
         yield line
         if with_reasons:
             yield f"  {escape_output(one.review)}"
-            for words in one.words:
-                yield f"  from: {escape_output(words)}"
+            yield from (f"  from: {escape_output(words)}" for words in one.words)
 
 
 def _item_data(item: StoredItem) -> dict[str, Any]:
@@ -325,9 +283,8 @@ def _item_data(item: StoredItem) -> dict[str, Any]:
 
 def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
     """When a text was refused last, and why: `at` (UTC), `verdict` (`waits` or `refused`), `reason`, `text`, `words`."""
-    if item.kind != "refused fact" or item.state != "proposed":
-        return {}
-    found = rows(
+    is_refused = item.kind == "refused fact" and item.state == "proposed"
+    found = is_refused and rows(
         "SELECT state, reason, said_at FROM learning_fact WHERE text = ? AND state IN ('review', 'refused') "
         "ORDER BY number DESC LIMIT 1",
         item.text,
@@ -343,38 +300,3 @@ def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
         "text": item.text,
         "words": list(item.words),
     }
-
-
-_FORBIDDEN = re.compile(
-    r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
-    re.IGNORECASE,
-)
-_NO_NAMES = "a an the any to be in on it that this for of or and more than only"
-_PLAIN = frozenset(_NO_NAMES.split())
-
-
-def make_check(line: str) -> tuple[str, dict[str, Any]]:
-    """A sentence about the hook for a line, and what to put into a project's `.claude/settings.json`."""
-    words = [word.strip(".-/") for word in _FORBIDDEN.findall(line)]
-    words = [word for word in dict.fromkeys(words) if len(word) > 1 and word.casefold() not in _PLAIN]
-    if not words:
-        about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
-        return about, (_hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
-    found = "|".join(re.escape(word) for word in words)
-    program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
-    about = (
-        f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
-        "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"
-    )
-    return about, (_hook("PreToolUse", "Bash", program))
-
-
-def _hook(event: str, matcher: str, program: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {"matcher": matcher} if matcher else {}
-    return {"hooks": {event: [{**entry, "hooks": [{"type": "command", "command": program}]}]}}
-
-
-def _quote(text: str) -> str:
-    """For a shell: in single quotes."""
-    plain = " ".join(text.split())
-    return "'" + plain.replace("'", "'\\''") + "'"

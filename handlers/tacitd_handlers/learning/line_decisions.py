@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Tools, Tx
@@ -25,7 +27,6 @@ from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import sources
 from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
-    ASIDE,
     ASIDE_ID,
     FactRow,
     LineRow,
@@ -43,6 +44,7 @@ from tacitd_handlers.learning.learned_rows import (
     tell_removed,
 )
 from tacitd_handlers.learning.line_queries import (
+    ITEM_STATES,
     find_offers,
     find_place,
     group_facts,
@@ -53,206 +55,175 @@ from tacitd_handlers.learning.line_queries import (
 from tacitd_handlers.reach import hiding
 from tacitd_handlers.reach.copies import queue_copies
 
-NEVER = "removed, and never learned again"
+
+class _Item(Struct, frozen=True):
+    """What is decided about: a line, the person's own line (stored, without a row), a fact, or an offer (proposed, of nothing)."""
+
+    state: Literal["stored", "proposed", "forgotten"]
+    text: str
+    path: str
+    heading: str
+    line: LineRow | None = None
+    facts: tuple[FactRow, ...] = ()
 
 
 def decide_item(decision: Decision, tools: Tools) -> Done:
     """Carry out a decision; see `tacitd.handler.Decision`. Raises UsageError if no such item exists or the choice does not apply,
     FileRefusedError if its file cannot be changed, OSError."""
-    return _Decided(decision, tools).carry_out()
+    deciding = _Deciding(decision, tools)
+    item = deciding.find_item()
+    match item.state, decision.choice:
+        case _, "drop" if item.state != "forgotten":
+            return deciding.drop(item)
+        case "stored", "keep":
+            return deciding.keep(item)
+        case "stored", "edit":
+            return deciding.edit(item)
+        case "proposed", "keep" | "edit":
+            return deciding.accept(item)
+        case "forgotten", "restore":
+            return deciding.restore(item)
+        case "forgotten", _:
+            raise UsageError("it is forgotten already", f"`tacitd forget --undo {decision.id}` lifts that")
+        case _:
+            raise UsageError("restore does not apply: it is not forgotten")
 
 
-class _Decided:
+class _Deciding:
     """One decision, with its place."""
 
     def __init__(self, decision: Decision, tools: Tools) -> None:
         self._decision = decision
         self._tools = tools
-        self._place = _find_source_place(decision.root, tools)
         self._now = tools.clock.now()
         self._state_dir = state_dir(os.environ)
         self._listeners = list_listeners(tools)
+        self._place = sources.person_place()
+        if (root := decision.root) is not None:
+            project = tools.find_project(str(root))
+            if not isinstance(project, Project):
+                raise UsageError(f"{root} is not a project any more")
+            self._place = sources.make_place(find_place(tools.rows, root).number, project, tools)
+        self._main_file = str(self._place.root / sources.find_root_file(self._place))
 
-    def carry_out(self) -> Done:
-        rows, id = self._tools.rows, self._decision.id
+    def find_item(self) -> _Item:
+        rows, id, number = self._tools.rows, self._decision.id, self._place.number
         line = find_line(rows, id)
-        if line is not None and line.project == self._place.number:
-            match line.state:
-                case "present":
-                    return self._decide_line(line)
-                case "withheld":
-                    return self._decide_proposal(line.text, line.path, line.heading, (), line)
-                case "forgotten":
-                    return self._restore(line)
-                case _:
-                    pass
-        facts = read_facts(rows, self._place.number, ("review", "refused", "aside", "forgotten"))
+        state = ITEM_STATES.get(line.state) if line is not None and line.project == number else None
+        if line is not None and state is not None:
+            return _Item(state, line.text, line.path, line.heading, line)
+        facts = read_facts(rows, number, ("review", "refused", "aside", "forgotten"))
         for same, group in group_facts(facts).items():
-            if make_fact_id(self._place.number, same) == id:
-                if group[-1].state == "forgotten":
-                    return self._restore_facts(group)
-                if {one.same for one in read_facts(rows, self._place.number, ASIDE)} == {same}:
+            if make_fact_id(number, same) == id:
+                if {one.same for one in facts if one.state == "aside"} == {same}:
                     self._tools.clear(f"{ASIDE_ID}:{self._place.name}")  # it was the last one
-                path = str(self._find_main_file())
-                return self._decide_proposal(group[-1].text, path, GENERAL, group, None)
+                state = "forgotten" if group[-1].state == "forgotten" else "proposed"
+                return _Item(state, group[-1].text, self._main_file, GENERAL, None, tuple(group))
         for path, heading, text in list_own_lines(rows, find_place(rows, self._decision.root), os.environ):
             if make_line_id(path, text) == id:
-                return self._decide_own(path, heading, text)
-        if self._place.number is None:
-            path = str(self._find_main_file())
-            for text, _ in find_offers(rows):
-                if make_line_id(path, text) == id:
-                    return self._decide_proposal(text, path, GENERAL, (), None)
+                return _Item("stored", text, path, heading)
+        for text, _ in find_offers(rows) if number is None else ():
+            if make_line_id(self._main_file, text) == id:
+                return _Item("proposed", text, self._main_file, GENERAL)
         raise TacitdError(f"there is no line {id} any more", "`tacitd learned` lists the lines")
 
-    # --- lines in their files
-
-    def _decide_line(self, line: LineRow) -> Done:
-        match self._decision.choice:
-            case "drop":
-                return self._drop(line, self._change(line.path, _taking(line.text), "forget"))
-            case "keep":
-                return self._done(
-                    lambda tx: _keep(tx, line.number, self._now), "kept", "it stays", line.path, line.id
-                )
-            case "edit":
-                text = clean_text(self._decision.text)
-                change = self._change(line.path, _swapping(line.text, text), "review edit")
-
-                def apply(tx: Tx) -> None:
-                    reword_line(tx, line.number, line.path, line.heading, text)
-                    _keep(tx, line.number, self._now)
-                    self._follow(tx, [line.text])
-
-                return self._done(apply, "changed", "the line is yours now", line.path, files=[change])
-            case choice:
-                raise UsageError(f"{choice} does not apply: the line is stored already")
-
-    def _decide_own(self, path: str, heading: str, text: str) -> Done:
-        """A line that the person wrote themselves. Forgotten, it is a row, so that it can be put back."""
-        match self._decision.choice:
-            case "drop":
-
-                def forget(tx: Tx) -> None:
-                    own = self._find_number(tx)
-                    number = put_line(tx, self._now, own, path, heading, text, state="forgotten")
-                    tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
-                    self._never(tx, [digest_same(text)])
-                    self._follow(tx)
-
-                change = self._change(path, _taking(text), "forget", theirs=True)
-                return self._done(forget, "forgotten", NEVER, path, self._decision.id, [change])
-            case "keep":
-                return self._done(lambda tx: None, "kept", "it stays", path)
-            case "edit":
-                change = self._change(
-                    path, _swapping(text, clean_text(self._decision.text)), "review edit", theirs=True
-                )
-                return self._done(self._follow, "changed", "as you said", path, files=[change])
-            case choice:
-                raise UsageError(f"{choice} does not apply: the line is stored already")
-
-    def _drop(self, line: LineRow, change: FileChange | None) -> Done:
-        sames = self._list_sames(line)
+    def drop(self, item: _Item) -> Done:
+        """Forget it. The person's own line, and an offer, is a row then, so that it can be put back, and is not offered again."""
+        line, is_own = item.line, item.state == "stored" and item.line is None
+        is_line = line is not None or is_own
+        sames = self._list_sames(line) if line is not None else [one.same for one in item.facts]
 
         def apply(tx: Tx) -> None:
-            mark_line(tx, line.number, "forgotten")
-            self._never(tx, sames)
-            self._follow(tx, [line.text])
-
-        files = [change] if change is not None else []
-        return self._done(apply, "forgotten", NEVER, line.path, line.id, files)
-
-    def _restore(self, line: LineRow) -> Done:
-        """Do not forget a line any more, and put it back; an offer that was declined is open again."""
-        choice = self._decision.choice
-        if choice != "restore":
-            raise UsageError("it is forgotten already", f"`tacitd forget --undo {line.id}` lifts that")
-        sames, is_purged = self._list_sames(line), line.text == FORGOTTEN
-        was_offer = self._place.number is None and not read_line_facts(self._tools.rows, line.number)
-        is_gone = is_purged or (was_offer and line.by == "tacitd")
-        files = [] if is_gone else [self._put(line.path, line.heading, line.text, "forget --undo")]
-
-        def apply(tx: Tx) -> None:
-            self._lift(tx, sames)
-            mark_line(tx, line.number, "gone" if is_gone else "present")
-            self._follow(tx)
-
-        said = "it may be learned again" if is_gone else "it is in its file again"
-        return self._done(apply, "restored", said, line.path, line.id, files)
-
-    # --- what is only proposed
-
-    def _decide_proposal(
-        self, text: str, path: str, heading: str, facts: Collection[FactRow], line: LineRow | None
-    ) -> Done:
-        """A withheld line, a fact that waits or was refused, or an offer."""
-        numbers = [one.number for one in facts]
-        if self._decision.choice == "restore":
-            raise UsageError("restore does not apply: it is not forgotten")
-        if self._decision.choice == "drop":
             if line is not None:
-                return self._drop(line, None)
+                mark_line(tx, line.number, "forgotten")
+            elif not item.facts:
+                own = self._find_number(tx)
+                number = put_line(tx, self._now, own, item.path, item.heading, item.text, state="forgotten")
+                if is_own:
+                    tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
+            mark_facts(tx, [one.number for one in item.facts], "forgotten")
+            self._never(tx, [digest_same(item.text)] if is_own else sames)
+            if is_line:
+                self._follow(tx, [line.text] if line is not None else [])
 
-            def forget(tx: Tx) -> None:
-                if numbers:
-                    mark_facts(tx, numbers, "forgotten")
-                    self._never(tx, [one.same for one in facts])
-                else:  # an offer: the lines in the projects stay
-                    put_line(tx, self._now, None, path, heading, text, state="forgotten")
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            return {leaf: None for leaf, value in now.items() if value == item.text}
 
-            said = (
-                "it is never proposed again"
-                if numbers
-                else "not offered again; the lines in the projects stay"
-            )
-            return self._done(forget, "declined", said, path, self._decision.id)
-        stored = clean_text(self._decision.text) if self._decision.choice == "edit" else text
-        what = "accept" if self._decision.choice == "keep" else "review edit"
-        change = self._put(path, heading, stored, what)
+        files = [self._change(item.path, decide, "forget", theirs=is_own)] if item.state == "stored" else []
+        said = "removed, and never learned again" if is_line else "not proposed again"
+        return self._done(apply, "forgotten" if is_line else "declined", said, item.path, files=files)
+
+    def keep(self, item: _Item) -> Done:
+        return self._done(lambda tx: _keep(tx, item.line, self._now), "kept", "it stays", item.path)
+
+    def edit(self, item: _Item) -> Done:
+        """Put the person's words in the place of a line, which is theirs then."""
+        text, line = clean_text(self._decision.text), item.line
 
         def apply(tx: Tx) -> None:
-            self._lift(tx, [digest_same(stored)])
-            number = put_line(tx, self._now, self._place.number, path, heading, stored, facts=numbers)
-            if line is not None and stored != line.text:
+            if line is not None:
+                reword_line(tx, line.number, line.path, line.heading, text)
+                _keep(tx, line, self._now)
+            self._follow(tx, [line.text] if line is not None else [])
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            return {leaf: text for leaf, value in now.items() if value == item.text}
+
+        change = self._change(item.path, decide, "review edit", theirs=line is None)
+        return self._done(apply, "changed", "the line is yours now", item.path, files=[change])
+
+    def accept(self, item: _Item) -> Done:
+        """Write a withheld line, a fact that waits or was refused, or an offer."""
+        line, numbers = item.line, [one.number for one in item.facts]
+        text = clean_text(self._decision.text) if self._decision.choice == "edit" else item.text
+        what = "accept" if self._decision.choice == "keep" else "review edit"
+        change = self._put(item.path, item.heading, text, what)
+
+        def apply(tx: Tx) -> None:
+            self._lift(tx, [digest_same(text)])
+            number = put_line(tx, self._now, self._place.number, item.path, item.heading, text, facts=numbers)
+            if line is not None and text != line.text:
                 mark_line(tx, line.number, "replaced", number)
-            _keep(tx, number, self._now)
             mark_facts(tx, numbers, "written")
-            if stored != text:
+            tx.execute("UPDATE learning_line SET kept_at = ? WHERE number = ?", self._now, number)
+            if text != item.text:
                 tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
             self._follow(tx)
 
         said = "every session of every project loads it" if self._place.number is None else "it is a line now"
-        return self._done(apply, "stored", said, path, make_line_id(path, stored), [change])
+        return self._done(apply, "stored", said, item.path, make_line_id(item.path, text), [change])
 
-    def _restore_facts(self, facts: Collection[FactRow]) -> Done:
-        if self._decision.choice != "restore":
-            raise UsageError(
-                "it is forgotten already", f"`tacitd forget --undo {self._decision.id}` lifts that"
-            )
-        is_purged = all(one.text == FORGOTTEN for one in facts)
+    def restore(self, item: _Item) -> Done:
+        """Do not forget it any more: a line is put back, a fact waits for the person, and an offer is open again."""
+        line, is_gone = item.line, item.text == FORGOTTEN
+        if line is not None and self._place.number is None and line.by == "tacitd":
+            is_gone = is_gone or not read_line_facts(self._tools.rows, line.number)  # it was an offer
+        sames = self._list_sames(line) if line is not None else [one.same for one in item.facts]
 
         def apply(tx: Tx) -> None:
-            self._lift(tx, [one.same for one in facts])
-            if not is_purged:
-                mark_facts(tx, [one.number for one in facts], "review", "you forgot it, and took that back")
+            self._lift(tx, sames)
+            if line is not None:
+                mark_line(tx, line.number, "gone" if is_gone else "present")
+                self._follow(tx)
+            elif not is_gone:
+                numbers = [one.number for one in item.facts]
+                mark_facts(tx, numbers, "review", "you forgot it, and took that back")
 
-        said = "it may be learned again" if is_purged else "it waits for you again"
-        return self._done(apply, "restored", said, str(self._find_main_file()))
+        is_put = line is not None and not is_gone
+        files = [self._put(item.path, item.heading, item.text, "forget --undo")] if is_put else []
+        said = "it is in its file again" if is_put else "it waits for you again"
+        said = "it may be learned again" if is_gone else said
+        return self._done(apply, "restored", said, item.path, files=files)
 
     # --- files and rows
-
-    def _find_main_file(self) -> Path:
-        return self._place.root / sources.find_root_file(self._place)
 
     def _put(self, path: str, heading: str, text: str, what: str) -> FileChange:
         """Write a line. Raises FileRefusedError in a project that is excluded."""
         project = self._place.project
         if project is not None:
             if self._tools.write_mode(project) == "off":
-                raise FileRefusedError(
-                    f"{project.root} is excluded", f"`tacitd exclude --undo {project.root}`"
-                )
+                hint = f"`tacitd exclude --undo {project.root}`"
+                raise FileRefusedError(f"{project.root} is excluded", hint)
             hiding.hide(project, [Path(path)], self._tools)
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
@@ -263,9 +234,9 @@ class _Decided:
     def _change(self, path: str, decide: Decide, what: str, *, theirs: bool = False) -> FileChange:
         """`theirs`: the line is the person's own, and so is the heading above it, which stays."""
         cause = Cause(f"{what} {self._decision.id} {self._now}", "person", what)
-        format = (
-            sources.make_format(Path(path), self._place.root) if not theirs else Bullets(keeps_headings=True)
-        )
+        format = Bullets(keeps_headings=True)
+        if not theirs:
+            format = sources.make_format(Path(path), self._place.root)
         return FileChange(Path(path), format, decide, cause, theirs=theirs)
 
     def _list_sames(self, line: LineRow) -> list[str]:
@@ -312,18 +283,7 @@ class _Decided:
     ) -> Done:
         root = self._place.root if self._place.project is not None else None
         where = f"{root.name}/{name_file(path, root)}" if root is not None else name_file(path, None)
-        return Done(apply, tuple(files), notices=[Notice(did, said, where, item=id)])
-
-
-def _find_source_place(root: Path | None, tools: Tools) -> sources.Place:
-    """The place of an item. Raises UsageError if its project is none any more."""
-    if root is None:
-        return sources.Place(None, sources.person_root(os.environ), None)
-    project = tools.find_project(str(root))
-    if not isinstance(project, Project):
-        raise UsageError(f"{root} is not a project any more")
-    number = find_place(tools.rows, root).number
-    return sources.Place(number, root, project, tools.write_mode(project) != "shared")
+        return Done(apply, tuple(files), notices=[Notice(did, said, where, item=id or self._decision.id)])
 
 
 def clean_text(text: str) -> str:
@@ -334,13 +294,6 @@ def clean_text(text: str) -> str:
     return cleaned
 
 
-def _keep(tx: Tx, line: int, now: float) -> None:
-    tx.execute("UPDATE learning_line SET kept_at = ? WHERE number = ?", now, line)
-
-
-def _taking(text: str) -> Decide:
-    return lambda now, edits: {leaf: None for leaf, value in now.items() if value == text}
-
-
-def _swapping(old: str, new: str) -> Decide:
-    return lambda now, edits: {leaf: new for leaf, value in now.items() if value == old}
+def _keep(tx: Tx, line: LineRow | None, now: float) -> None:
+    if line is not None:
+        tx.execute("UPDATE learning_line SET kept_at = ? WHERE number = ?", now, line.number)

@@ -24,6 +24,8 @@ from tacitd_handlers.learning.learned_rows import (
 )
 from tacitd_handlers.learning.line_queries import (
     DAY,
+    ITEM_STATES,
+    PROPOSAL,
     STALE,
     ItemPlace,
     describe_corrections,
@@ -34,7 +36,6 @@ from tacitd_handlers.learning.line_queries import (
     list_earlier,
     list_own_lines,
     list_places,
-    list_texts,
     list_words,
     make_fact_id,
     name_file,
@@ -47,7 +48,12 @@ if TYPE_CHECKING:
     from tacitd.handler import Decision
 
 LINE, WITHHELD, FACT, OFFER = "line", "withheld line", "refused fact", "rule offer"
-EVERYWHERE = "all projects"
+_SAID: Mapping[FactState, str] = {
+    "review": "it waits for you",
+    "aside": "no line was made of it",
+    "refused": "it was refused",
+}
+_OPEN: tuple[FactState, ...] = tuple(_SAID)
 _FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
 
 
@@ -57,7 +63,14 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     for place in list_places(rows, root):
         own = list_own_lines(rows, place, environ) if root is not None else None
         yield from _list_place(rows, place, own, now)
-    yield from _list_offers(rows, environ)
+    for text, roots in find_offers(rows):
+        from tacitd_handlers.learning.sources import person_root
+        from tacitd_handlers.reach.client_rules import LEARNED
+
+        why = f"it was learned in {len(roots)} projects: {', '.join(map(str, roots))}"
+        # The id of the line that it would be: declined, it is a forgotten line of the person's.
+        id = make_line_id(str(person_root(environ) / LEARNED), text)
+        yield StoredItem(id, OFFER, text, "all projects", None, "proposed", review=why)
 
 
 def decide(decision: Decision, tools: Tools) -> Done:
@@ -75,39 +88,39 @@ def _list_place(
     present = [one for one in lines if one.state == "present"]
     theirs = {text for _, _, text in own or ()} | {one.text for one in present if one.by == "person"}
     for line in lines:
-        texts = [*list_texts(said.get(line.number, ())), *(text for _, text in list_earlier(rows, line))]
-        item = StoredItem(
+        facts = said.get(line.number, ())
+        texts = [text for one in facts for text in (one.text, one.words, one.beginning)]
+        texts += [text for _, text in list_earlier(rows, line)]
+        is_withheld = line.state == "withheld"
+        why = (
+            _explain_review(line, theirs if own is not None else None, now) if line.state == "present" else ""
+        )
+        yield StoredItem(
             line.id,
-            LINE,
+            WITHHELD if is_withheld else LINE,
             _show(line.text),
             name_place(line, place.root),
             place.root,
-            words=tuple(one.beginning for one in list_words(said.get(line.number, ()))),
+            ITEM_STATES[line.state],
+            by_person=line.state == "present" and line.by == "person",
+            review="you removed it, and said it again since" if is_withheld else why,
+            words=tuple(one.beginning for one in list_words(facts)),
             earlier=tuple(dict.fromkeys(text for text in texts if text and text != line.text)),
         )
-        yield _in_state(item, line, theirs if own is not None else None, now)
     known = {one.id for one in lines if one.state != "forgotten"}
     for path, heading, text in own or ():
         id = make_line_id(path, text)
         if id not in known:
             where = f"{name_file(path, place.root)} · {heading}" if heading else name_file(path, place.root)
             yield StoredItem(id, LINE, text, where, place.root, by_person=True)
-    same = {one.same for one in present} | {digest_same(text) for text in theirs}
-    yield from _list_facts(rows, place, same, {one.same for one in lines if one.state == "forgotten"})
-
-
-def _in_state(item: StoredItem, line: LineRow, theirs: Collection[str] | None, now: float) -> StoredItem:
-    from msgspec.structs import replace
-
-    match line.state:
-        case "withheld":
-            why = "you removed it, and said it again since"
-            return replace(item, kind=WITHHELD, state="proposed", review=why)
-        case "forgotten":
-            return replace(item, state="forgotten")
-        case _:
-            why = _explain_review(line, theirs, now)
-            return replace(item, by_person=line.by == "person", review=why)
+    listed = {one.same for one in lines if one.state != "withheld"} | {digest_same(text) for text in theirs}
+    # What waits for a decision or was refused, each text once, however often it came; then such texts that are forgotten.
+    for states in (_OPEN, _FORGOTTEN):
+        groups = group_facts(read_facts(rows, place.number, states))
+        for same, group in groups.items():
+            if same not in listed:
+                yield _make_fact_item(rows, place, group)
+        listed |= groups.keys()
 
 
 def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -> str:
@@ -116,10 +129,7 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
     if line.contrary and not kept and (theirs is None or line.contrary in theirs):
         return f"it contradicts your line: {line.contrary}"
     if is_unheeded(line):
-        return (
-            f"you {describe_corrections(line)}: drop it, or have it checked by a hook: `tacitd learned --check {line.id}` "
-            "prints one"
-        )
+        return f"you {describe_corrections(line)}: drop it, or {PROPOSAL}"
     if is_stale(line, now) and now - max(line.last_said, kept) > STALE:
         return f"it was last said {int((now - line.last_said) / DAY)} days ago"
     return ""
@@ -128,42 +138,19 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
 # --- facts that are no lines
 
 
-def _list_facts(
-    rows: Rows, place: ItemPlace, known: Collection[str], forgotten: Collection[str]
-) -> Iterator[StoredItem]:
-    """What waits for a decision or was refused, each text once, however often it came; and such texts that are forgotten."""
-    open_facts = read_facts(rows, place.number, ("review", "refused", "aside"))
-    for same, group in group_facts(open_facts).items():
-        if same not in known and same not in forgotten:
-            yield _make_fact_item(rows, place, group, _explain_fact(group), "proposed")
-    listed = {*known, *forgotten, *(one.same for one in open_facts)}
-    for same, group in group_facts(read_facts(rows, place.number, _FORGOTTEN)).items():
-        if same not in listed:
-            yield _make_fact_item(rows, place, group, "", "forgotten")
-
-
-def _explain_fact(group: list[FactRow]) -> str:
-    last = group[-1]
-    reason = last.reason.rstrip(".")
-    said = {"review": "it waits for you", "aside": "no line was made of it"}.get(last.state, "it was refused")
-    why = f"{said}: {reason}"
-    return f"{why} ({len(group)} times)" if len(group) > 1 else why
-
-
-def _make_fact_item(
-    rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str
-) -> StoredItem:
+def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> StoredItem:
     last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
-    words = list_fact_words(rows, group)
+    times = f" ({len(group)} times)" if len(group) > 1 else ""
+    is_forgotten = last.state == "forgotten"
     return StoredItem(
         make_fact_id(place.number, last.same),
         FACT,
         _show(last.text),
         "LEARNED.md",
         place.root,
-        state,  # type: ignore[arg-type]
-        review=review,
-        words=tuple(words),
+        "forgotten" if is_forgotten else "proposed",
+        review="" if is_forgotten else f"{_SAID[last.state]}: {last.reason.rstrip('.')}{times}",
+        words=tuple(list_fact_words(rows, group)),
         earlier=tuple(dict.fromkeys(text for text in texts if text and text != last.text)),
     )
 
@@ -179,20 +166,6 @@ def list_fact_words(rows: Rows, group: Collection[FactRow]) -> list[str]:
         words = rest[0][0] if rest else one.words
         found |= {shorten_line(words, WORDS): None} if words else {}
     return list(found)
-
-
-# --- lines of several projects
-
-
-def _list_offers(rows: Rows, environ: Mapping[str, str]) -> Iterator[StoredItem]:
-    """Each with the id of the line that it would be: declined, it is a forgotten line of the person's."""
-    for text, roots in find_offers(rows):
-        from tacitd_handlers.learning.sources import person_root
-        from tacitd_handlers.reach.client_rules import LEARNED
-
-        why = f"it was learned in {len(roots)} projects: {', '.join(map(str, roots))}"
-        id = make_line_id(str(person_root(environ) / LEARNED), text)
-        yield StoredItem(id, OFFER, text, EVERYWHERE, None, "proposed", review=why)
 
 
 def _show(text: str) -> str:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tacitd.state.paths import find_home
-from tacitd.text.wording import shorten_line
+from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
-from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id, make_marks
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    LineRow,
+    LineState,
+    make_id,
+    make_marks,
+    read_lines_of,
+)
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
@@ -26,6 +33,11 @@ WORDS = 200
 NOBODY = 0
 """The number of a project that has no row."""
 OUTSIDE = "another program of yours appended it to tmp/learning-raw.jsonl"
+ITEM_STATES: Mapping[LineState, Literal["stored", "proposed", "forgotten"]] = {
+    "present": "stored",
+    "withheld": "proposed",
+    "forgotten": "forgotten",
+}
 OFFERS = """
 SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
 WHERE l.state = 'present' AND l.project IS NOT NULL
@@ -110,12 +122,14 @@ def read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
 
 def list_earlier(rows: Rows, line: LineRow) -> list[tuple[int, str]]:
     """Number and text of the lines whose place this one took, the newest first."""
-    found = rows(
-        "WITH RECURSIVE old(number, text) AS (SELECT number, text FROM learning_line WHERE replaced_by = ? "
-        "UNION SELECT l.number, l.text FROM learning_line l JOIN old ON l.replaced_by = old.number) SELECT number, text FROM old",
-        line.number,
-    )
-    return [(number, text) for number, text in found]
+    return [
+        (number, text)
+        for number, text in rows(
+            "WITH RECURSIVE old(number, text) AS (SELECT number, text FROM learning_line WHERE replaced_by = ? "
+            "UNION SELECT l.number, l.text FROM learning_line l JOIN old ON l.replaced_by = old.number) SELECT number, text FROM old",
+            line.number,
+        )
+    ]
 
 
 def list_words(said: Sequence[SaidFact]) -> Iterator[SaidFact]:
@@ -127,12 +141,6 @@ def list_words(said: Sequence[SaidFact]) -> Iterator[SaidFact]:
             yield one
 
 
-def list_texts(said: Sequence[SaidFact]) -> Iterator[str]:
-    """Every text in which the facts' words are stored."""
-    for one in said:
-        yield from (one.text, one.words, one.beginning)
-
-
 def is_stale(line: LineRow, now: float) -> bool:
     """Whether a line was not said for 100 days times the number of times it was said (S-54)."""
     return now - line.last_said > STALE * line.said
@@ -142,7 +150,7 @@ def describe_count(said: int, sessions: int, corrections: int = 0) -> str:
     """`said 3 times in 2 sessions, 1 of them a correction`; `said once`."""
     text = "said once" if said == 1 else f"said {said} times"
     if said > 1 and sessions:
-        text += f" in {sessions} session{'' if sessions == 1 else 's'}"
+        text += f" in {count_noun(sessions, 'session')}"
     if said > 1 and corrections:
         text += f", {corrections} of them {'a correction' if corrections == 1 else 'corrections'}"
     return text
@@ -223,11 +231,6 @@ def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> 
             items = lines_of(read_plain_bytes(path, READ_LIMIT))
         except (OSError, FileRefusedError):
             continue
-        ours = {
-            text
-            for (text,) in rows(
-                "SELECT text FROM learning_line WHERE path = ? AND state = 'present'", str(path)
-            )
-        }
+        ours = {line.text for line in read_lines_of(rows, str(path))}
         found += [(str(path), heading, text) for heading, text in items if text not in ours]
     return found

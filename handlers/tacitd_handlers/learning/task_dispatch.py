@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from tacitd.handler import Degradation, Notice
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import init_project, load_known, update_summary
-from tacitd_handlers.learning.learned_rows import ASIDE_ID, find_line, make_line_id, queue_message
+from tacitd_handlers.learning.learned_rows import ASIDE_ID, find_line, make_line_id, queue_message, read_facts
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY, update_raw
 from tacitd_handlers.learning.sources import (
     Place,
@@ -66,65 +66,57 @@ def run(task: Task, tools: Tools) -> Outcome:
     place = (
         make_place(task.project_number, project, tools) if isinstance(project, Project) else person_place()
     )
-    match task.kind:
-        case "prompts":
+    match task.kind, _name_work(task):
+        case "prompts", _:
             return extract_facts(task, tools)
-        case "session-ended":
-            return _with_person(synthesize(place, tools), tools) if place.project is not None else Done()
-        case "session-started":
+        case "session-started", _:
             return _and_queue(Done(), place, "copies", "temporary", tools=tools)
-        case "message":
-            return _do_message(task, place, tools)
-        case "job":
-            return _do_job(task, place, tools)
-        case "command":
-            return run_command(task, tools)
-        case "purge":
-            return purge_words(task, tools)
-        case _:
+        case ("session-ended", _) | ("job", "synthesize") if place.project is None:
             return Done()
-
-
-def _do_message(task: Task, place: Place, tools: Tools) -> Outcome:
-    match task.key.partition(":")[2].partition(" ")[0]:
-        case "copies":
-            return write_copies(task, tools)
-        case "temporary":
-            return _update_temporary(place, tools)
-        case "summary":
-            return update_summary(task, tools)
-        case "synthesize":
+        case ("session-ended", _) | ("job" | "message", "synthesize"):
             return _with_person(synthesize(place, tools), tools)
-        case "orphans":
-            return _find_orphans(place, tools)
-        case "withdraw":
-            return withdraw_line(task, tools)
-        case _:
-            return Done()
-
-
-def _do_job(task: Task, place: Place, tools: Tools) -> Outcome:
-    match task.data.get("job", task.key.partition(" ")[0]):
-        case "synthesize" if place.project is not None:
-            return _with_person(synthesize(place, tools), tools)
-        case "init" if place.project is not None:
-            return init_project(task, tools)
-        case "recover":
+        case "job", "recover":
             return _do_everywhere("orphans", tools)
-        case "retry":
+        case "job", "retry":
             return _take_back(tools)
-        case "tidy":
+        case "job", "tidy":
             return Done(lambda tx: _forget_old(tx, tools.clock.now()))
+        case ("job" | "command", "init"):
+            return init_project(task, tools)
+        case ("message", "copies") | ("command", "follow"):
+            return write_copies(task, tools)
+        case "message", "temporary":
+            return _update_temporary(place, tools)
+        case "message", "summary":
+            return update_summary(task, tools)
+        case "message", "orphans":
+            return _find_orphans(place, tools)
+        case "message", "withdraw":
+            return withdraw_line(task, tools)
+        case "command", "move":
+            return move_line(task, tools)
+        case "command", "reveal" | "hide" as do:
+            return _follow_choice(task, tools, do)
+        case "purge", _:
+            return purge_words(task, tools)
+        case "command", do:
+            raise UsageError(f"learning has no command {do!r}")
         case _:
             return Done()
+
+
+def _name_work(task: Task) -> str:
+    """Which message, job or command it is."""
+    if task.kind == "message":
+        return task.key.partition(":")[2].partition(" ")[0]
+    return str(task.data.get("do") or task.data.get("job") or task.key.partition(" ")[0])
 
 
 def _with_person(outcome: Outcome, tools: Tools) -> Outcome:
     """The outcome of a project's synthesis; what was said about the person becomes lines of their own file next."""
-    if not isinstance(outcome, Done):
+    if not isinstance(outcome, Done) or not read_facts(tools.rows, None):
         return outcome
-    waits = tools.rows("SELECT 1 FROM learning_fact WHERE project IS NULL AND state = 'waiting' LIMIT 1")
-    return _and_queue(outcome, person_place(), "synthesize", tools=tools) if waits else outcome
+    return _and_queue(outcome, person_place(), "synthesize", tools=tools)
 
 
 # --- files in tmp/
@@ -135,7 +127,7 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
     if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
         return Done()
     has_rows = tools.rows(
-        "SELECT 1 FROM learning_line WHERE project IS ?1 UNION SELECT 1 FROM learning_fact WHERE project IS ?1 LIMIT 1",
+        "SELECT 1 FROM learning_line WHERE project IS ?1 UNION SELECT 1 FROM learning_fact WHERE project IS ?1",
         place.number,
     )
     if not has_rows and not (place.root / SUMMARY).exists():
@@ -162,10 +154,7 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
 
 def _find_orphans(place: Place, tools: Tools) -> Done:
     """Have lines made of facts that wait although no session of their project goes on."""
-    waits = tools.rows(
-        "SELECT 1 FROM learning_fact WHERE project IS ? AND state = 'waiting' LIMIT 1", place.number
-    )
-    if not waits:
+    if not read_facts(tools.rows, place.number):
         return Done()
     if place.project is not None:
         is_live = not place.root.is_dir() or tools.has_live_session(place.project)
@@ -195,13 +184,10 @@ def _take_back(tools: Tools) -> Done:
 
 def _do_everywhere(what: str, tools: Tools) -> Done:
     """Queue work for each project with facts or lines, and for the person."""
-    places, now = _list_places(tools), tools.clock.now()
-
-    def apply(tx: Tx) -> None:
-        for place in places:
-            queue_message(tx, what, place, now)
-
-    return Done(apply)
+    done = Done()
+    for place in _list_places(tools):
+        done = _and_queue(done, place, what, tools=tools)
+    return done
 
 
 def _list_places(tools: Tools) -> list[Place]:
@@ -209,9 +195,7 @@ def _list_places(tools: Tools) -> list[Place]:
         "SELECT number, root, common FROM project WHERE number IN "
         "(SELECT project FROM learning_fact UNION SELECT project FROM learning_line)"
     )
-    places = [
-        make_place(number, Project(Path(root), common is not None), tools) for number, root, common in found
-    ]
+    places = (make_place(number, Project(Path(root), bool(common)), tools) for number, root, common in found)
     return [*places, person_place()]
 
 
@@ -236,55 +220,32 @@ def _forget_old(tx: Tx, now: float) -> None:
 
 def _and_queue(done: Done, place: Place, *what: str, tools: Tools) -> Done:
     """The outcome, and work that follows it."""
-    before: Callable[[Tx], None] = done.apply
-    now = tools.clock.now()
 
     def apply(tx: Tx) -> None:
-        before(tx)
+        done.apply(tx)
         for one in what:
-            queue_message(tx, one, place, now)
+            queue_message(tx, one, place, tools.clock.now())
 
     return replace(done, apply=apply)
-
-
-def run_command(task: Task, tools: Tools) -> Done:
-    """Do what `init`, `share`, `exclude`, `trust` and `move` ask. Raises UsageError, FileRefusedError, OSError."""
-    match task.data.get("do"):
-        case "init":
-            return init_project(task, tools)
-        case "move":
-            return move_line(task, tools)
-        case "follow":
-            return write_copies(task, tools)
-        case "reveal" | "hide" as do:
-            return _follow_choice(task, tools, do)
-        case do:
-            raise UsageError(f"learning has no command {do!r}")
 
 
 def _follow_choice(task: Task, tools: Tools, do: str) -> Done:
     """Let git show the project's files, or hide those that it does not track; the copies follow. The notices name files that stay."""
     project = task.project
     assert isinstance(project, Project)
-    paths = _list_files(project, tools)
+    found = list_paths(tools.rows, {}, project.root)
+    # Not those in the client's directory.
+    paths = [path for path in found if ".claude" not in path.relative_to(project.root).parts]
     stays = list[Path]()
     if do == "reveal":
         hiding.reveal(project, paths)
-    elif do == "hide" and project.git:
+    elif project.git:
         stays = [path for path in paths if path.exists() and is_tracked_source(project, path)]
         patterns = [hiding.pattern_of(one.relative_to(project.root)) for one in paths if one not in stays]
         if why := hiding.list_patterns(project, patterns):
             raise FileRefusedError(f"what tacitd makes in {project.root} cannot be hidden: {why}")
     done = write_copies(task, tools)
     return replace(done, notices=[*done.notices, *(Notice("kept", str(path)) for path in stays)])
-
-
-def _list_files(project: Project, tools: Tools) -> list[Path]:
-    """LEARNED.md and the folders' AGENTS.md with lines of tacitd; not those in the client's directory."""
-    found = list_paths(tools.rows, {}, project.root)
-    return [path for path in found if ".claude" not in path.relative_to(project.root).parts] or [
-        project.root / LEARNED
-    ]
 
 
 def move_line(task: Task, tools: Tools) -> Done:
@@ -353,18 +314,15 @@ def _find_target(task: Task, tools: Tools) -> tuple[Path, Path]:
 def purge_words(task: Task, tools: Tools) -> Done:
     """Blank forgotten words in what tacitd makes in the `tmp/` of projects. A file that git tracks is the person's. Raises OSError."""
     texts = [str(text) for text in task.data.get("texts", ())]
-    changed = [path for path in _list_temporary(tools) if blank_in_place(path, texts)]
-    return Done(notices=[Notice("purged", str(path)) for path in changed])
-
-
-def _list_temporary(tools: Tools) -> Sequence[Path]:
-    found = list[Path]()
+    changed = list[Path]()
     for (root,) in tools.rows("SELECT root FROM project"):
         project = tools.find_project(root)
         if not isinstance(project, Project):
             continue
-        for name in (RAW, SUMMARY):
-            path = project.root / name
-            if path.is_file() and not leads_out(path, project.root) and not is_tracked_source(project, path):
-                found.append(path)
-    return found
+        for path in (project.root / RAW, project.root / SUMMARY):
+            is_ours = (
+                path.is_file() and not leads_out(path, project.root) and not is_tracked_source(project, path)
+            )
+            if is_ours and blank_in_place(path, texts):
+                changed.append(path)
+    return Done(notices=[Notice("purged", str(path)) for path in changed])

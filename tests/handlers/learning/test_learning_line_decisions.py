@@ -186,7 +186,7 @@ def test_a_line_of_three_projects_is_offered_declined_and_offered_again(rows: Le
     for name in ("b", "c"):
         config = rows.home / name / ".git/config"
         config.write_text(config.read_text().replace("one.git", f"{name}.git"))
-    assert "not offered again" in rows.bench.decide(item.id, "drop", root=None).what
+    assert "not proposed again" in rows.bench.decide(item.id, "drop", root=None).what
     assert not any(one.kind == "rule offer" for one in rows.items())
     assert rows.bullets() == [PNPM] and not rows.is_never(PNPM), "the projects' lines stay"
     rows.bench.decide(item.id, "restore", root=None)
