@@ -147,16 +147,18 @@ class Assembler:
         """The time of the newest record with a time: seconds since 1970, UTC."""
         return parse_utc(self.stamp)
 
-    def read_lines(self, first: int, data: bytes, cut: int) -> None:
-        """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`."""
-        decode, take, end, stop = self.decode_line, self._take, first, first + cut
+    def read_lines(self, first: int, data: bytes, cut: int) -> int:
+        """Read the complete lines in data[:cut], and return how many. `first`: the byte offset of `data[0]`."""
+        decode, take, skipped = self.decode_line, self._take, self.skipped
+        end, stop, count = first, first + cut, 0
         # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
         for raw in BytesIO(data):
             start = end
             end += len(raw)
             if end > stop:
                 break
-            if raw.startswith(self.skipped) and self.never_matters(raw):
+            count += 1
+            if raw.startswith(skipped) and self.never_matters(raw):
                 continue
             try:
                 line = decode(raw)
@@ -165,8 +167,9 @@ class Assembler:
                 continue
             if line is None:
                 self.count("no object", start)
-                continue
-            take(start, end, line)
+            else:
+                take(start, end, line)
+        return count
 
     def read_leading_records(self, first: int, data: bytes) -> int:
         """Read the complete records at the beginning of bytes without a newline; return their length in bytes."""

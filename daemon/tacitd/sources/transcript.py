@@ -281,9 +281,8 @@ class Tail:
         piece = lines.read_slice(fd, self.read_end, limit, self._longest)
         if piece.long:
             return self._pass_over(fd, self.read_end + self._longest, limit)
-        self.assembler.read_lines(piece.start, piece.data, piece.cut)
+        self._newlines += self.assembler.read_lines(piece.start, piece.data, piece.cut)
         self.read_end = piece.end
-        self._newlines += piece.data.count(b"\n", 0, piece.cut)
         return ReadStep(piece.cut, piece.size > piece.start + len(piece.data), False)
 
     def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:

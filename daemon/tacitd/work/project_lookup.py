@@ -1,14 +1,16 @@
 """Find the project of a working directory without waiting for its file system.
 
-The loop's thread must not touch a path below a project's root, because a mount that stalls would stop everything. So each question is
-asked in a thread of its own, and the loop waits a moment only. Prompts that were typed in a directory that did not exist here get
-their project once it does.
+The loop's thread must not touch a path below a project's root, because a mount that stalls would stop everything. So a
+thread of its own answers, and the loop waits a moment only; a thread that is stuck is left behind. Prompts that were typed in a
+directory that did not exist here get their project once it does.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 
 from msgspec import Struct, field
 
@@ -37,6 +39,9 @@ class _Asked(Struct):
     answered: threading.Event = field(default_factory=threading.Event)
 
 
+Questions = SimpleQueue[tuple[str, _Asked] | None]
+
+
 class ProjectLookup:
     """Answers of `find`, which may block. Use it from one thread."""
 
@@ -48,6 +53,8 @@ class ProjectLookup:
         self._asked: dict[str, _Asked] = {}
         self._open = set[str]()
         """Directories of which a question waits for its answer."""
+        self._questions: Questions | None = None
+        """Those of the thread that answers; one that did not answer in time gets no other, and ends."""
 
     def find_project(self, cwd: str) -> Place | None:
         """Return the project of a directory, or why it is none; None if there is no answer yet. Waits 0.2 s at most."""
@@ -62,18 +69,26 @@ class ProjectLookup:
                 return None
             asked.since, asked.answered = now, threading.Event()
             self._open.add(cwd)
-            threading.Thread(target=self._ask, args=(cwd, asked), name="project lookup", daemon=True).start()
-            asked.answered.wait(PATIENCE)
+            if self._questions is None:
+                self._questions = Questions()
+                answer = partial(self._answer, self._questions)
+                threading.Thread(target=answer, name="project lookup", daemon=True).start()
+            self._questions.put((cwd, asked))
+            if not asked.answered.wait(PATIENCE):
+                self._questions.put(None)
+                self._questions = None
         return asked.answer if asked.since is None else None
 
-    def _ask(self, cwd: str, asked: _Asked) -> None:
-        try:
-            found: Place = self._find(cwd)
-        except OSError as error:
-            found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
-        asked.answer, asked.at, asked.since = found, self._clock.monotonic(), None
-        self._open.discard(cwd)
-        asked.answered.set()
+    def _answer(self, questions: Questions) -> None:
+        while (question := questions.get()) is not None:
+            cwd, asked = question
+            try:
+                found: Place = self._find(cwd)
+            except OSError as error:
+                found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
+            asked.answer, asked.at, asked.since = found, self._clock.monotonic(), None
+            self._open.discard(cwd)
+            asked.answered.set()
 
     def list_stuck(self) -> list[str]:
         """The directories whose file system did not answer in time."""

@@ -301,7 +301,8 @@ class Reader:
                 return None
             places[where] = found
         runs = list[_Run]()
-        for place, some in groupby(records, key=lambda record: places[record.cwd or cwd]):
+        by_place = groupby(records, key=lambda record: places[record.cwd or cwd])
+        for place, some in by_place if len(places) > 1 else zip(places.values(), [records], strict=False):
             taken = tuple([blank_record(record) if record.prompts else record for record in some])
             runs.append(_Run(place, taken[0].cwd or cwd, taken))
         return tuple(runs)

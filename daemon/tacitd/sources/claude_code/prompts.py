@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from tacitd.events import PromptKind
 from tacitd.sources.assembler import SpokenContext
@@ -80,7 +80,7 @@ _TELLING = (
     ("origin", _ORIGINS),
 )
 """The values of the fields that tell who wrote a record, which the client is known to write."""
-_USER_ROLE = b'"user"'
+_USER_ROLE = Raw(b'"user"')
 _FLAGS = (
     "text_not_typed",
     "handed_off",
@@ -225,10 +225,9 @@ def _role(message: LineMessage | str | None) -> str | None:
     """The message's role; "" for one that is not a text, None if it has none."""
     if not isinstance(message, LineMessage) or message.role is NONE:
         return None
-    role = bytes(message.role)
-    if role == _USER_ROLE:
+    if message.role == _USER_ROLE:
         return "user"
-    return text_of(message.role) if role.startswith(b'"') else ""
+    return text_of(message.role) if bytes(message.role).startswith(b'"') else ""
 
 
 def _user(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str]) -> PromptVerdict:

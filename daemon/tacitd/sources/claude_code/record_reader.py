@@ -69,8 +69,8 @@ class ClaudeAssembler(Assembler):
         """When the messages were typed that were removed from the queue and whose attachments were not read, by their ids."""
         self._entrypoint: str | None = None
         self._own_cwd = False
-        self._known: object = None
-        """The fields of the newest line that say where it is from; most lines have the same."""
+        self._told: object = None
+        """What the newest line says of its session."""
         self._is_recognised = False
         self._is_known_turn = False
         self._refusal = (0, "")
@@ -97,22 +97,28 @@ class ClaudeAssembler(Assembler):
         return Recognition(self._is_recognised, self.answers if is_counted else 0, self.version, what)
 
     def take_line(self, start: int, end: int, line: Any) -> None:
-        if line.type in UNREAD:
+        kind = line.type
+        if kind in UNREAD:
             return
-        self._take_context(line)
+        told = line.session_id, line.cwd, line.version, line.entrypoint, line.prompt_source, line.turn_origin
+        if told != self._told:
+            self._told = told
+            self._take_context(line)
+        if line.timestamp is not None:
+            self.stamp = line.timestamp
         if line.is_sidechain or line.agent_id:
             self._judge_only(start, line)
-        elif line.type == "assistant":
+        elif kind == "assistant":
             self._assistant(start, end, line)
-        elif line.type == "user":
+        elif kind == "user":
             self._user(start, end, line)
-        elif line.type == "attachment":
+        elif kind == "attachment":
             self._attachment(start, end, line)
-        elif line.type == "queue-operation":
+        elif kind == "queue-operation":
             self._queue_operation(start, end, line)
-        elif line.type not in KNOWN_TYPES:
-            self._refusal = (2, f"unknown type: {(line.type or '')[:60]}")
-            self.count(f"unknown type: {line.type[:60]}" if line.type else "no type", start)
+        elif kind not in KNOWN_TYPES:
+            self._refusal = (2, f"unknown type: {(kind or '')[:60]}")
+            self.count(f"unknown type: {kind[:60]}" if kind else "no type", start)
 
     def release_queued(self) -> None:
         gone, said = self._queue.release_all()
@@ -124,12 +130,7 @@ class ClaudeAssembler(Assembler):
     # --- context ---------------------------------------------------------------------------------------
 
     def _take_context(self, line: TranscriptLine) -> None:
-        if line.timestamp is not None:
-            self.stamp = line.timestamp
-        told = line.session_id, line.cwd, line.version, line.entrypoint, line.prompt_source, line.turn_origin
-        if told == self._known:
-            return
-        self._known = told
+        """Take what a line says of its session. Most lines say the same as the one before."""
         if line.session_id is not None:
             self.session = line.session_id
         if line.cwd is not None and line.cwd != self.cwd:
@@ -174,12 +175,12 @@ class ClaudeAssembler(Assembler):
         if self._is_own(self.session):
             return
         text, tools = read_blocks(message)
-        if not (text or tools):
-            return
         for tool in tools:
             self.calls[tool.id] = tool.name
             if len(self.calls) > _CALLS:
                 del self.calls[next(iter(self.calls))]
+        if not (text or tools):
+            return
         if text:
             self.answers += not self._is_known_turn
             self.speech.add(text, self.cwd, line.timestamp or "")

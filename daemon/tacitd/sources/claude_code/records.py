@@ -209,20 +209,16 @@ def read_blocks(message: LineMessage) -> tuple[str, tuple[ToolUse, ...]]:
     line."""
     if isinstance(message.content, str):
         return message.content, ()
-    said: list[str] = []
-    called: list[ToolUse] = []
+    text, called = "", list[ToolUse]()
     for block in message.content or ():
         if block.type == "tool_use":
-            called.append(_read_call(block))
+            given = bytes(block.input)
+            given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
+            skills = _named_skills(given) if block.name == SKILL_TOOL else ()
+            called.append(ToolUse(block.id, block.name, given, skills))
         elif block.type == "text" and block.text:
-            said.append(block.text)
-    return "\n".join(said), tuple(called)
-
-
-def _read_call(block: Block) -> ToolUse:
-    given = bytes(block.input)
-    given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
-    return ToolUse(block.id, block.name, given, _named_skills(given) if block.name == SKILL_TOOL else ())
+            text = f"{text}\n{block.text}" if text else block.text
+    return text, tuple(called)
 
 
 def _named_skills(given: bytes) -> tuple[str, ...]:
