@@ -1,8 +1,8 @@
 """What catching up costs: the daemon is stopped, transcripts grow, and it is continued. All handlers, real files.
 
-    python benchmarks/catch_up.py [--appends 60000] [--files 600] [--projects 200] [--typed-every 100]
+    python benchmarks/catch_up.py [--appends 60000] [--files 600] [--projects 200] [--typed-every 100] [--old-client]
 
-One append in `--typed-every` is a prompt. Prints the CPU seconds of the daemon until everything is handled beside those of
+The lines are those of reader.py's corpus, with the lengths of real sessions. One append in `--typed-every` is a prompt. Prints the CPU seconds of the daemon until everything is handled beside those of
 `json.loads` on each of the same lines, in the same run, how many prompts were lost, and the same ratio for reading alone,
 with a plugin that observes nothing, and for reading with the folds of all plugins. Ends with 1 if something is missed.
 """
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +25,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from daemon_figures import AskedRow, print_rows, read_cpu, read_memory  # noqa: E402
 from reader import Corpus  # noqa: E402
+from support_beginnings import opening  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
 from support_work import WorkBench  # noqa: E402
 from tacitd.app import App  # noqa: E402
@@ -36,24 +38,32 @@ LIMIT = 600.0
 RATIO = 6.0
 READING = 2.0
 """RELIABILITY row 5: 60,000 appends over 600 files of 200 projects with 600 prompts."""
-LONGEST = 2000
-"""Bytes of the longest line that is appended."""
+ALONE = 1.0
+"""The same without any fold of a plugin."""
 
 
-def make_appends(
-    projects: Sequence[Path], count: int, files: int, typed_every: int
-) -> list[tuple[str, bytes]]:
-    """What is appended to which session, in order. Session n works in the n-th project, over and over. One in `typed_every` is a prompt."""
-    corpus = Corpus(old_client=True)
-    corpus.cwd, corpus.typed_every = "/the/project", count
-    short = (raw for raw in corpus.lines(1 << 40) if len(raw) <= LONGEST)
-    lines = list(islice(short, 5000))
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """What is appended."""
+
+    appends: int
+    files: int
+    projects: int
+    typed_every: int
+    old_client: bool
+
+
+def make_appends(projects: Sequence[Path], flood: Flood) -> list[tuple[str, bytes]]:
+    """What is appended to which session, in order. Session n works in the n-th project, over and over."""
+    corpus, every = Corpus(flood.old_client), flood.typed_every
+    corpus.cwd, corpus.typed_every = "/the/project", flood.appends
+    lines = list(islice(corpus.lines(1 << 40), 5000))
     made = []
-    for number in range(count):
+    for number in range(flood.appends):
         # A typed line goes to another session each time.
-        which = (number if number % typed_every != typed_every - 1 else number // typed_every) % files
+        which = (number if number % every != every - 1 else number // every) % flood.files
         session, project = f"s{which}", str(projects[which % len(projects)])
-        if number % typed_every == typed_every - 1:
+        if number % every == every - 1:
             raw = line(prompt_record(session, f"Prefers {number}", project))
         else:
             raw = lines[number % len(lines)].replace(
@@ -72,9 +82,7 @@ def time_json(appends: list[tuple[str, bytes]]) -> float:
     return time.process_time() - begin
 
 
-def measure_reading(
-    place: Path, count: int, files: int, projects: int, typed_every: int
-) -> Iterator[AskedRow]:
+def measure_reading(place: Path, flood: Flood) -> Iterator[AskedRow]:
     """Read the same into the store in this process, with a plugin that observes nothing, and with all that are installed."""
     bench = WorkBench(place / "alone", threads=True)
     (place / "all").mkdir()
@@ -83,39 +91,47 @@ def measure_reading(
         Paths.from_env(environ), environ, model=lambda *_: ScriptedModel(), watcher_for=SilentWatcher
     )
     folding.open()
-    for app, what in ((bench.app, "reading alone"), (folding, "reading and folding")):
+    roots = [bench.project(f"app{number}") for number in range(flood.projects)]
+    appends = make_appends(roots, flood)
+    for app, asked, what in ((bench.app, ALONE, "reading alone"), (folding, READING, "reading and folding")):
         app.engine.runner.hold()
-        roots = [bench.project(f"app{number}") for number in range(projects)]
-        appends = make_appends(roots, count, files, typed_every)
-        grown = dict[str, list[bytes]]()
-        for session, raw in appends:
-            grown.setdefault(session, []).append(raw)
         folder = app.paths.config_dir / "projects" / "-app"
         folder.mkdir(parents=True)
-        for session, lines in grown.items():
-            (folder / f"{session}.jsonl").write_bytes(b"".join(lines))
+        paths = {session: folder / f"{session}.jsonl" for session in dict(appends)}
+        for number, (session, path) in enumerate(paths.items()):
+            typed = line(
+                prompt_record(session, "Prefers its sessions begun", str(roots[number % len(roots)]))
+            )
+            path.write_bytes(opening(session) + typed)
+        _read_all(app)
+        for session, raw in appends:
+            with paths[session].open("ab") as out:
+                out.write(raw)
         bare, begin = min(time_json(appends) for _ in range(3)), time.process_time()
-        app.engine.read_all()
-        while app.engine.reader.has_unread:
-            app.engine.reader.read_pass()
+        _read_all(app)
         busy = time.process_time() - begin
-        yield AskedRow(f"CPU of {what}, of json.loads on each line", READING, busy / bare)
+        yield AskedRow(f"CPU of {what}, of json.loads on each line", asked, busy / bare)
     bench.kill()
     folding.close()
 
 
-def measure(
-    place: Path, count: int, files: int, projects: int, typed_every: int
-) -> tuple[list[AskedRow], str]:
+def _read_all(app: App) -> None:
+    app.engine.read_all()
+    while app.engine.reader.has_unread:
+        app.engine.reader.read_pass()
+
+
+def measure(place: Path, flood: Flood) -> tuple[list[AskedRow], str]:
     """Stop, append, continue."""
     daemon = Daemon(place)
-    roots = [daemon.new_project(f"app{number}") for number in range(projects)]
-    paths = {f"s{number}": daemon.begin(f"s{number}", roots[number % projects]) for number in range(files)}
+    roots = [daemon.new_project(f"app{number}") for number in range(flood.projects)]
+    sessions = [(f"s{number}", roots[number % flood.projects]) for number in range(flood.files)]
+    paths = {session: daemon.begin(session, root) for session, root in sessions}
     daemon.start(LIMIT)
     assert daemon.process is not None
     pid = daemon.process.pid
     daemon.sync()
-    appends = make_appends(roots, count, files, typed_every)
+    appends = make_appends(roots, flood)
     before = read_cpu(pid)
     daemon.process.send_signal(signal.SIGSTOP)
     for session, raw in appends:
@@ -126,13 +142,14 @@ def measure(
     assert daemon.call("sync", timeout=LIMIT)["done"]
     wall, busy = time.perf_counter() - begin, read_cpu(pid) - before
     _, peak = read_memory(pid)
-    typed = {f"Prefers {number}" for number in range(count) if number % typed_every == typed_every - 1}
+    every = flood.typed_every
+    typed = {f"Prefers {number}" for number in range(flood.appends) if number % every == every - 1}
     lost = len(typed - set(daemon.put_to_model()))
     daemon.stop()
     bare = min(time_json(appends) for _ in range(3))
     size = sum(len(raw) for _, raw in appends) / 1e6
     said = (
-        f"{count} appends over {files} files, {size:.0f} MB, {len(typed)} of them prompts: {wall:.1f} s, {busy:.1f} s of CPU, at most "
+        f"{flood.appends} appends over {flood.files} files, {size:.0f} MB, {len(typed)} of them prompts: {wall:.1f} s, {busy:.1f} s of CPU, at most "
         f"{peak:.0f} MB; json.loads on each line {bare:.2f} s"
     )
     return [
@@ -148,11 +165,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--files", type=int, default=600)
     parser.add_argument("--projects", type=int, default=200)
     parser.add_argument("--typed-every", type=int, default=100)
-    options = parser.parse_args(argv)
+    parser.add_argument("--old-client", action="store_true", help="lines as clients before 2.1.3 write them")
+    flood = Flood(**vars(parser.parse_args(argv)))
     with tempfile.TemporaryDirectory() as folder:
-        sizes = options.appends, options.files, options.projects, options.typed_every
-        rows, said = measure(Path(folder) / "daemon", *sizes)
-        rows += measure_reading(Path(folder), *sizes)
+        rows, said = measure(Path(folder) / "daemon", flood)
+        rows += measure_reading(Path(folder), flood)
     print(said)
     return 0 if print_rows(rows) else 1
 
