@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -23,6 +23,7 @@ from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows
     from tacitd.events import Project
     from tacitd.store import Store
 
@@ -54,6 +55,7 @@ __all__ = [
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 _F = TypeVar("_F", bound=Callable[..., Any])
+T = TypeVar("T")
 CallMethod = Callable[..., Any]
 """Calls a method of the daemon, or of an engine in this process: `call("sync", timeout=60)`. Raises TacitdError."""
 
@@ -63,15 +65,11 @@ def get_paths() -> Paths:
     return Paths.from_env(os.environ)
 
 
-def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
+def connect_daemon(socket: Path, timeout: float | None) -> CallMethod:
     """A `CallMethod` on the running daemon. `timeout` is in seconds; None waits without a limit."""
-
     from tacitd.control.client import call_daemon
 
-    def ask(method: str, /, **params: Any) -> Any:
-        return call_daemon(socket, method, params, timeout)
-
-    return ask
+    return lambda method, /, **params: call_daemon(socket, method, params, timeout)
 
 
 @contextmanager
@@ -80,7 +78,6 @@ def connect_or_run() -> Iterator[CallMethod]:
     from tacitd.control.client import BusyError, call_daemon
 
     places = get_paths()
-    ask = connect_daemon(places.socket, None)
     try:
         call_daemon(places.socket, "ping", timeout=5.0)
     except BusyError:  # it holds the lock
@@ -91,7 +88,7 @@ def connect_or_run() -> Iterator[CallMethod]:
         with run_in_process(places) as own:
             yield own
         return
-    yield ask
+    yield connect_daemon(places.socket, None)
 
 
 def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any]]:
@@ -120,6 +117,14 @@ def open_store() -> Iterator[Store]:
 
     with closing(Store.open(get_paths().state_dir, SystemClock(), owner=False)) as store:
         yield store
+
+
+def read_store(ask: Callable[[Rows], T], state_dir: Path | None = None) -> T | None:
+    """What `ask` finds in the store; None without one. Raises what `open_readonly` raises."""
+    from tacitd.store import open_readonly
+
+    with open_readonly(state_dir or get_paths().state_dir) or nullcontext() as store:
+        return None if store is None else ask(store.rows)
 
 
 def find_project(given: str | None) -> Project:
@@ -151,15 +156,6 @@ def add_pager_option(command: _F) -> _F:
     """The decorator of the option `--no-pager`; the command gets `no_pager` for `echo_paged`."""
     about = "Print long output without a pager (PAGER, TACITD_PAGER)."
     return click.option("--no-pager", "no_pager", is_flag=True, help=about)(command)
-
-
-def measure_columns() -> int | None:
-    """The columns of the terminal; None if stdout is not one."""
-    if not sys.stdout.isatty():
-        return None
-    from shutil import get_terminal_size
-
-    return get_terminal_size().columns
 
 
 def echo_text(text: str, *, nl: bool = True) -> None:
@@ -205,18 +201,13 @@ def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
         yield lambda done, total: None
         return
 
-    def advance(done: int, total: int | None) -> None:
-        click.echo(
-            f"\r\x1b[K{what}: {done:,}{'' if total is None else f' of {total:,}'}",
-            nl=False,
-            err=True,
-            color=True,
-        )
+    def show(text: str) -> None:
+        click.echo(f"\r\x1b[K{text}", nl=False, err=True, color=True)
 
     try:
-        yield advance
+        yield lambda done, total: show(f"{what}: {done:,}{'' if total is None else f' of {total:,}'}")
     finally:
-        click.echo("\r\x1b[K", nl=False, err=True, color=True)
+        show("")
 
 
 def echo_json(document: object) -> None:
@@ -268,11 +259,12 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
             return place
         why = "not a directory"
     except FileNotFoundError:
-        if not given:
-            raise UsageError("the current directory was removed", "cd to an existing directory") from None
-        raise UsageError(f"{escape_output(given)}: no such directory", "name an existing directory") from None
-    except (OSError, RuntimeError, ValueError) as error:
-        # RuntimeError: an unknown `~name`; ValueError: a NUL.
+        why = "no such directory" if given else "the current directory was removed"
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
 
@@ -310,25 +302,17 @@ def flush_streams(code: int, name: str) -> int:
         except OSError as error:
             silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                echo_error(_lost_output(error), name)
+                echo_error(describe_error(error), name)
             code = code or FAILED
     return code
 
 
-LOST_HINT = "free space where it goes to, or name another file"
-
-
-def _lost_output(error: OSError) -> TacitdError:
-    return TacitdError(f"the output could not be written: {error.strerror}", LOST_HINT)
-
-
 def describe_error(error: OSError) -> TacitdError:
-    """The error for a person; what click writes is the output."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    writer = "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
-    return _lost_output(error) if writer.startswith("click") else TacitdError(*describe_os_error(error))
+    """The error for a person; one of no file is of the output."""
+    if error.filename is not None:
+        return TacitdError(*describe_os_error(error))
+    what = f"the output could not be written: {error.strerror}"
+    return TacitdError(what, "free space where it goes to, or name another file")
 
 
 def silence_stream(stream: TextIO) -> None:

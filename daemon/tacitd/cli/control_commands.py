@@ -21,6 +21,7 @@ from tacitd.cli.common import (
     get_paths,
     json_option,
     open_store,
+    read_store,
     resolve_directory,
     wake_daemon,
 )
@@ -32,8 +33,7 @@ from tacitd.errors import PARKED, TacitdError, UnavailableError, UsageError
 from tacitd.files.locks import find_holder
 from tacitd.state.paths import Paths, find_silent_daemon
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
-from tacitd.store import open_readonly
-from tacitd.text.wording import count_noun, format_table
+from tacitd.text.wording import count_noun
 from tacitd.work.project_rows import list_aliases
 from tacitd.work.prompt_rows import drop_prompts, list_rescued
 from tacitd.work.task_rows import make_parked_due
@@ -105,9 +105,7 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
 
 def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping[str, Any]]:
     """The rows of a `sync` that wait although nobody wants it: what is parked, and with `write` what still waits for a session's end.
-
-    What a person paused waits for them, however much of it there is just now; so does what has no job, such as facts of an excluded
-    project.
+    What a person paused or excluded waits for them.
     """
     held = [row for row in said["parked"] if row["reason"].startswith(PAUSED)]
     roots = _list_held_roots(held)
@@ -122,10 +120,7 @@ def _list_held_roots(parked: Sequence[Mapping[str, Any]]) -> set[str | None]:
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
-    """Print the result of a `sync` on stderr: what was made, or why nothing was, what is parked, what waits.
-
-    `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
-    """
+    """Print the result of a `sync` on stderr: what was made, or why nothing was, what is parked, what waits; with `write` also why."""
     for one in (*said["made"], *said["unmade"]):
         echo_message(one["line"])
     if not said["done"]:
@@ -138,16 +133,13 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
     undone = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     if write:
         echo_reasons(said, undone)
-        for root in undone:
-            if said["done"] and root not in parked and not any(find_reasons(said["degraded"], [root])):
-                echo_message(
-                    f"{root}: it came after the call, or is not to be written now; the log says more"
-                )
+        for root in undone if said["done"] else ():
+            if root not in parked and not any(find_reasons(said["degraded"], [root])):
+                echo_message(f"{root}: it came after the call, or is not to be written now")
     elif undone.keys() - parked:
         echo_message("hint: `tacitd sync --write` does it now")
     if rescued := said["rescued"]:
-        verbs = "was rejected or waits" if rescued == 1 else "were rejected or wait"
-        echo_message(f"{count_noun(rescued, 'text')} {verbs}: `tacitd rescue` lists them")
+        echo_message(f"{count_noun(rescued, 'text')} rejected or waiting: `tacitd rescue` lists them")
     if said["done"] and not find_undone(said):
         echo_message("all read" if said["waits"] or said["parked"] or rescued else "all handled")
 
@@ -207,8 +199,7 @@ def resume(project: str | None, session: str | None) -> None:
     echo_message(f"{'resumed' if said['changed'] else 'was not paused'}: {what}")
     if passed := said["passed"]:
         echo_message(
-            f"{count_noun(passed, 'prompt')} {'was' if passed == 1 else 'were'} passed over and will not be sent; "
-            "`tacitd scan --since` takes them, if you ask for it"
+            f"{count_noun(passed, 'prompt')} passed over, never to be sent; `tacitd scan --since` takes them, if you ask for it"
         )
     for one in said["paused"]:
         option = f" --{one['scope']} {shlex.quote(one['name'])}" if one["name"] else ""
@@ -231,19 +222,12 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    opened, kept = open_readonly(get_paths().state_dir), list[dict[str, Any]]()
-    if opened is not None:
-        with opened:
-            kept = list_rescued(opened.rows, SystemClock().now())
+    kept = read_store(lambda rows: list_rescued(rows, SystemClock().now())) or []
     if as_json:
         echo_json(kept)
         return
-    rows = [(one["id"], escape_output(one["project"]), escape_output(one["reason"])) for one in kept]
-    head, *lines = format_table(("ID", "PROJECT", "REASON"), rows) or [""]
-    if kept:
-        click.echo(head)
-    for line, one in zip(lines, kept, strict=True):
-        click.echo(line)
+    for one in kept:
+        click.echo(f"{one['id']}  {escape_output(one['project'])}: {escape_output(one['reason'])}")
         click.echo(f"    {one['text'][:200]!r}")
     if not kept:
         echo_message("nothing was rejected or has waited for a day; `tacitd status` shows what waits")
@@ -313,13 +297,19 @@ def alias(name: str | None, place: str | None, remove: bool, as_json: bool) -> N
     is learned in the project of HERE. The choice is kept over a restart.
     """
     if name is None:
-        _print_aliases(as_json)
+        found = read_store(list_aliases) or {}
+        if as_json:
+            echo_json(found)
+        for known, where in () if as_json else found.items():
+            click.echo(f"{known} -> {where}")
         return
-    name = name.rstrip("/")
+    name, state_dir = name.rstrip("/"), get_paths().state_dir
     if remove == (place is not None):
         raise UsageError("give the directory here, or --remove", "see `tacitd project alias --help`")
     if place is None:
-        if not _store(Choice("project", name, "alias"), remove=True):
+        with open_store() as store, store.write() as tx:
+            was_there = withdraw(tx, state_dir, Choice("project", name, "alias"))
+        if not was_there:
             raise TacitdError(f"nothing was said of {name}", "`tacitd project alias` lists what was said")
         echo_message(f"{name}: forgotten")
         return
@@ -332,27 +322,6 @@ def alias(name: str | None, place: str | None, remove: bool, as_json: bool) -> N
         raise UsageError(f"{name} exists here", "what is typed there belongs to it")
     if not here.is_dir():
         raise UsageError(f"{here} is no directory", "name the directory of the project on this machine")
-    _store(Choice("project", name, "alias", str(here), SystemClock().now()), remove=False)
-    echo_message(f"{name} is {here}; what was typed there is learned within a minute, if a daemon runs")
-
-
-def _print_aliases(as_json: bool) -> None:
-    store, found = open_readonly(get_paths().state_dir), dict[str, str]()
-    if store is not None:
-        with store:
-            found = list_aliases(store.rows)
-    if as_json:
-        echo_json(found)
-        return
-    for name, place in found.items():
-        click.echo(f"{name} -> {place}")
-
-
-def _store(choice: Choice, *, remove: bool) -> bool:
-    """Store or withdraw a choice; return whether something changed. Raises UnwritableError."""
-    state_dir = get_paths().state_dir
     with open_store() as store, store.write() as tx:
-        if remove:
-            return withdraw(tx, state_dir, choice)
-        choose(tx, state_dir, choice)
-        return True
+        choose(tx, state_dir, Choice("project", name, "alias", str(here), SystemClock().now()))
+    echo_message(f"{name} is {here}; what was typed there is learned within a minute, if a daemon runs")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from tacitd.session_context.plugin_view import list_items
 from tacitd.text.wording import count_noun
 
 NAMED = 5
-"""How many of several files or matches are named."""
+"""How many of several matches are named."""
 _ANSWERS = {"k": "keep", "d": "drop", "e": "edit", "s": "skip", "q": "quit"}
 QUESTIONS = {
     "proposed": "[k]eep it: store it, [d]rop for good, [e]dit and store, [s]kip, [q]uit",
@@ -83,7 +83,9 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
             id, words = one["id"], escape_output(one["text"])
             echo_message(f"“{words}” is still stored as {id}: `tacitd forget {id} --purge` removes it there")
         if done["yours"]:
-            echo_message(f"left in files that are yours, edit them by hand: {_name_files(done['yours'])}")
+            echo_message(
+                f"left in files that are yours, edit them by hand: {', '.join(map(escape_output, done['yours']))}"
+            )
     elif not undo:
         echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
 
@@ -105,11 +107,6 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
         echo_json([{**found.as_data(), **done}])
     else:
         echo_message(done["what"])
-
-
-def _name_files(files: Sequence[str]) -> str:
-    more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
-    return ", ".join(map(escape_output, files[:NAMED])) + more
 
 
 def _echo_item(found: FoundItem) -> None:
@@ -249,9 +246,18 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
             f"nothing here has the id or the text {shown}",
             "`tacitd learned` lists the lines with their ids; an id changes when its text does",
         )
-    fitting = _drop_doubles(one for one in found if one.item.state in states)
-    if not _match_ids(asked, fitting):
-        fitting = _drop_equal_proposals(fitting)
+    # A forgotten line that is in its file again is the line: of one id the item that is not forgotten counts.
+    ordered = sorted(found, key=lambda one: one.item.state != "forgotten")
+    fitting = list(
+        {
+            (one.plugin, one.item.root, one.item.id): one for one in ordered if one.item.state in states
+        }.values()
+    )
+    if not _match_ids(asked, fitting):  # an offer to make a line a rule has the line's text
+        stored = {one.item.text.casefold() for one in fitting if one.item.state == "stored"}
+        fitting = [
+            one for one in fitting if one.item.state == "stored" or one.item.text.casefold() not in stored
+        ]
     if not fitting:
         one = found[0].item
         raise UsageError(f"the {one.kind} {one.id} is {_STATES[one.state]}: {escape_output(one.text)}")
@@ -260,25 +266,8 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
             f"{one.item.id}: {escape_output(one.item.text)} ({escape_output(one.item.where)})"
             for one in fitting[:NAMED]
         )
-        more = f"; and {len(fitting) - NAMED} more" if len(fitting) > NAMED else ""
-        raise UsageError(f"{len(fitting)} items match {shown}: {named}{more}", "name the id of one of them")
+        raise UsageError(f"{len(fitting)} items match {shown}: {named}", "name the id of one of them")
     return fitting[0]
-
-
-def _drop_doubles(items: Iterable[FoundItem]) -> list[FoundItem]:
-    """The items, each id once: a forgotten line that is in its file again is the line."""
-    found: dict[tuple[str, Path | None, str], FoundItem] = {}
-    for one in items:
-        key = (one.plugin, one.item.root, one.item.id)
-        if key not in found or found[key].item.state == "forgotten":
-            found[key] = one
-    return list(found.values())
-
-
-def _drop_equal_proposals(items: list[FoundItem]) -> list[FoundItem]:
-    """The items without proposals whose text is stored already, such as the offer to make a line a rule."""
-    stored = {one.item.text.casefold() for one in items if one.item.state == "stored"}
-    return [one for one in items if one.item.state == "stored" or one.item.text.casefold() not in stored]
 
 
 _STATES = {

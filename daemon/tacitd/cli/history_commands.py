@@ -18,9 +18,9 @@ from tacitd.cli.common import (
     echo_paged,
     escape_output,
     format_moment,
-    get_paths,
     json_option,
     parse_since,
+    read_store,
     resolve_directory,
     show_argument,
 )
@@ -69,8 +69,7 @@ def history(
     head = f"What tacitd changed in {where}, the newest first; `tacitd show ID` and `tacitd undo ID` take the id of each:"
     echo_paged([head, *lines] if lines else [], no_pager=no_pager)
     if not chosen:
-        where = "" if root is None else f" in {escape_output(str(root))}"
-        echo_message(f"tacitd changed nothing{where}" + (f" in the last {since}" if since else ""))
+        echo_message(f"tacitd changed nothing in {where}" + (f" in the last {since}" if since else ""))
     elif len(chosen) > len(shown):
         echo_message(f"{len(chosen) - len(shown)} older: `-n {len(chosen)}` shows all of them")
 
@@ -129,9 +128,10 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
     yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {escape_output(_describe_cause(change))}"
     if with_root and change["root"]:
         yield f"    in {escape_output(change['root'])}"
+    name = f"{Path(change['root']).name}/" if change["root"] else ""
     place = ""
     for line in change["lines"]:
-        here = f"{line['file']} · {line['heading']}" if line["heading"] else line["file"]
+        here = name + (f"{line['file']} · {line['heading']}" if line["heading"] else line["file"])
         if here != place:
             yield f"    {escape_output(here)}"
             place = here
@@ -173,7 +173,9 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
 
     A plugin that fails is reported on standard error.
     """
-    found = _list_rows(root)
+    from tacitd.files.row_history import list_row_changes
+
+    found = read_store(lambda rows: list_row_changes(rows, root)) or []
     theirs: list[dict[str, Any]] = []
     for one in load_plugin_table().plugins:
         hook = one.prompt_parts.get("history")
@@ -185,17 +187,6 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
     return sorted([*found, *theirs], key=lambda each: str(each["at"]))
 
 
-def _list_rows(root: Path | None) -> list[dict[str, Any]]:
-    from tacitd.files.row_history import list_row_changes
-    from tacitd.store import open_readonly
-
-    store = open_readonly(get_paths().state_dir)
-    if store is None:
-        return []
-    with store:
-        return list_row_changes(store.rows, root)
-
-
 def find_change_id(asked: str, ids: Iterable[str]) -> str:
     """The one id that is, begins with or ends with `asked`. Raises TacitdError if there is none, UsageError if there are several."""
     if not asked.strip():
@@ -204,9 +195,9 @@ def find_change_id(asked: str, ids: Iterable[str]) -> str:
     if asked in known:
         return asked
     found = [each for each in known if each.startswith(asked) or each.endswith(asked)]
-    if len(found) == 1:
-        return found[0]
     if not found:
         raise TacitdError(f"no change has the id {shown}", "`tacitd history --all` lists them")
-    named = ", ".join(found[-5:])
-    raise UsageError(f"{len(found)} changes begin or end with {shown}: {named}", "name one of them")
+    if len(found) > 1:
+        named = ", ".join(found[-5:])
+        raise UsageError(f"{len(found)} changes begin or end with {shown}: {named}", "name one of them")
+    return found[0]

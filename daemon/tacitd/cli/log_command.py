@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -22,16 +21,14 @@ from tacitd.cli.common import (
     echo_paged,
     echo_text,
     escape_output,
-    get_paths,
     json_option,
     parse_since,
+    read_store,
     to_json_line,
 )
 from tacitd.clock import parse_utc
-from tacitd.contract import Rows
-from tacitd.store import open_readonly
 from tacitd.text.wording import format_dollars, format_table
-from tacitd.work.activities import Activity, list_newest, list_since
+from tacitd.work.activities import list_newest, list_since
 
 if TYPE_CHECKING:
     from tacitd.model.budget import GroupBy
@@ -42,7 +39,6 @@ KEPT = 500
 """Lines that are printed with `--since` and without `-n`."""
 EVERY = 0.5
 """Seconds between two looks of `-f`."""
-COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": "cyan"}
 
 
 @click.command(epilog="\b\nExample: tacitd log -f\nExample: tacitd log --since 7d -n 200 --json")
@@ -61,40 +57,31 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pa
 
     It is read from the store, with and without a daemon.
     """
-    state, earliest = get_paths().state_dir, parse_since(since)
+    earliest = parse_since(since)
     count = limit if limit is not None else (KEPT if since else SHOWN)
-    found = _read(state, lambda rows: list_newest(rows, earliest, count))
+    found = read_store(lambda rows: list_newest(rows, earliest, count)) or []
     shown = [one.describe() for one in found]
     if as_json and not follow:
         echo_json(shown)
     else:
         echo_paged(_format_rows(shown, as_json), no_pager=no_pager or follow)
     if follow:
-        newest = found or _read(state, lambda rows: list_newest(rows, 0.0, 1))
+        newest = found or read_store(lambda rows: list_newest(rows, 0.0, 1)) or []
         with suppress(KeyboardInterrupt):
-            _follow(state, newest[-1].number if newest else 0, as_json)
+            _follow(newest[-1].number if newest else 0, as_json)
     elif not shown and count:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _follow(state: Path, mark: int, as_json: bool) -> None:
+def _follow(mark: int, as_json: bool) -> None:
     """Print what happens until Ctrl-C. `mark`: the number of the newest activity that was printed."""
     while True:
-        found = _read(state, partial(list_since, mark=mark))
+        found = read_store(partial(list_since, mark=mark)) or []
         for line in _format_rows([one.describe() for one in found], as_json):
             click.echo(line)
         sys.stdout.flush()
         mark = found[-1].number if found else mark
         time.sleep(EVERY)
-
-
-def _read(state: Path, ask: Callable[[Rows], list[Activity]]) -> list[Activity]:
-    """What `ask` finds in the store; [] without one."""
-    store = open_readonly(state)
-    if store is None:
-        return []
-    with store:
-        return ask(store.rows)
 
 
 def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[str]:
@@ -105,10 +92,8 @@ def _format_rows(rows: Iterable[Mapping[str, Any]], as_json: bool) -> Iterator[s
     for _, same in groupby(rows, key=lambda row: row["line"]):
         *earlier, row = same
         at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
-        did, _, rest = escape_output(str(row["line"])).partition(":")
-        colour = COLOURS.get(did) if sys.stdout.isatty() else None
         times = f"  ({len(earlier) + 1} times)" if earlier else ""
-        yield f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}{times}"
+        yield f"{at}  {escape_output(str(row['line']))}{times}"
 
 
 # --- `tacitd spend`
@@ -131,8 +116,7 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     from tacitd.model.budget import report_spending, sum_rows
 
     begun = parse_since(since)
-    with open_readonly(get_paths().state_dir) or nullcontext() as store:
-        rows = report_spending(store.rows, cast("GroupBy", by), begun) if store is not None else []
+    rows = read_store(lambda rows: report_spending(rows, cast("GroupBy", by), begun)) or []
     if as_json:
         echo_json([row.as_data() for row in rows])
         return

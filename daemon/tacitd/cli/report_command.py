@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from tacitd.cli.common import (
     get_paths,
     json_option,
     parse_since,
+    read_store,
     resolve_directory,
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
@@ -43,7 +43,6 @@ from tacitd.report.sections import (
 )
 from tacitd.session_context.plugin_view import make_report
 from tacitd.state.paths import report_file
-from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun, format_dollars
 
 SCHEMA = 1
@@ -140,9 +139,8 @@ EFFECTS = {(True, False): "lines added", (True, True): "lines replaced", (False,
 def build_spending(scope: ReportScope) -> ReportSection:
     """What the model calls cost, by week and by purpose. Raises TacitdError."""
     buckets, root = make_buckets(scope.since, scope.now), "" if scope.root is None else str(scope.root)
-    with open_readonly(scope.state_dir) or nullcontext() as store:
-        by_day = report_spending(store.rows, "day", scope.since, root) if store is not None else []
-        rows = report_spending(store.rows, "purpose", scope.since, root) if store is not None else []
+    by_day = read_store(lambda rows: report_spending(rows, "day", scope.since, root), scope.state_dir) or []
+    rows = read_store(lambda rows: report_spending(rows, "purpose", scope.since, root), scope.state_dir) or []
     days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day]
     total = sum_rows(rows)
     cells = tuple(
@@ -160,8 +158,7 @@ def build_spending(scope: ReportScope) -> ReportSection:
 def build_changes(scope: ReportScope) -> ReportSection:
     """How many changes were made in files, by week, and how many lines. Raises TacitdError."""
     buckets = make_buckets(scope.since, scope.now)
-    with open_readonly(scope.state_dir) or nullcontext() as store:
-        found = list_row_changes(store.rows, since=scope.since) if store is not None else []
+    found = read_store(lambda rows: list_row_changes(rows, since=scope.since), scope.state_dir) or []
     done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
     done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
     lines = Counter[str](

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, measure_columns
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option
 from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
@@ -112,9 +112,12 @@ def call_running_daemon(places: Paths, method: str, timeout: float = 10.0) -> An
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
-    columns = measure_columns()
+    from shutil import get_terminal_size  # it imports three compressions
+
+    if not sys.stdout.isatty():
+        return layout_lines(lines, None, colours=False)
     dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
-    return layout_lines(lines, columns, colours=columns is not None and not dull)
+    return layout_lines(lines, get_terminal_size().columns, colours=not dull)
 
 
 def _watch_status(*, as_json: bool, verbose: bool) -> None:
@@ -123,7 +126,7 @@ def _watch_status(*, as_json: bool, verbose: bool) -> None:
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
-    from shutil import get_terminal_size  # it imports three compressions
+    from shutil import get_terminal_size
 
     places = get_paths()
     with suppress(KeyboardInterrupt):

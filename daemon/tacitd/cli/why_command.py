@@ -4,7 +4,7 @@ starts in a directory gets."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from tacitd.cli.common import (
     format_moment,
     get_paths,
     json_option,
+    read_store,
     resolve_directory,
     show_argument,
 )
@@ -67,6 +68,9 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
 
     Raises the first plugin's error if nothing was found: the match may be there.
     """
+    from tacitd.files.git import find_project_root
+    from tacitd.files.row_history import list_reasons
+
     for what in table.broken:
         echo_message(what)
     found, failed, explaining = list[dict[str, Any]](), list[tuple[str, Exception]](), set[str]()
@@ -78,7 +82,8 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
             what = f"{one.name}: {describe_plugin_error(error)}"
             is_known = isinstance(error, OSError | TacitdError)
             failed.append((what, error if is_known else TacitdError(what, "update or remove this plugin")))
-    found += _list_row_reasons(asked, cwd, explaining)
+    root = find_project_root(cwd)
+    found += read_store(lambda rows: list(list_reasons(rows, asked, root, explaining))) or []
     first = failed.pop(0) if failed and not found else None
     for what, _ in failed:
         echo_message(what)
@@ -87,27 +92,13 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
     return found
 
 
-def _list_row_reasons(asked: str, cwd: Path, known_by: Collection[str]) -> list[dict[str, Any]]:
-    """Lines of the history in the store that no plugin explained."""
-    from tacitd.files.git import find_project_root
-    from tacitd.files.row_history import list_reasons
-    from tacitd.store import open_readonly
-
-    store = open_readonly(get_paths().state_dir)
-    if store is None:
-        return []
-    with store:
-        return list(list_reasons(store.rows, asked, find_project_root(cwd), known_by))
-
-
 def _check_reason(one: Any) -> dict[str, Any]:
     """Return a match with the fields that the output needs. Raises KeyError, TypeError if one is missing."""
+    texts = {name: str(one[name]) for name in ("what", "where", "at")}
     return {
         **one,
         "id": str(one.get("id", "")),
-        "what": str(one["what"]),
-        "where": str(one["where"]),
-        "at": str(one["at"]),
+        **texts,
         "sessions": list(one["sessions"]),
         "words": list(one["words"]),
     }
@@ -149,6 +140,8 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
 
     What the client loads by itself, such as tacitd's rules files, is left out; `tacitd reach` lists it. Works without a daemon and without claude.
     """
+    from tacitd.store import open_readonly
+
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
@@ -159,7 +152,13 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
         occasion="agent" if agent else "start",
         agent=agent,
     )
-    with _open_store() as store:
+    try:  # once for all plugins; where it cannot be opened, each that needs it says why
+        opened: AbstractContextManager[ReadOnlyStore | None] = (
+            open_readonly(get_paths().state_dir) or nullcontext()
+        )
+    except TacitdError:
+        opened = nullcontext()
+    with opened as store:
         made = collect_sections(table.plugins, replace(asked, store=store))
     for what in made.troubles:
         echo_message(what)
@@ -167,13 +166,3 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
         echo_json(made.texts)
     else:
         echo_text(fence_sections(made.texts, made.request), nl=False)
-
-
-def _open_store() -> AbstractContextManager[ReadOnlyStore | None]:
-    """The store, opened once for all plugins. Where it cannot be opened, each plugin that needs it says why."""
-    from tacitd.store import open_readonly
-
-    try:
-        return open_readonly(get_paths().state_dir) or nullcontext()
-    except TacitdError:
-        return nullcontext()

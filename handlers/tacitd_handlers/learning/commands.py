@@ -34,7 +34,7 @@ from tacitd.store import Store, open_readonly
 from tacitd.work.work_status import describe_waiting
 from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.learned_rows import read_lines_of
+from tacitd_handlers.learning.learned_rows import make_line_id, read_lines_of
 from tacitd_handlers.learning.learning_status import SYNC, describe_time_of_writing, wait_verb
 from tacitd_handlers.learning.sources import read_checked
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, SEE_ALSO
@@ -133,7 +133,7 @@ def demo() -> None:
 @click.option(
     "--undo", is_flag=True, help="Hide what git does not track yet again, and write nothing that it tracks."
 )
-def share(project: str | None, undo: bool) -> None:
+def share(project: str | None, undo: bool) -> int:
     """Share LEARNED.md and AGENTS.md with a team: remove them from this clone's `.git/info/exclude`.
 
     Nothing is added or committed. From then on git shows them, and new ones, like any other file. The copies in
@@ -144,16 +144,19 @@ def share(project: str | None, undo: bool) -> None:
     if modes.get_mode(place) == "off":
         raise UsageError(f"{root} is excluded", f"`tacitd exclude --undo {quote(str(root))}`")
     modes.set_mode(root, "local" if undo else "shared")
-    left = _follow(root, "hide" if undo else "reveal")
+    left = _follow(root, "hide" if undo else "reveal", "git's exclude file")
+    if left is None:
+        return PARKED
     if not undo:
         echo_message(
             f"git shows {root / LEARNED}, once something is learned; add and commit it if you want to"
         )
-        return
+        return 0
     echo_message(f"{root} is not shared: what tacitd makes there is hidden from git")
     for path in left:
         what = "is tracked by git and stays so; tacitd does not write it any more"
         echo_message(f"{path} {what}. `git rm --cached {path}` takes it out")
+    return 0
 
 
 @click.command(
@@ -171,23 +174,19 @@ def exclude(project: str, undo: bool) -> None:
         echo_message(
             f"`tacitd exclude --undo {quote(str(root))}` takes it back, for what you type from then on"
         )
-    for left in _follow(root, "follow"):
+    for left in _follow(root, "follow", "the copies in .claude/rules") or ():
         echo_message(f"hint: {left} is not tacitd's text alone, so it stays; delete it if you do not want it")
 
 
-def _follow(root: object, do: str) -> list[str]:
-    """Have git's exclude file and the copies follow the choice; return the files that stay.
-
-    `follow`: a daemon that does not answer is only reported, because the choice is stored and counts.
-    """
+def _follow(root: object, do: str, what: str) -> list[str] | None:
+    """Have git's exclude file and the copies follow the choice; return the files that stay; None if a daemon runs that does not answer:
+    the choice is stored and counts, `what` is to follow."""
     try:
         with connect_or_run() as call:
             done = call("task", plugin="learning", key=f"{do} {uuid4()}", project=str(root), data={"do": do})
     except UnavailableError as error:
-        if do != "follow":
-            raise
-        echo_message(f"{error.what}: run this again later, so that the copies in .claude/rules follow")
-        return []
+        echo_message(f"{error.what}: the choice is stored; run this again later, so that {what} follows")
+        return None
     return [str(one["text"]) for one in done["made"] if one["did"] == "kept"]
 
 
@@ -219,7 +218,8 @@ def move(line: str, everywhere: bool, here: str | None) -> None:
     with connect_or_run() as call:
         data = {"do": "move", "id": line, "directory": place}
         made = call("task", plugin="learning", key=f"move {line}", project=place, data=data)["made"]
-    echo_message(f"{made[0]['text']!r} is in {made[0]['where']} now")
+    text, where = made[0]["text"], made[0]["where"]
+    echo_message(f"{text!r} is in {where} now, as {make_line_id(where, text)}")
 
 
 @click.command(epilog="\b\nExample: tacitd trust ~/work/app\nExample: tacitd trust --remove ~/work/app")
@@ -242,7 +242,7 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     clock, state = SystemClock(), get_paths().state_dir
     with closing(Store.open(state, clock, owner=False)) as store, store.write() as tx:
         choose(tx, state, Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()))
-    _follow(root, "follow")
+    _follow(root, "follow", "the copies in .claude/rules")
     shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
     echo_message(f"{root / LEARNED} {shows}")
 

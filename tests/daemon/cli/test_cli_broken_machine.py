@@ -17,6 +17,7 @@ from support_cli import Cli
 from support_git import init
 from support_rights import bound
 from tacitd.control.client import call_daemon
+from tacitd.errors import PARKED
 from tacitd.state.paths import Paths
 
 PROGRAM = "from tacitd_handlers.entry_point import main; main()"
@@ -160,17 +161,19 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nothing(cli: Cli, file: str) -> No
 
 
 def test_a_choice_is_stored_beside_a_daemon_that_does_not_answer(cli: Cli) -> None:
-    """`exclude` and `trust` end with 0, as `pause` does."""
+    """`exclude` and `trust` end with 0, as `pause` does; git's exclude file waits for `share`."""
     init(cli.home / "app")
     with run_hung_daemon():
-        for command, text in (
-            ("exclude .", "app is excluded"),
-            ("trust --remove .", "only what tacitd wrote"),
+        for command, code, text in (
+            ("share .", PARKED, "so that git's exclude file follows"),
+            ("exclude .", 0, "app is excluded"),
+            ("trust --remove .", 0, "only what tacitd wrote"),
         ):
             said = cli.run(*command.split(), cwd=cli.home / "app")
-            assert said.code == 0 and text in said.err, said.err
-            assert "did not answer" in said.err and "run this again" in said.err
-    assert '"exclude"' in (cli.state / "choices.jsonl").read_text()
+            assert said.code == code and text in said.err, said.err
+            assert "did not answer" in said.err and "the choice is stored; run this again" in said.err
+    choices = (cli.state / "choices.jsonl").read_text()
+    assert '"share"' in choices and '"exclude"' in choices
 
 
 def test_purge_removes_a_store_that_was_put_aside(cli: Cli) -> None:

@@ -36,7 +36,7 @@ def test_the_newest_change_comes_first(cli: Cli, project: Path) -> None:
     second = put(cli, project, "Prefers tabs", clock)
     said = cli.run("history", project)
     assert said.code == 0 and said.out.index(second) < said.out.index(first)
-    assert "from 1 prompt\n    LEARNED.md · Coding\n      + Use pnpm\n" in said.out
+    assert "from 1 prompt\n    app/LEARNED.md · Coding\n      + Use pnpm\n" in said.out
     said = cli.run("history", project, "-n", "1")
     assert first not in said.out and said.err == "1 older: `-n 2` shows all of them\n"
     assert [each["id"] for each in cli.run("history", project, "--json").json] == [second, first]

@@ -185,7 +185,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
 
 
 @pytest.mark.parametrize(
-    ("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")]
+    ("number", "counted"), [(1, "1 text rejected or waiting"), (2, "2 texts rejected or waiting")]
 )
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is listed by `rescue`."""
@@ -237,7 +237,7 @@ def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> Non
             "tried again: 1 rejected prompt, 1 parked work item\nlearned: Use pnpm\nall handled\n"),
         # Rejected once more: it is not `all handled`.
         ("u1", (1, 0), {"rescued": 1}, 0,
-            "tried again: 1 rejected prompt\n1 text was rejected or waits: `tacitd rescue` lists them\nall read\n"),
+            "tried again: 1 rejected prompt\n1 text rejected or waiting: `tacitd rescue` lists them\nall read\n"),
         ("--all", (0, 0), {}, 0,
             "nothing was rejected, and nothing is parked that can be tried now\nall handled\n"),
     ],
