@@ -24,7 +24,6 @@ from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
-from tacitd.session_context.session_texts import ShownTexts
 from tacitd.sources.lines import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
@@ -92,7 +91,6 @@ class SimulatedUse:
         stores = Stores(
             store := Store.open(self.state, self.clock, schemas),
             Budget(store, _CAPS, self.clock),
-            ShownTexts(store, self.clock),
         )
         for day in range(self.days):
             for number in range(day * SESSIONS, (day + 1) * SESSIONS):
@@ -131,7 +129,11 @@ class SimulatedUse:
                 finish_prompts(tx, "learning", numbers[:1], now, state="rejected", reason=why)
             _learn(tx, number, project, place, session, numbers[0], now)
         _note_calls(session, prompts, project.root, stores)
-        stores.shown.note_sections(session, {"learning": f"{number}", "profile": "p", "lessons": "l"})
+        with stores.store.write() as tx:
+            tx.executemany(
+                "INSERT INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
+                [(session, name, b"0000", now) for name in ("learning", "profile", "lessons")],
+            )
 
     def _store_prompts(
         self, tx: Tx, path: Path, prompts: list[Prompt], end: int, project: int, *, kept: bool
@@ -161,7 +163,6 @@ class Stores:
 
     store: Store
     budget: Budget
-    shown: ShownTexts
 
 
 _CAPS = BudgetSettings(calls_per_minute=10_000, calls_per_day=100_000, usd_per_day=1e6, usd_per_month=1e6)

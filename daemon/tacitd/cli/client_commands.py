@@ -17,6 +17,7 @@ from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output,
 from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
+from tacitd.session_context.plugin_view import ask_each
 
 if TYPE_CHECKING:
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
@@ -129,12 +130,8 @@ def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:
     for what in table.broken:
         echo_message(what)
     yield "tacitd", ENGINE
-    for plugin in table.plugins:
-        try:
-            if plugin.mcp:
-                yield plugin.name, load_hook(plugin.mcp)
-        except Exception as error:  # noqa: BLE001  a third-party package may raise anything when it is imported
-            echo_message(f"the tools of {plugin.name} are left out: {describe_plugin_error(error)}")
+    found = ask_each(table.plugins, lambda one: [load_hook(one.mcp)] if one.mcp else [], echo_message)
+    yield from ((plugin.name, interface) for plugin, interface in found)
 
 
 @click.command(epilog="\b\nExample: tacitd statusline\nExample: tacitd statusline --setting")

@@ -28,11 +28,11 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import load_plugin_table
-from tacitd.errors import FAILED, TacitdError, UsageError, describe_plugin_error
+from tacitd.errors import FAILED, TacitdError, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.handler import StoredItem
 from tacitd.mcp.agent_caller import is_agent, require_person
-from tacitd.session_context.plugin_view import list_items
+from tacitd.session_context.plugin_view import ask_each, list_items
 from tacitd.text.wording import count_noun
 
 NAMED = 5
@@ -210,17 +210,15 @@ def collect_items(
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
-    found: list[FoundItem] = []
-    for one in table.plugins:
-        if not one.items or one.name == without:
-            continue
-        try:
-            found += [FoundItem(one.name, item) for item in list_items(one, os.environ, root)]
-        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            echo_message(f"{one.name}: {describe_plugin_error(error)}")
-            if unread is not None:
-                unread.append(one.name)
-    return found
+
+    def report(what: str) -> None:
+        echo_message(what)
+        if unread is not None:
+            unread.append(what.partition(":")[0])
+
+    asked = [one for one in table.plugins if one.name != without]
+    found = ask_each(asked, lambda one: list_items(one, os.environ, root), report)
+    return [FoundItem(one.name, item) for one, item in found]
 
 
 def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:

@@ -25,8 +25,10 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import load_plugin_table
-from tacitd.errors import TacitdError, UsageError, describe_plugin_error
+from tacitd.errors import TacitdError, UsageError
 from tacitd.handler import load_hook
+from tacitd.plugin import PluginSpec
+from tacitd.session_context.plugin_view import ask_each
 from tacitd.text.wording import count_noun
 
 SHOWN = 20
@@ -176,15 +178,14 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
     from tacitd.files.row_history import list_row_changes
 
     found = read_store(lambda rows: list_row_changes(rows, root)) or []
-    theirs: list[dict[str, Any]] = []
-    for one in load_plugin_table().plugins:
-        hook = one.prompt_parts.get("history")
-        try:
-            theirs += [dict(each) for each in load_hook(hook)(os.environ)] if hook else []
-        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            echo_message(f"{one.name}: {describe_plugin_error(error)}")
-    theirs = [each for each in theirs if root is None or each["root"] in ("", str(root))]
-    return sorted([*found, *theirs], key=lambda each: str(each["at"]))
+
+    def ask(spec: PluginSpec) -> list[dict[str, Any]]:
+        hook = spec.prompt_parts.get("history")
+        every = map(dict, load_hook(hook)(os.environ)) if hook else ()
+        return [each for each in every if root is None or each["root"] in ("", str(root))]
+
+    found += [each for _, each in ask_each(load_plugin_table().plugins, ask, echo_message)]
+    return sorted(found, key=lambda each: str(each["at"]))
 
 
 def find_change_id(asked: str, ids: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import faulthandler
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,11 @@ from tacitd.files.editors import Editors
 from tacitd.handler import load_hook
 from tacitd.logging_setup import to_file, to_journal, to_stderr
 from tacitd.methods import build_methods
+from tacitd.plugin import PluginSpec
 from tacitd.service.detach import run_detached
 from tacitd.service.doctor import examine_client
 from tacitd.service.supervision import Notifier, Supervision, handle_signals, limit_heap, open_when_possible
+from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.work.activities import activity_line, find_newest, list_since
@@ -261,7 +263,8 @@ def banner_lines(app: App) -> Iterator[str]:
         f"learned lines are written {format_duration(app.config.session.idle)} after a session goes idle, or 2 min after "
         f"its client has ended"
     )
-    yield from _list_plugin_lines(app)
+    running = [one for one in app.found.plugins if one.name in app.plugins.by_name]
+    yield from (text for _, text in ask_each(running, partial(_list_plugin_lines, app), logger.warning))
     document = app.read_status()
     for text in describe_waiting(document["waits"], document["sessions"]):
         yield f"waits: {text}"
@@ -277,14 +280,6 @@ def banner_lines(app: App) -> Iterator[str]:
     yield "Press Ctrl-C to stop; no work is lost"
 
 
-def _list_plugin_lines(app: App) -> Iterator[str]:
-    """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
-    for plugin in app.found.plugins:
-        hook = plugin.prompt_parts.get("banner")
-        if not hook or plugin.name not in app.plugins.by_name:
-            continue
-        try:
-            tools = app.plugins.by_name[plugin.name].make_tools(NO_TASK)
-            yield from list(load_hook(hook)(tools))
-        except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
-            logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)
+def _list_plugin_lines(app: App, spec: PluginSpec) -> Iterable[str]:
+    hook = spec.prompt_parts.get("banner")
+    return load_hook(hook)(app.plugins.by_name[spec.name].make_tools(NO_TASK)) if hook else ()

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import TacitdError, UnavailableError, describe_plugin_error
+from tacitd.errors import TacitdError, UnavailableError
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
     child_environment,
@@ -31,10 +31,12 @@ from tacitd.model.environment import (
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.model_factory import open_model
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.managers import Manager, ServiceFacts, is_edited
 from tacitd.service.uninstall import list_state_files
+from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way, find_silent_daemon, read_file
 
@@ -80,24 +82,21 @@ def examine_machine(
     found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
     found += [*check_modes(paths), _check_daemon(paths), _check_retention(paths)]
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
-    return [*found, *_ask_plugins(environ)]
+
+    def check(spec: PluginSpec) -> Iterable[DoctorFinding]:
+        hook = spec.prompt_parts.get("doctor")
+        return load_hook(hook)(environ) if hook else ()
+
+    failed = list[str]()
+    found += [one for _, one in ask_each(find_plugins().plugins, check, failed.append)]
+    hint = "`tacitd status` reports what else is wrong"
+    return [*found, *(_warn("doctor.failed", f"the check of {what}", hint) for what in failed)]
 
 
 def examine_client(paths: Paths, config: Config, environ: Mapping[str, str]) -> list[DoctorFinding]:
     """What is wrong with the client, its login and the plugin in it: what a person is to know at a first start."""
     found = _check_claude(config, environ, _nearest(paths.state_dir, Path.is_dir), environ)
     return [one for one in (*found, *check_plugin(paths, Path.cwd())) if one.severity != "ok"]
-
-
-def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
-    for plugin in find_plugins().plugins:
-        hook = plugin.prompt_parts.get("doctor")
-        try:
-            yield from load_hook(hook)(environ) if hook else ()
-        except Exception as error:  # noqa: BLE001  a third-party check may raise anything
-            what = f"the check of {plugin.name} failed: {describe_plugin_error(error)}"
-            yield _warn("doctor.failed", what, "`tacitd status` reports what else is wrong")
 
 
 # --- the configuration, the directories and the daemon

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
 from loguru import logger
 
-from tacitd.clock import Clock
-from tacitd.errors import TacitdError, describe_plugin_error
+from tacitd.clock import Clock, local_date
+from tacitd.errors import TacitdError
 from tacitd.files.git import find_project_root
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
-from tacitd.session_context.plugin_view import TAG, collect_sections, fence_sections, give_advice, list_items
+from tacitd.session_context.plugin_view import (
+    TAG,
+    ask_each,
+    collect_sections,
+    fence_sections,
+    give_advice,
+    list_items,
+)
 from tacitd.sources.source import HookQuestion, Source
 from tacitd.store import Store
 from tacitd.text.wording import count_noun
@@ -50,7 +56,7 @@ class SessionTexts:
         self._source = source
         self._plugins = plugins
         self._environ = environ
-        self._shown = ShownTexts(store, clock)
+        self._store = store
         self._clock = clock
         self._client = ""
         self._looked_at = float("-inf")
@@ -58,11 +64,10 @@ class SessionTexts:
     def answer_hook(self, question: HookQuestion) -> str:
         """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
         account gets must not reach another."""
-        if not self._is_of_source(question.transcript):
+        real = os.path.realpath(question.transcript)
+        if not any(real.startswith(f"{os.path.realpath(root)}/") for root in self._source.roots):
             return ""
-        if question.kind == "failure":
-            return self._advise(question)
-        return self._make_context(question)
+        return self._advise(question) if question.kind == "failure" else self._make_context(question)
 
     def _make_context(self, question: HookQuestion) -> str:
         # Newer clients keep what hooks printed in the transcript and send it again when a session is resumed. Older ones (2.1.63) forget
@@ -80,60 +85,67 @@ class SessionTexts:
             logger.warning("a session's context is incomplete: {}", what)
         texts = made.texts
         if question.source == "fork":  # a new session with the history of another one
-            texts = self._shown.select_new(self._source.list_originals(question.transcript), texts)
+            texts = self._select_unseen(self._source.list_originals(question.transcript), texts)
         elif occasion == "resume" and is_in_transcript(question.transcript):
-            texts = self._shown.select_changed(question.session, texts)
+            texts = self._select_unseen([question.session], texts)
         if occasion == "start" and (line := self._ask_for_review(question)):
             texts = {**texts, "review": line}
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
-            self._note(lambda: self._shown.note_sections(question.session, texts))
+            self._note(question.session, {name: _digest(text) for name, text in texts.items()})
         return text
 
     def _ask_for_review(self, question: HookQuestion) -> str:
         """How much waits for the person's decision, once a day in a project; "" for nothing."""
         root = find_project_root(Path(question.cwd))
-        log_key, today = f"review of {root}", time.strftime("%Y-%m-%d", time.localtime(self._clock.now()))
-        if today in self._shown.list_advice(log_key):
+        log_key, today = f"review of {root}", _ADVICE + local_date(self._clock.now())
+        if today in self._read(log_key):
             return ""
-        count = 0
-        for one in self._plugins:
-            try:
-                count += sum(bool(item.review) for item in list_items(one, self._environ, root))
-            except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' items count
-                logger.warning("{}: {}", one.name, describe_plugin_error(error))
+        items = ask_each(self._plugins, lambda one: list_items(one, self._environ, root), logger.warning)
+        count = sum(bool(item.review) for _, item in items)
         if count == 0:
             return ""
-        self._note(lambda: self._shown.note_advice(log_key, [today]))
-        lines = f"{count_noun(count, 'line')} wait{'s' if count == 1 else ''}"
-        return f"{lines} for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
+        self._note(log_key, {today: b""})
+        return f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
 
     def _advise(self, question: HookQuestion) -> str:
-        shown = self._shown.list_advice(question.session)
+        shown = self._read(question.session)
         call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
-        found: dict[str, str] = {}
-        for one in self._plugins:
-            try:
-                found |= {f"{one.name}:{key}": line for key, line in give_advice(one, call)}
-            except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' advice is given
-                logger.warning("{}: {}", one.name, describe_plugin_error(error))
-        new = {key: line for key, line in found.items() if key not in shown}
-        chosen = dict(list(new.items())[:ADVICE_LINES])
+        found = ask_each(self._plugins, lambda one: give_advice(one, call), logger.warning)
+        lines = {f"{_ADVICE}{one.name}:{key}": line for one, (key, line) in found}
+        chosen = dict([(key, line) for key, line in lines.items() if key not in shown][:ADVICE_LINES])
         if not chosen:
             return ""
-        self._note(lambda: self._shown.note_advice(question.session, chosen))
+        self._note(question.session, dict.fromkeys(chosen, b""))
         text = cut_text("\n".join(["## This may help with the error", *chosen.values()]), ADVICE_BUDGET)
         return fence_sections({"": text}, ContextRequest(Path(question.cwd), session=question.session))
 
-    def _note(self, write: Callable[[], None]) -> None:
+    def _select_unseen(self, sessions: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
+        """The sections that one of these sessions did not get in this form; all if none of them got any."""
+        known = [found for session in sessions if (found := self._read(session))]
+        return {
+            name: text
+            for name, text in texts.items()
+            if not known or any(digests.get(name) != _digest(text) for digests in known)
+        }
+
+    def _read(self, session: str) -> dict[str, bytes]:
+        """What a session got: digests by name. What cannot be read counts as not shown."""
+        with suppress(TacitdError):
+            return dict(self._store.rows("SELECT name, digest FROM shown WHERE session = ?", session))
+        return {}
+
+    def _note(self, session: str, digests: Mapping[str, bytes]) -> None:
+        now = self._clock.now()
         try:
-            write()
+            with self._store.write() as tx:
+                tx.execute("DELETE FROM shown WHERE at < ?", now - KEPT)
+                tx.executemany(
+                    "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
+                    [(session, name, digest, now) for name, digest in digests.items()],
+                )
         except TacitdError as error:  # on a full disk a text is repeated later
             logger.warning("what a session got is not noted: {}", error)
-
-    def _is_of_source(self, transcript: Path) -> bool:
-        real = os.path.realpath(transcript)
-        return any(real.startswith(f"{os.path.realpath(root)}/") for root in self._source.roots)
 
     def _find_client(self) -> str:
         """The version of the client that was used last, as far as it is known; it is looked up beside."""
@@ -170,56 +182,6 @@ KEPT = 30 * 86_400.0
 """Seconds for which it is remembered: the client deletes older transcripts."""
 _ADVICE = "advice "
 """What the name of a row of advice begins with; its key follows."""
-
-
-class ShownTexts:
-    """Thread-safe. What cannot be written or read counts as not shown: a text is then repeated."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-
-    def select_changed(self, session: str, texts: Mapping[str, str]) -> dict[str, str]:
-        """The sections that the session did not get in this form."""
-        before = self._read(session)
-        return {name: text for name, text in texts.items() if before.get(name) != _digest(text)}
-
-    def select_new(self, originals: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-        """The sections that a copy of one of these sessions did not get with its history; all if none of them got any."""
-        known = [found for session in originals if (found := self._read(session))]
-        return {
-            name: text
-            for name, text in texts.items()
-            if not known or any(sections.get(name) != _digest(text) for sections in known)
-        }
-
-    def note_sections(self, session: str, texts: Mapping[str, str]) -> None:
-        """The session gets these sections now. Raises TacitdError."""
-        self._note(session, {name: _digest(text) for name, text in texts.items()})
-
-    def list_advice(self, session: str) -> frozenset[str]:
-        """The keys of the advice that the session got."""
-        return frozenset(
-            name.removeprefix(_ADVICE) for name in self._read(session) if name.startswith(_ADVICE)
-        )
-
-    def note_advice(self, session: str, keys: Collection[str]) -> None:
-        """The session gets advice with these keys now. Raises TacitdError."""
-        self._note(session, {_ADVICE + key: b"" for key in keys})
-
-    def _read(self, session: str) -> dict[str, bytes]:
-        with suppress(TacitdError):
-            return dict(self._store.rows("SELECT name, digest FROM shown WHERE session = ?", session))
-        return {}
-
-    def _note(self, session: str, digests: Mapping[str, bytes]) -> None:
-        now = self._clock.now()
-        with self._store.write() as tx:
-            tx.execute("DELETE FROM shown WHERE at < ?", now - KEPT)
-            tx.executemany(
-                "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
-                [(session, name, digest, now) for name, digest in digests.items()],
-            )
 
 
 def _digest(text: str) -> bytes:

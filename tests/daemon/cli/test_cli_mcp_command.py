@@ -44,4 +44,4 @@ def test_a_broken_plugin_takes_no_tools_of_others(
     assert set(offer.tools) == {"explain_line", "forget_item", "get_status"}
     assert offer.tools["get_status"].tool.description != "twice"
     err = capsys.readouterr().err
-    assert "the tool gone of one is left out" in err and "the tools of two are left out" in err
+    assert "the tool gone of one is left out" in err and "two: ModuleNotFoundError" in err

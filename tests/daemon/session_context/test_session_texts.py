@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +14,7 @@ from tacitd.errors import UnwritableError
 from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.session_texts import KEPT, SessionTexts, ShownTexts
+from tacitd.session_context.session_texts import KEPT, SessionTexts
 from tacitd.sources.registry import make_source
 from tacitd.sources.source import HookQuestion
 from tacitd.store import Store
@@ -177,36 +176,29 @@ def test_an_unwritable_store_costs_only_repetition(
     assert "one" in texts.answer_hook(ask(home, source="resume"))
 
 
-def test_sessions_are_forgotten_after_a_month(tmp_path: Path) -> None:
+def test_sessions_are_forgotten_after_a_month(toys: Toys, home: Path, tmp_path: Path) -> None:
     """The client deletes their transcripts then."""
     clock = FakeClock()
-    with closing(Store.open(tmp_path, clock, owner=False)) as store:
-        shown = ShownTexts(store, clock)
-        shown.note_sections("old", {"a": "x", "b": "y"})
-        clock.advance(KEPT / 2)
-        shown.note_sections("new", {"a": "x"})
-        shown.note_sections("new", {"a": "z"})
-        shown.note_advice("new", ["k" * 300])
-        assert shown.select_changed("old", {"a": "x", "b": "z"}) == {"b": "z"}
-        assert shown.select_changed("new", {"a": "z", "b": "z"}) == {"b": "z"}
-        clock.advance(KEPT / 2 + 1)
-        shown.note_advice("other", ["k"])
-        assert shown.select_changed("old", {"a": "x"}) == {"a": "x"}
-        assert shown.list_advice("new") == {"k" * 300} and shown.select_changed("new", {"a": "z"}) == {}
+    texts = make_texts(home, tmp_path, clock)
+    write_transcript(home, texts.answer_hook(ask(home)))
+    assert texts.answer_hook(ask(home, source="resume")) == ""
+    clock.advance(KEPT + 1)
+    texts.answer_hook(ask(home, session="s2"))
+    assert "one" in texts.answer_hook(ask(home, source="resume"))
 
 
 def test_once_a_day_a_session_says_what_waits_in_review(toys: Toys, home: Path, tmp_path: Path) -> None:
     """Of its project, in the first session of a day that begins; also after a restart of the daemon, and without other sections."""
     clock = FakeClock()
     toys.waiting, toys.facts = 2, ()
-    line = "2 lines wait for the person's decision: `tacitd review` shows them."
+    line = "2 lines waiting for the person's decision: `tacitd review` shows them."
     assert line not in make_texts(home, tmp_path, clock).answer_hook(ask(home, source="resume"))
     assert line not in make_texts(home, tmp_path, clock).answer_hook(ask(home, cwd="/other"))
     assert line in make_texts(home, tmp_path, clock).answer_hook(ask(home))
     assert make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s2")) == ""
     clock.advance(86_400.0)
     toys.waiting = 1
-    assert "1 line waits for" in make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s3"))
+    assert "1 line waiting for" in make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s3"))
     clock.advance(86_400.0)
     toys.waiting = 0
     assert make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s4")) == ""
