@@ -1,8 +1,7 @@
 """Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
-This module only declares the plugin. `pattern` is pure; `lesson_log` reads and appends lessons.jsonl, `lesson_origins` says where a
-lesson came from, and `lesson_actions`, `promotion` and `lesson_drafts` change what the log says, the last in the daemon.
-`cli` is the command line, which needs no store and no daemon.
+This module only declares the plugin. `lesson_log` reads and appends lessons.jsonl, `lesson_origins` says where a lesson came from, and
+`lesson_actions`, `promotion` and `lesson_drafts` change what the log says, the last in the daemon. `cli` needs no store and no daemon.
 """
 
 from __future__ import annotations

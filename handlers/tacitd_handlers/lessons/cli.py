@@ -30,7 +30,6 @@ from tacitd_handlers.lessons.pattern import (
     build_pattern,
     normalise_scope,
     parse_pattern,
-    scope_of_name,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,15 +39,13 @@ class LessonCommand(click.Command):
     """A command that exits with 2 and prints its usage on stderr on wrong use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; each error knows the command whose usage is shown. Raises click.UsageError."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx
+            error.ctx = error.ctx or ctx  # whose usage is shown
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Raises click.UsageError for what is no lesson, and for wrong use."""
         try:
             return super().invoke(ctx)
         except PatternError as error:
@@ -59,21 +56,16 @@ class LessonCommand(click.Command):
 
 
 class LessonGroup(OrderedGroup):
-    """The group of these commands."""
-
     command_class = LessonCommand
 
 
 def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The scope that an option names: one word in lower case. Exits with 2 if it is invalid."""
     scope = normalise_scope(value) if value is not None else None
     if value is not None and scope is None:
-        better = scope_of_name(value)
-        hint = f"; for example {better}" if better else ""
         what = (
             f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
         )
-        raise click.BadParameter(what + hint, ctx, param)
+        raise click.BadParameter(what, ctx, param)
     return scope
 
 
@@ -132,10 +124,8 @@ def add_(
     log, by_agent = _open_log(), is_agent(os.environ)
     project = ProjectLessons(None, load_origins(log))
     source = "user" if firm and not by_agent else "ai"
-    by_hand = not by_agent and sys.stdin.isatty()
-    done = add_lesson(
-        log, parts, scope, source, force=force and not by_agent, by_hand=by_hand, project=project
-    )
+    options = {"force": force and not by_agent, "by_hand": not by_agent and sys.stdin.isatty()}
+    done = add_lesson(log, parts, scope, source, **options, project=project)
     made = done.lesson
     if not done.is_new:
         if made.is_wrong:
@@ -144,12 +134,16 @@ def add_(
             raise TacitdError(f"a person marked that wrong (lesson {made.id}{why})", hint)
         _report(made, f"lesson {made.id} already says that", as_json, changed=False)
         return
-    _note_origin(log, made, project)
+    # The session, so that the correction behind the lesson is not counted again, and the project of the scope.
+    origin = Origin(
+        find_own_session(os.environ), log.clock.now(), str(project.root) if scope == project.name else ""
+    )
+    if origin.session or origin.project:
+        note_origin(log, made.id, origin)
     if firm and by_agent:
         echo_message("it is not firm: only a person says so, in a terminal of their own")
     for one in done.opposites:
-        where = "" if one.scope == scope else f" ({one.scope})"
-        echo_message(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
+        echo_message(f"warning: lesson {one.id} ({one.scope}) says the opposite: {one.text}")
     message = f"Added lesson {made.id}"
     if made.is_waiting:
         message = f"Lesson {made.id} is not active: it waits for the person, because {made.reason}"
@@ -169,19 +163,11 @@ def _read_parts(
         raise UsageError("give the pattern or its parts, not both")
     if text is not None:
         return parse_pattern(text)
-    if len(missing) == len(parts):
-        raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
     if missing:
-        raise UsageError(f"a part of the lesson is missing: {', '.join(missing)}")
+        raise UsageError(
+            f"a part of the lesson is missing: {', '.join(missing)}", "or give the whole pattern"
+        )
     return build_pattern(when or "", "do" if do is not None else "dont", what or "", because or "")
-
-
-def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
-    """Note the calling session, so that the correction behind the lesson is not counted again, and the project of its scope."""
-    session = find_own_session(os.environ)
-    root = str(project.root) if made.scope == project.name else ""
-    if session or root:
-        note_origin(log, made.id, Origin(session, log.clock.now(), root))
 
 
 @lesson.command("list", epilog=_example("lesson list --scope=tmux"))
@@ -303,7 +289,6 @@ def load_(scope: str, lines: int, as_json: bool) -> None:
 
 
 def _print_list(scope: str | None, every: bool, as_json: bool, is_wanted: Callable[[Lesson], bool]) -> None:
-    """Print the lessons of a scope (None: of all) that are wanted, and how many lines of the log make none."""
     log = _open_log()
     lessons = log.read_lessons()
     given: Iterable[Lesson] = lessons.all.values() if every else lessons.list_active()
@@ -323,7 +308,6 @@ def _open_log() -> LessonLog:
 
 
 def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> None:
-    """Print the result on stderr, or as JSON on stdout."""
     if as_json:
         echo_json({"schema": 1, "changed": changed, **build_document(found)})
     else:
@@ -387,6 +371,5 @@ LESSONS = AgentInterface(
 
 
 def main() -> None:
-    """Run the program `lesson`, and end the process with its exit code."""
     use_utf8()
     run_and_exit(lesson, "lesson")

@@ -10,27 +10,16 @@ from typing import NamedTuple
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.lessons.lesson_log import (
-    ACTIVE,
-    DELETED,
-    PROMOTED,
-    Lesson,
-    LessonLog,
-    Lessons,
-    name_of,
-    number_of,
-)
+from tacitd_handlers.lessons.lesson_log import ACTIVE, DELETED, PROMOTED, Lesson, LessonLog, Lessons
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import GLOBAL, Pattern, format_pattern
 
 
 class Addition(NamedTuple):
-    """What became of a lesson that was to be added."""
-
     lesson: Lesson
     """The new one, or the one that bars it: it says the same, or a person marked it wrong."""
     is_new: bool
-    opposites: tuple[Lesson, ...] = ()
+    opposites: Sequence[Lesson] = ()
     """Active lessons with the same WHEN and the opposite action."""
 
 
@@ -60,10 +49,10 @@ def add_lesson(
         known = None if force else find_same(lessons, parts, scope, project, by_person=source == "user")
         if known is not None:
             return Addition(known, is_new=False)
-        status, reason = (DELETED, fault) if fault else (ACTIVE, "")
-        made = Lesson(change.next_id(), scope, source, status, log.today, parts, reason=reason)
+        status = DELETED if fault else ACTIVE
+        made = Lesson(change.next_id(), scope, source, status, log.today, parts, reason=fault)
         opposites = [] if fault else find_opposites(lessons.list_active(), parts, scope)
-        return Addition(change.append(made), is_new=True, opposites=tuple(opposites))
+        return Addition(change.append(made), is_new=True, opposites=opposites)
 
 
 def find_same(
@@ -80,8 +69,10 @@ def find_same(
     It was marked wrong by a person in any scope, unless a person adds it; or it has the same pattern in the scope. For a draft a
     global or promoted lesson counts too, for whatever reason it is. A lesson of another project than `project` does not count.
     """
-    if not by_person and (wrong := _find_wrong(lessons, parts)) is not None:
-        return wrong
+    digest = digest_meaning(parts)
+    for one in [] if by_person else lessons.all.values():
+        if one.is_wrong and (says_same(one.parts, parts) or digest in one.digests):
+            return one
     for one in lessons.all.values():
         is_near = one.scope == scope or (is_draft and GLOBAL in (one.scope, scope))
         is_there = one.is_active or (one.status == PROMOTED if is_draft else one.is_waiting and not by_person)
@@ -91,20 +82,10 @@ def find_same(
     return None
 
 
-def _find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
-    """The lesson with this case and action that a person marked wrong, also if its words were purged."""
-    wrong = [one for one in lessons.all.values() if one.is_wrong]
-    digest = digest_meaning(parts) if any(one.digests for one in wrong) else ""
-    return next((one for one in wrong if says_same(one.parts, parts) or digest in one.digests), None)
-
-
 def says_same(one: Pattern, other: Pattern, *, with_reason: bool = False) -> bool:
     """Whether two lessons have the same case and action, and reason, but for differences of spelling."""
-    return (
-        one.action == other.action  # first, because it is cheap
-        and _key(one) == _key(other)
-        and (not with_reason or _fold(one.because) == _fold(other.because))
-    )
+    is_same = one.action == other.action and _key(one) == _key(other)
+    return is_same and (not with_reason or _fold(one.because) == _fold(other.because))
 
 
 def digest_meaning(parts: Pattern) -> str:
@@ -162,10 +143,7 @@ def mark_wrong(log: LessonLog, id: str, reason: str, *, is_promoted_too: bool = 
 
 
 def confirm_lesson(log: LessonLog, id: str, parts: Pattern | None = None) -> Lesson:
-    """Make a lesson that is active or waits the person's own, with their words if there are any.
-
-    Raises as `get_active` does, OSError, FileRefusedError.
-    """
+    """Make a lesson that is active or waits the person's own, with their words if there are any. Raises as `mark_wrong` does."""
     if parts is not None:
         refuse_secret(format_pattern(parts))
     with log.begin_change() as change:
@@ -191,7 +169,6 @@ def restore_lesson(log: LessonLog, id: str) -> Lesson:
 
 
 def refuse_secret(text: str) -> None:
-    """Raise TacitdError if a text that is to be stored has what looks like a secret."""
     from tacitd.text.redact import has_secret
 
     if has_secret(text):
@@ -199,29 +176,22 @@ def refuse_secret(text: str) -> None:
 
 
 def get_lesson(lessons: Lessons, id: str) -> Lesson:
-    """The lesson with this id. Raises TacitdError if there is none."""
     lesson = lessons.get(id)
     if lesson is None:
-        shown = repr(shorten_line(id, 60)) if (number := number_of(id)) is None else name_of(number)
-        raise TacitdError(f"there is no lesson {shown}", "`lesson list --all` lists all of them")
+        raise TacitdError(
+            f"there is no lesson {shorten_line(id, 60)!r}", "`lesson list --all` lists all of them"
+        )
     return lesson
 
 
 def get_active(lessons: Lessons, id: str) -> Lesson:
-    """The active lesson with this id.
-
-    Raises as `get_lesson` does, and TacitdError with the lesson's status if it is not active.
-    """
+    """The active lesson with this id. Raises TacitdError, with the lesson's state if it is not active."""
     lesson = get_lesson(lessons, id)
-    if lesson.is_active:
-        return lesson
-    if lesson.is_waiting:
-        raise TacitdError(
-            f"lesson {lesson.id} is not active", f"a person accepts it: `tacitd accept {lesson.id}`"
-        )
-    if lesson.status == PROMOTED:
-        where = lesson.promoted_to or "somewhere"
-        raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file by hand")
-    if lesson.status == DELETED:
-        raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the correct one: lesson add --firm")
-    raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}")
+    if not lesson.is_active:
+        hint = {
+            "waiting": f"a person accepts it: `tacitd accept {lesson.id}`",
+            PROMOTED: f"change it in {lesson.promoted_to} by hand",
+            DELETED: "add the correct one: lesson add --firm",
+        }
+        raise TacitdError(f"lesson {lesson.id} is {lesson.state}", hint.get(lesson.state, ""))
+    return lesson

@@ -2,8 +2,7 @@
 it withdraws lessons of deleted lines, and purges words. The rest works without it.
 
 One model call serves both: `render_addition` makes the part of the prompt, `extract_finding` takes the drafts out of the answer,
-`ground_finding` refuses what the facts do not support, and `store_finding` adds what is left, in the daemon. A draft that says
-what a lesson says is not added, and nothing that a person marked wrong comes back. Everything but the first and the last is pure.
+`ground_finding` refuses what the facts do not support, and `store_finding` adds what is left.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,16 +67,8 @@ _FETCHES = compile_lazily(
 
 
 class Draft(NamedTuple):
-    """A lesson from the model's answer, unchecked."""
-
     text: str
     scope: str = GLOBAL
-
-
-@cache
-def load_template() -> str:
-    """The text of `prompts/lessons.md`."""
-    return (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
 
 
 def render_addition(project: str) -> str:
@@ -96,7 +86,8 @@ def render_addition(project: str) -> str:
         "in_force": _fence(here.list_in_force(lessons.list_active())),
         "marked_wrong": _fence(wrong),
     }
-    return fill_template(load_template(), values) + "\n"
+    template = (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
+    return fill_template(template, values) + "\n"
 
 
 def _fence(lessons: Sequence[Lesson]) -> str:
@@ -105,7 +96,6 @@ def _fence(lessons: Sequence[Lesson]) -> str:
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
-    """The drafts, and the answer without their lines."""
     drafts, rest = parse_drafts(answer)
     return {"drafts": [list(draft) for draft in drafts]} if drafts else None, rest
 
@@ -139,16 +129,12 @@ def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
     drafts, given = list[list[Any]](), found.get("drafts", ())
     for text, scope, *_ in given:
         checked = check_draft(Draft(text, scope))
-        if not isinstance(checked, str) and _is_supported(text, sources):
+        # Neither a draft nor its action alone may say more than the facts.
+        said = (text, *re.split(r"->|→", text, maxsplit=2)[1:2])
+        if not isinstance(checked, str) and all(word_line(part, sources) is None for part in said):
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
             drafts.append([format_pattern(checked[0]), scope])
     return {"drafts": drafts} if drafts else None, len(given) - len(drafts)
-
-
-def _is_supported(text: str, sources: Sources) -> bool:
-    """Whether neither a draft nor its action alone says more than the facts."""
-    _, *rest = re.split(r"->|→", text, maxsplit=2)
-    return all(word_line(part, sources) is None for part in (text, *rest[:1]))
 
 
 def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
@@ -199,55 +185,29 @@ def store_finding(
             if twin is None:
                 twin = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
                 added.append(change.append(twin))
-            elif not twin.is_active or not _lacks_origin(twin, known.get(int(twin.id)), parts, origin):
-                continue
+            elif not (twin.is_active and twin.is_ours) or known.get(int(twin.id), Origin()).words:
+                continue  # one of ours without words: an agent added it, or a crash came before its origin was stored
             origins.append((twin.id, origin._replace(lines=own)))
     return added, origins
 
 
-def _lacks_origin(lesson: Lesson, known: Origin | None, parts: Pattern, origin: Origin) -> bool:
-    """Whether a lesson that a draft repeats has no complete origin: a crash came between the two, or an agent added it by
-    command, in this session or in none."""
-    if known is not None and known.session:
-        return known.session == origin.session and not known.words
-    return lesson.source == "ai" and lesson.parts == parts
-
-
-def withdraw_lessons(
-    log: LessonLog, removed: Sequence[str], project: Path, known: Mapping[int, Origin]
-) -> list[Lesson]:
-    """Mark the lessons wrong that were drafted in this project with one of the lines that a person deleted by hand.
-
-    Lessons that somebody stated or changed stay, and so do those of other projects. Raises OSError, FileRefusedError.
-    """
-    if not removed:
-        return []
-    here = ProjectLessons(project, known)
-    return [
-        mark_wrong(log, lesson.id, DELETED_LINE)[0]
-        for lesson in log.read_lessons().list_active()
-        if lesson.is_ours and {*here.find_origin(lesson).lines} & {*removed} and here.is_from_here(lesson)
-    ]
-
-
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task."""
+    """Purge a lesson's words; or store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
     log = LessonLog.from_environ(os.environ, tools.clock)
-    if task.kind == "message":
-        return _take_message(log, task, tools)
-    texts = [str(text) for text in task.data.get("texts", ())]
-    return Done(notices=[Notice("purged", str(path)) for path in purge_words(log, task.key, texts)])
-
-
-def _take_message(log: LessonLog, task: Task, tools: Tools) -> Done:
-    """Store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
+    if task.kind == "purge":
+        texts = [str(text) for text in task.data.get("texts", ())]
+        return Done(notices=[Notice("purged", str(path)) for path in purge_words(log, task.key, texts)])
     root = str(task.project.root) if isinstance(task.project, Project) else ""
     known = read_origins(tools.rows, log)
     added, origins = store_finding(log, task.data, task.session, root, known)
     notices = [Notice("learned", one.text, f"lesson {one.id}", item=one.id) for one in added]
-    removed = [str(line) for line in task.data.get("removed", ())]
-    withdrawn = withdraw_lessons(log, removed, Path(root), known) if root else ()
-    notices += [Notice("withdrawn", one.text, f"lesson {one.id}", DELETED_LINE) for one in withdrawn]
+    removed = {str(line) for line in task.data.get("removed", ())}
+    here = ProjectLessons(Path(root), known)
+    for one in log.read_lessons().list_active() if root and removed else ():
+        # Lessons that somebody stated or changed stay, and so do those of other projects.
+        if one.is_ours and {*here.find_origin(one).lines} & removed and here.is_from_here(one):
+            mark_wrong(log, one.id, DELETED_LINE)
+            notices.append(Notice("withdrawn", one.text, f"lesson {one.id}", DELETED_LINE))
 
     def apply(tx: Tx) -> None:
         for id, origin in origins:

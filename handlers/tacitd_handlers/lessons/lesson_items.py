@@ -7,9 +7,10 @@ of its records. Digests of what it said become the reason of its deletion, so th
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Rows, Tools
@@ -23,6 +24,7 @@ from tacitd_handlers.lessons.lesson_actions import (
     restore_lesson,
 )
 from tacitd_handlers.lessons.lesson_log import (
+    ACTIVE,
     BLANK,
     DELETED,
     LOG,
@@ -38,10 +40,16 @@ from tacitd_handlers.lessons.lesson_log import (
     trace_log,
 )
 from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, read_origins
-from tacitd_handlers.lessons.pattern import Pattern, parse_pattern
+from tacitd_handlers.lessons.pattern import FIRM, Pattern, parse_pattern
 
 REASON = "forgotten with tacitd forget"
 _WORDS = ("when", "do", "because", "reason")
+_STATES: Mapping[str, Literal["stored", "proposed", "forgotten"]] = {
+    ACTIVE: "stored",
+    PROMOTED: "stored",
+    "waiting": "proposed",
+    DELETED: "forgotten",
+}
 
 
 def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
@@ -55,21 +63,21 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     lessons, wordings = fold_log(data), list_wordings(data)
     opposites = list_contradictions(lessons.list_active())
     for one in lessons.all.values():
-        review, is_promoted, other = "", one.status == PROMOTED, opposites.get(one.id)
-        is_forgotten = one.is_wrong and bool(one.digests or not one.is_purged)
-        if not (one.is_active or one.is_waiting or is_promoted or is_forgotten):
+        if one.state not in _STATES or (one.is_purged and not one.digests):
             continue
+        review, other = "", opposites.get(one.id)
         if one.is_waiting:
             review = f"an agent added it, and it waits for you: {one.reason}"
         elif one.is_active and not one.is_firm and other is not None:
             review = f"lesson {other.id} ({other.scope}) says the opposite: {other.text}"
+        where = f"{one.scope}, promoted to {one.promoted_to}" if one.status == PROMOTED else one.scope
         yield StoredItem(
             one.id,
             "lesson",
             "" if one.is_purged else one.text,
-            f"lesson {one.id} ({one.scope}{f', promoted to {one.promoted_to}' if is_promoted else ''})",
-            state="proposed" if one.is_waiting else "forgotten" if one.is_wrong else "stored",
-            by_person=is_promoted or (one.is_active and one.is_firm),
+            f"lesson {one.id} ({where})",
+            state=_STATES[one.state],
+            by_person=one.status == PROMOTED or (one.is_active and one.is_firm),
             review=review,
             words=origins.get(int(one.id), Origin()).words,
             earlier=tuple(wordings.get(int(one.id), ())),
@@ -88,12 +96,10 @@ def decide(decision: Decision, tools: Tools) -> Done:
             lesson = restore_lesson(log, decision.id)
             did = "restored"
             more = "it may be drafted again" if lesson.is_purged else f"it is {lesson.status} again"
-        case "edit":
-            lesson = confirm_lesson(log, decision.id, parse_pattern(decision.text))
-            did, more = "changed", "it is yours"
-        case "keep":
-            lesson = confirm_lesson(log, decision.id)
-            did, more = "kept", "it is active, and yours"
+        case _:
+            words = parse_pattern(decision.text) if decision.choice == "edit" else None
+            lesson = confirm_lesson(log, decision.id, words)
+            did, more = "changed" if words else "kept", "it is active, and yours"
     return Done(notices=[Notice(did, f"lesson {lesson.id}; {more}")])
 
 
@@ -101,8 +107,11 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
     """The lessons that match an id or a part of a lesson's text, with their origins. Raises OSError."""
     log = LessonLog.from_environ(os.environ)
     origins = read_origins(rows, log)
+    wanted = asked.strip().removeprefix("- ").casefold()
+    number = number_of(wanted)
     for one in log.read_lessons().all.values():
-        if not _is_meant(one, asked):
+        is_part = len(wanted) > 3 and wanted in f"{one.text}{FIRM}".casefold()
+        if not (is_part if number is None else int(one.id) == number):
             continue
         origin = origins.get(int(one.id), Origin())
         where = f"lesson {one.id} ({one.scope}, {one.state})"
@@ -118,13 +127,6 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
         }
 
 
-def _is_meant(lesson: Lesson, asked: str) -> bool:
-    wanted = asked.strip().removeprefix("- ").casefold()
-    if (number := number_of(wanted)) is not None:
-        return int(lesson.id) == number
-    return len(wanted) > 3 and wanted in f"{lesson.text} [firm]".casefold()
-
-
 # --- what the log says of the past
 
 
@@ -134,18 +136,16 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
     """
     log = LessonLog.from_environ(environ)
-    origins, numbers = load_origins(log), dict[str, int]()
+    origins, numbers = load_origins(log), Counter[str]()
     for one in trace_log(log.read()):
-        after = one.after
-        if after is None:
+        if (after := one.after) is None:
             continue
         removed = one.before.text if one.before is not None and one.before.is_active else ""
         added = after.text if after.is_active else ""
-        if added == removed:
-            continue
-        numbers[after.id] = numbers.get(after.id, 0) + 1
-        origin = origins.get(int(after.id), Origin()) if one.before is None else Origin()
-        yield _describe(after, numbers[after.id], origin, added, removed)
+        if added != removed:
+            numbers[after.id] += 1
+            origin = origins.get(int(after.id), Origin()) if one.before is None else Origin()
+            yield _describe(after, numbers[after.id], origin, added, removed)
 
 
 def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: str) -> dict[str, Any]:
@@ -186,20 +186,16 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
     """
     data = log.read()
     lesson = fold_log(data).get(id)
-    if lesson is None or lesson.status != DELETED:
-        return []
-    number = int(lesson.id)
-    wordings = list_wordings(data).get(number, {})
-    if not {*wordings} & {*texts}:
+    wordings = list_wordings(data).get(int(lesson.id), {}) if lesson is not None else {}
+    if lesson is None or lesson.status != DELETED or not {*wordings} & {*texts}:
         return []
     digests = sorted(map(digest_meaning, wordings.values()))
     with log.begin_change():  # whoever appends waits, and then opens the new file
-        edit_file(log.path, lambda now: _blank_log(now or b"", number, digests), disk=log.disk)
+        edit_file(log.path, lambda now: _blank_log(now or b"", int(lesson.id), digests), disk=log.disk)
     card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
-    if not card.exists():
-        return [log.path]
-    card.unlink()
-    return [log.path, card]
+    changed = [log.path, *([card] if card.exists() else [])]
+    card.unlink(missing_ok=True)
+    return changed
 
 
 def _blank_log(data: bytes, number: int, digests: Sequence[str]) -> bytes:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from tacitd.files.disk import DISK, Disk, read_all
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
+from tacitd.text.wording import count_noun
 from tacitd_handlers.lessons.pattern import FIRM, GLOBAL, Pattern, format_pattern
 
 if TYPE_CHECKING:
@@ -65,13 +65,11 @@ class Lesson(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The canonical pattern."""
         return format_pattern(self.parts)
 
     @property
     def line(self) -> str:
-        """The line of `lesson load`."""
-        return f"- {self.text}{FIRM}" if self.is_firm else f"- {self.text}"
+        return f"- {self.text}{FIRM if self.is_firm else ''}"
 
     @property
     def is_active(self) -> bool:
@@ -79,7 +77,6 @@ class Lesson(NamedTuple):
 
     @property
     def is_firm(self) -> bool:
-        """Whether a person stated it (SPEC E-11)."""
         return self.source == "user"
 
     @property
@@ -102,18 +99,16 @@ class Lesson(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a person marked it wrong."""
         return self.status == DELETED and not self.is_waiting
 
     @property
     def is_purged(self) -> bool:
-        """Whether its words are blanked."""
         return BLANK in (self.parts.when, self.parts.do)
 
     @property
-    def digests(self) -> tuple[str, ...]:
+    def digests(self) -> list[str]:
         """Digests of what a purged lesson said; none for others, and for one that may be drafted again."""
-        return tuple(self.reason.split()[1:]) if self.is_purged and self.reason.startswith(PURGED) else ()
+        return self.reason.split()[1:] if self.is_purged and self.reason.startswith(PURGED) else []
 
     def to_record(self) -> dict[str, Any]:
         """The lesson as one record, keys in the seed's order, without empty values."""
@@ -122,8 +117,6 @@ class Lesson(NamedTuple):
 
 
 class LogLine(NamedTuple):
-    """A line of the log, with the state of its lesson before and after it."""
-
     number: int | None
     """The lesson's number; None for a line that is no record of a lesson."""
     before: Lesson | None
@@ -132,8 +125,6 @@ class LogLine(NamedTuple):
 
 
 class Lessons(NamedTuple):
-    """The folded log."""
-
     all: Mapping[str, Lesson]
     """By id, in the order of their numbers."""
     last: int
@@ -142,25 +133,22 @@ class Lessons(NamedTuple):
     """Lines of which no lesson is made."""
 
     def get(self, id: str) -> Lesson | None:
-        """The lesson with this id, or None; `2` and `002` are equal (SPEC E-19)."""
+        """The lesson with this id; `2` and `002` are equal (SPEC E-19)."""
         number = number_of(id)
         return self.all.get(name_of(number)) if number is not None else None
 
     def list_active(self) -> list[Lesson]:
-        """The active lessons, by id."""
         return [lesson for lesson in self.all.values() if lesson.is_active]
 
 
 def trace_log(data: bytes) -> Iterator[LogLine]:
-    """Read a log: its lines that are not blank, oldest first."""
     records: dict[int, dict[str, Any]] = {}
     states: dict[int, Lesson | None] = {}
-    for line in data.split(b"\n"):
+    for line in filter(bytes.strip, data.split(b"\n")):
         record = decode_record(line)
         number = number_of(record.get("id"))
         if number is None:
-            if line.strip():
-                yield LogLine(None, None, None)
+            yield LogLine(None, None, None)
             continue
         kept = records.setdefault(number, {})
         kept.update(record)
@@ -170,51 +158,41 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
 
 def fold_log(data: bytes) -> Lessons:
     """Read and fold a log (SPEC E-21)."""
-    found: dict[int | None, Lesson | None] = {}
-    lines = Counter[int | None]()
-    for one in trace_log(data):
-        found[one.number] = one.after
-        lines[one.number] += 1
-    numbers = sorted(number for number in found if number is not None)
-    all = {name_of(number): lesson for number in numbers if (lesson := found[number]) is not None}
-    odd = sum(lines[number] for number, lesson in found.items() if lesson is None)
-    # Also those of damaged lines, but not of a torn last line, whose id was never reported to anyone.
-    last = max(
-        (*numbers, *map(int, _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace")))), default=0
-    )
-    return Lessons(all, last, odd)
+    lines = list(trace_log(data))
+    found = {one.number: one.after for one in lines if one.number is not None and one.after is not None}
+    all = {name_of(number): found[number] for number in sorted(found)}
+    # Also ids of damaged lines, but not of a torn last line, whose id was never reported to anyone.
+    ids = _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace"))
+    return Lessons(all, max((*found, *map(int, ids)), default=0), sum(one.after is None for one in lines))
 
 
 def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
-    when, do, because = (_text(record, key) for key in ("when", "do", "because"))
-    action = record.get("action")
-    if not (when and do and because) or action not in ("do", "dont"):
+    texts = {
+        key: sanitize_line(value) for key, value in record.items() if key in KEYS and isinstance(value, str)
+    }
+    if not all(texts.get(key) for key in ("when", "do", "because")) or texts.get("action") not in (
+        "do",
+        "dont",
+    ):
         return None
     return Lesson(
         id,
-        _text(record, "scope").lower() or GLOBAL,
-        _text(record, "from") or "ai",
-        _text(record, "status") or ACTIVE,
-        _text(record, "created"),
-        Pattern(when, "do" if action == "do" else "dont", do, because),
-        _text(record, "updated"),
-        _text(record, "reason"),
-        _text(record, "promoted_to"),
+        texts.get("scope", "").lower() or GLOBAL,
+        texts.get("from") or "ai",
+        texts.get("status") or ACTIVE,
+        texts.get("created", ""),
+        Pattern(texts["when"], "do" if texts["action"] == "do" else "dont", texts["do"], texts["because"]),
+        texts.get("updated", ""),
+        texts.get("reason", ""),
+        texts.get("promoted_to", ""),
         tuple((key, value) for key, value in record.items() if key not in KEYS),
     )
 
 
-def _text(record: Mapping[str, Any], key: str) -> str:
-    value = record.get(key)
-    return sanitize_line(value) if value and isinstance(value, str) else ""
-
-
 def number_of(id: object) -> int | None:
     """The number of an id, given as digits or as an integer; None for anything else."""
-    if isinstance(id, bool):
-        return None
-    text = str(id) if isinstance(id, int) else id
-    if not isinstance(text, str) or not (text.isascii() and text.isdigit()) or len(text) > DIGITS:
+    text = str(id)
+    if not isinstance(id, str | int) or not (text.isascii() and text.isdigit()) or len(text) > DIGITS:
         return None
     return int(text) or None
 
@@ -234,7 +212,7 @@ def decode_record(line: bytes) -> dict[str, Any]:
 
 
 def encode_record(record: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """A record as compact JSON in UTF-8, with the keys in their order, without a newline at its end."""
+    """A record as compact JSON in UTF-8, without a newline at its end."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), indent=indent)
     return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
 
@@ -255,7 +233,6 @@ class LessonLog:
 
     @property
     def today(self) -> str:
-        """The local ISO date (SPEC E-24)."""
         return local_date(self.clock.now())
 
     def read(self) -> bytes:
@@ -266,19 +243,14 @@ class LessonLog:
             return b""
         try:
             return read_all(fd, self.disk)
-        except OSError as error:
-            error.filename = error.filename or str(self.path)  # that of `pread` has none
-            raise
         finally:
             self.disk.close(fd)
 
     def read_lessons(self) -> Lessons:
-        """Read and fold the log. Raises OSError."""
         return fold_log(self.read())
 
     def describe_odd(self, odd: int) -> str:
-        """For a person: how many lines of the log are no lessons."""
-        return f"{odd} {'lines' if odd > 1 else 'line'} of {self.path} make no lesson and are skipped"
+        return f"{count_noun(odd, 'line')} of {self.path} make no lesson and are skipped"
 
     @contextmanager
     def begin_change(self) -> Iterator[LogChange]:
@@ -308,7 +280,6 @@ class LogChange:
         self._file = file
 
     def next_id(self) -> str:
-        """An id that no line of the log has had (SPEC E-22)."""
         return name_of(self.lessons.last + 1)
 
     def append(self, lesson: Lesson, *, with_text: bool = True) -> Lesson:

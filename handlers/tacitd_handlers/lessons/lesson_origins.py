@@ -33,15 +33,13 @@ LONGEST = 300
 
 
 class Origin(NamedTuple):
-    """The origin of a lesson."""
+    """The origin of a lesson; see schema.sql. `at` is in seconds since 1970, UTC."""
 
     session: str = ""
     at: float = 0.0
-    """Seconds since 1970, UTC."""
     project: str = ""
     """The project's root."""
     prompts: tuple[str, ...] = ()
-    """Ids of the prompts' records."""
     words: tuple[str, ...] = ()
     """What the person typed. `put_origin` redacts and cuts it."""
     lines: tuple[str, ...] = ()
@@ -49,8 +47,7 @@ class Origin(NamedTuple):
 
 
 def put_origin(tx: Tx, log: LessonLog, id: str, origin: Origin) -> None:
-    """Store an origin. The first one of a lesson counts; if it has no words, a later one replaces it, of the same session if it
-    has one."""
+    """Store an origin. The first one with words counts."""
     from tacitd.text.redact import redact_secrets
     from tacitd.text.sanitize import sanitize_line
 
@@ -61,7 +58,7 @@ def put_origin(tx: Tx, log: LessonLog, id: str, origin: Origin) -> None:
         "INSERT INTO lessons_origin VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "(session, at, root, prompts, words, lines) = "
         "(excluded.session, excluded.at, excluded.root, excluded.prompts, excluded.words, excluded.lines) "
-        "WHERE lessons_origin.words = '[]' AND lessons_origin.session IN ('', excluded.session)",
+        "WHERE lessons_origin.words = '[]'",
         *(_name_directory(log), int(id), origin.session, int(origin.at), origin.project),
         *(json.dumps(each, ensure_ascii=False) for each in lists),
     )
@@ -111,17 +108,14 @@ class ProjectLessons:
     """A project, and which lessons belong to it. Reads the roots' git configuration."""
 
     def __init__(self, directory: Path | None, origins: Mapping[int, Origin]) -> None:
-        """`directory`: in the project, None for the current one. `origins`: as `read_origins` returns them."""
         self.origins = origins
         self._here = _identify(directory or _find_current())
         self.root = self._here.root
-        """The top of the project's main work tree."""
         self.name = _name_project(self.root)
         """The scope of its lessons."""
         self._from_here: dict[str, bool] = {}
 
     def find_origin(self, lesson: Lesson) -> Origin:
-        """The origin of a lesson; an empty one if it is not known."""
         return self.origins.get(int(lesson.id), Origin())
 
     def select_scope(self, lessons: Iterable[Lesson], *scopes: str) -> list[Lesson]:
@@ -129,7 +123,6 @@ class ProjectLessons:
         return [one for one in lessons if one.scope in scopes and not self.is_of_other(one)]
 
     def list_in_force(self, lessons: Iterable[Lesson]) -> list[Lesson]:
-        """The global lessons and those of this project, in the order given."""
         return self.select_scope(lessons, GLOBAL, self.name)
 
     def is_of_other(self, lesson: Lesson) -> bool:
@@ -141,10 +134,10 @@ class ProjectLessons:
         """Whether a lesson came from this project: a clone is the same one, and a root that is gone was moved."""
         root = self.find_origin(lesson).project
         if root not in self._from_here:
-            path = Path(root)
-            is_same = (
-                _identify(path).key == self._here.key if _is_there(root) else _name_project(path) == self.name
-            )
+            path, is_there = Path(root), False
+            with suppress(PermissionError):
+                is_there = bool(root) and path.is_dir()
+            is_same = _identify(path).key == self._here.key if is_there else _name_project(path) == self.name
             self._from_here[root] = is_same
         return self._from_here[root]
 
@@ -156,16 +149,8 @@ def _identify(directory: Path) -> ProjectIdentity:
 
 
 def _name_project(root: Path) -> str:
-    """The folder's name as a scope; `project` if it has none of its own."""
     name = scope_of_name(root.name)
     return name if name not in ("", GLOBAL) else "project"
-
-
-def _is_there(root: str) -> bool:
-    try:
-        return bool(root) and Path(root).is_dir()
-    except PermissionError:
-        return False
 
 
 def _find_current() -> Path:

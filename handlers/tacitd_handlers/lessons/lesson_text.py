@@ -38,7 +38,6 @@ _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufef
 
 
 def format_list(lessons: Iterable[Lesson], *, with_status: bool = False) -> str:
-    """The table of `lesson list` (SPEC E-13); "" without lessons. `with_status`: a column for deleted and promoted ones."""
     head = ("ID", "SCOPE", "FROM", *(("STATUS",) if with_status else ()), "PATTERN")
     rows = (
         (one.id, one.scope, one.source, *((one.state,) if with_status else ()), one.text) for one in lessons
@@ -51,15 +50,19 @@ def format_lesson(lesson: Lesson, origin: Origin | None) -> str:
 
     `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
     """
-    lines = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
-    lines += [*_scalar("status", lesson.state), *_scalar("created", lesson.created)]
-    lines += _scalar("updated", lesson.updated)
-    lines += [f"reason: {quote_yaml(lesson.reason)}"] if lesson.reason else []
-    lines += _scalar("promoted_to", lesson.promoted_to)
-    lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:", f"  when: {quote_yaml(lesson.parts.when)}"]
-    lines += [f"  action: {lesson.parts.action}", f"  do: {quote_yaml(lesson.parts.do)}"]
-    lines += [f"  because: {quote_yaml(lesson.parts.because)}", *_list_origin(origin)]
-    return "\n".join(lines) + "\n"
+    plain = {"scope": lesson.scope, "from": lesson.source, "status": lesson.state, "created": lesson.created}
+    plain |= {"updated": lesson.updated, "reason": lesson.reason, "promoted_to": lesson.promoted_to}
+    lines = [f"{key}: {_quote_odd(key, value)}" for key, value in plain.items() if value]
+    lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:"]
+    lines += [
+        f"  {key}: {value if key == 'action' else quote_yaml(value)}"
+        for key, value in lesson.parts._asdict().items()
+    ]
+    if origin is not None:
+        found = {"session": origin.session, "project": origin.project, "date": local_date(origin.at)}
+        lines += ["origin:", *(f"  {key}: {quote_yaml(value)}" for key, value in found.items() if value)]
+        lines += ["  words:", *(f"    - {quote_yaml(each)}" for each in origin.words)] if origin.words else []
+    return "\n".join([f"id: {lesson.id}", *lines]) + "\n"
 
 
 def build_document(lesson: Lesson) -> dict[str, Any]:
@@ -77,24 +80,11 @@ def quote_yaml(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped)
 
 
-def _list_origin(origin: Origin | None) -> list[str]:
-    if origin is None:
-        return []
-    found = {"session": origin.session, "project": origin.project, "date": local_date(origin.at)}
-    lines = ["origin:", *(f"  {key}: {quote_yaml(value)}" for key, value in found.items() if value)]
-    return [
-        *lines,
-        *(["  words:"] if origin.words else ()),
-        *(f"    - {quote_yaml(each)}" for each in origin.words),
-    ]
-
-
-def _scalar(key: str, value: str) -> list[str]:
-    """The line `key: value`, quoted if YAML would read another value; [] for an empty value."""
-    if not value:
-        return []
-    plain = (_PLAIN.fullmatch(value) and value not in _WORDS) or _DATE.fullmatch(value)
-    return [f"{key}: {value if plain else quote_yaml(value)}"]
+def _quote_odd(key: str, value: str) -> str:
+    is_plain = key != "reason" and (
+        _DATE.fullmatch(value) or (_PLAIN.fullmatch(value) and value not in _WORDS)
+    )
+    return value if is_plain else quote_yaml(value)
 
 
 def format_load(groups: Mapping[str, Sequence[Lesson]], lines: int) -> tuple[str, list[Lesson]]:
@@ -108,11 +98,9 @@ def format_load(groups: Mapping[str, Sequence[Lesson]], lines: int) -> tuple[str
     given = [lesson for lessons in groups.values() for lesson in lessons]
     kept = {lesson.id for lesson in given}
     if lines and 1 + 2 * len(groups) + len(given) > lines:
-        room = max(
-            0, lines - 2 - 2 * len(groups)
-        )  # the title, the last line, a blank and a heading for each group
         given.sort(key=lambda one: (not one.is_firm, one.scope == GLOBAL, -int(one.id)))
-        kept = {lesson.id for lesson in given[:room]}
+        # The title, the last line, a blank and a heading for each group have their lines.
+        kept = {lesson.id for lesson in given[: max(0, lines - 2 - 2 * len(groups))]}
     parts, shown = [f"## Lessons ({len(given)} active)"], list[Lesson]()
     for scope, lessons in groups.items():
         chosen = [lesson for lesson in lessons if lesson.id in kept]
@@ -186,12 +174,14 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     lessons = log.read_lessons()
     every = [one.state for one in lessons.all.values()] + [one.source for one in lessons.list_active()]
     counts = {kind: every.count(kind) for kind in ("active", "waiting", "deleted", "promoted", "ai", "user")}
-    active, user = counts["active"], counts["user"]
-    by_people = f", {user} of them stated by people" if active > 1 else ", stated by a person"
-    lines = [f"{active} active{by_people if user else ''}"] if active else []
-    if waiting := counts["waiting"]:
-        wait = "waits" if waiting == 1 else "wait"
-        lines.append(f"! {count_noun(waiting, 'lesson')} {wait} for your decision: `tacitd review`")
+    lines = (
+        [f"{counts['active']} active, {counts['user']} of them stated by a person"]
+        if counts["active"]
+        else []
+    )
+    if counts["waiting"]:
+        waiting = count_noun(counts["waiting"], "lesson")
+        lines.append(f"! {waiting} waiting for your decision: `tacitd review`")
     if lessons.odd:
         lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
     return counts | {"lines": lines}
@@ -206,11 +196,9 @@ class LessonRules:
         self._log = LessonLog.from_environ(environ, clock)
 
     def list_files(self) -> Sequence[Path]:
-        """The log of the lessons."""
         return [self._log.path]
 
     def list_rules(self) -> Sequence[PersonRule]:
-        """The active global lessons: those that a person stated first, then the newest. Raises OSError."""
         from tacitd.session_context.context_request import PersonRule
 
         found = [one for one in self._log.read_lessons().list_active() if one.scope == GLOBAL]

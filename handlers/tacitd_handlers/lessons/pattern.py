@@ -1,7 +1,7 @@
 """The pattern `WHEN … -> DO … -> BECAUSE …`, and scopes: parsing and formatting (SPEC E-01 to E-04). Pure text.
 
 Accepted are keywords in any case, `->` or `→`, newlines between the parts, and a part in brackets. The stored form is
-the canonical text, rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
+rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
 
 A keyword ends at white space or at a bracket, so `DO notify` is not `DO NOT`. Arrows may occur inside a part: the
 text is split at the first `-> DO` and at the last `-> BECAUSE`.
@@ -27,7 +27,6 @@ LONGEST = 4000
 FIRM = " [firm]"
 """The suffix that `lesson load` prints after a lesson stated by a person. It is not part of the reason."""
 GLOBAL = "global"
-"""The scope of a lesson that holds everywhere."""
 SCOPE_LIMIT = 64
 """Maximum characters of a scope."""
 _SCOPE_SIGNS = frozenset("._-+:/@#")
@@ -63,7 +62,6 @@ class Pattern(NamedTuple):
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Parse a pattern. Raises PatternError."""
     if len(text) > LONGEST:
         raise PatternError(f"it is longer than {LONGEST} characters", text, LONGEST)
     if (at := find_control(text)) is not None:
@@ -76,13 +74,11 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def format_pattern(pattern: Pattern) -> str:
-    """The canonical text."""
     verb = "DO" if pattern.action == "do" else "DO NOT"
     return f"WHEN {pattern.when} -> {verb} {pattern.do} -> BECAUSE {pattern.because}"
 
 
 def build_pattern(when: str, action: Action, do: str, because: str) -> Pattern:
-    """Build a pattern from separate parts (`-w -d -b`). Raises PatternError."""
     for name, part in (("WHEN", when), ("DO", do), ("BECAUSE", because)):
         if not part.strip():
             raise PatternError(f"{name} is empty", part, len(part))
@@ -151,14 +147,13 @@ def _is_enclosed(part: str) -> bool:
 
 
 def _visible(text: str) -> str:
-    """The text on one line, with the same length."""
-    while (at := find_control(text)) is not None:
-        text = f"{text[:at]}·{text[at + 1 :]}"
-    return "".join(" " if char.isspace() else char for char in text)
+    return "".join(
+        "·" if find_control(char) is not None else " " if char.isspace() else char for char in text
+    )
 
 
 def normalise_scope(scope: str) -> str | None:
-    """The normalised scope, or None if the text is not a valid scope."""
+    """The scope in lower case, or None if the text is not a valid scope."""
     name = unicodedata.normalize("NFC", scope.strip()).lower()
     if not name or len(name) > SCOPE_LIMIT or not name[0].isalnum():
         return None

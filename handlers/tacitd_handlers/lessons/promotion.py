@@ -27,8 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class LessonsSettings(BaseModel):
-    """The section `lessons` of the configuration: where lessons are promoted to."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tools: str = Field(
@@ -38,10 +36,9 @@ class LessonsSettings(BaseModel):
 
 
 class PromotionTarget(NamedTuple):
-    """The file that a lesson is promoted to."""
+    """As stored in the record, `skill/config-edit`, and the file that a lesson is promoted to."""
 
     to: str
-    """As stored in the record: `skill/config-edit`."""
     file: Path
 
 
@@ -83,21 +80,19 @@ def promote_lesson(
 
 
 def _put(into: PromotionTarget, lesson: Lesson, log: LessonLog, *, create: bool) -> None:
+    kind, _, name = into.to.partition("/")
     if not create and not into.file.is_file():
-        kind, _, name = into.to.partition("/")
         raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create creates the file")
+
+    def add_line(data: bytes | None) -> bytes:
+        if kind == "skill" and not (data or b"").removeprefix(_BOM).strip():
+            data = f"{skill_front_matter(name, lesson)}\n# {name}\n".encode("utf-8", "replace")
+        return put_line(data, HEADING, lesson.text, name)
+
     try:
-        edit_file(into.file, lambda data: _with_lesson(data, into, lesson), disk=log.disk)
+        edit_file(into.file, add_line, disk=log.disk)
     except FileRefusedError as error:
         raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
-
-
-def _with_lesson(data: bytes | None, into: PromotionTarget, lesson: Lesson) -> bytes:
-    """The target's bytes with the lesson's line; a new skill starts with its front matter."""
-    kind, _, name = into.to.partition("/")
-    if kind == "skill" and not (data or b"").removeprefix(_BOM).strip():
-        data = f"{skill_front_matter(name, lesson)}\n# {name}\n".encode("utf-8", "replace")
-    return put_line(data, HEADING, lesson.text, name)
 
 
 def skill_front_matter(name: str, lesson: Lesson) -> str:
@@ -114,18 +109,8 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
 
 def _card(lesson: Lesson, into: PromotionTarget) -> str:
     """The text of promoted/NNN.md, for reference. `uninstall` reads which file the lesson is in."""
-    lines = [
-        f"# Lesson {lesson.id}",
-        "",
-        lesson.text,
-        "",
-        f"- Scope: {lesson.scope}",
-        f"- From: {lesson.source}",
-    ]
-    lines += [
-        f"- Created: {lesson.created}",
-        f"- Promoted: {lesson.updated}",
-        f"- To: {into.to} ({into.file})",
-    ]
-    lines += [f"- Reason: {lesson.reason}"] if lesson.reason else []
-    return "\n".join(lines) + "\n"
+    reason = f"- Reason: {lesson.reason}\n" if lesson.reason else ""
+    return (
+        f"# Lesson {lesson.id}\n\n{lesson.text}\n\n- Scope: {lesson.scope}\n- From: {lesson.source}\n"
+        f"- Created: {lesson.created}\n- Promoted: {lesson.updated}\n- To: {into.to} ({into.file})\n{reason}"
+    )

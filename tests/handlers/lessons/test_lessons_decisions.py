@@ -49,7 +49,7 @@ def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonLog, lesso
     assert items(lessons)["001"] == ("stored", True)
     with pytest.raises(UsageError, match="not marked wrong"):
         lessons.bench.decide("001", "restore")
-    with pytest.raises(TacitdError, match="no lesson 009"):
+    with pytest.raises(TacitdError, match="no lesson '009'"):
         lessons.bench.decide("009", "drop")
 
 

@@ -48,7 +48,7 @@ def test_status_counts_lessons(lessons: Lessons) -> None:
     assert {kind: found[kind] for kind in ("active", "ai", "user", "deleted", "promoted")} == {
         "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
     }  # fmt: skip
-    assert lessons.bench.status_lines == ["1 active, stated by a person"]
+    assert lessons.bench.status_lines == ["1 active, 1 of them stated by a person"]
 
 
 def test_status_says_what_is_damaged(lessons: Lessons) -> None:
@@ -72,7 +72,7 @@ def test_status_says_what_waits_for_a_decision(lessons: Lessons) -> None:
     waits |= {"when": "Testing", "action": "do", "do": "run it", "because": "it breaks"}
     lessons.directory.mkdir(parents=True)
     for number, status in enumerate(
-        ("! 1 lesson waits for your decision", "! 2 lessons wait for your decision"), start=1
+        ("! 1 lesson waiting for your decision", "! 2 lessons waiting for your decision"), start=1
     ):
         with lessons.log.open("a") as log:
             log.write(json.dumps({"id": f"{number:03d}"} | waits) + "\n")
