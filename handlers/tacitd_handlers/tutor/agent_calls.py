@@ -20,7 +20,7 @@ from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
 from tacitd.text.hashes import sha256
-from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer, shorten_spoken
+from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer
 from tacitd_handlers.tutor.agent_prompts import AGENTS, AgentRequest, build_request
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionState, Step
 
@@ -28,8 +28,6 @@ AskAgent = Callable[[AgentRequest], Answer | NoAnswer]
 """Asks the model and blocks. Raises KeyboardInterrupt if Ctrl-C ended the call, and TacitdError if there is no store."""
 PURPOSE = "tutor"
 """The plugin and the purpose of all calls of the tutor."""
-HALF = 0.5
-"""The part of the day's cap that the tutor may use, unless `tutor.usd_per_day` is set."""
 
 
 class TutorSettings(BaseModel):
@@ -56,21 +54,16 @@ class ModelAccess:
         plugins = find_plugins()
         sections, broken = plugins.collect_sections(), bool(plugins.failed)
         self._config = load_config(self._paths.config_file, environ, sections, broken=broken)
-        settings: TutorSettings = self._config.get_section("tutor")
-        given = settings.usd_per_day
-        self.usd_per_day: float = self._config.budget.usd_per_day * HALF if given is None else given
+        given: float | None = self._config.get_section("tutor").usd_per_day
+        self.usd_per_day: float = self._config.budget.usd_per_day / 2 if given is None else given
         """What the tutor may spend in a day, in US dollars."""
         self._answered: list[int] = []
 
     def __call__(self, request: AgentRequest) -> Answer | NoAnswer:
         """Ask. An answer that was paid for is kept with its prompt until the next call or `settle`: if a kill comes before what it
         means is recorded, asking the same again returns it without a call."""
-        part = Part(
-            "work",
-            0,
-            f"{request.agent} {sha256(request.prompt.encode(errors='replace')).hexdigest()}",
-            request.prompt,
-        )
+        digest = sha256(request.prompt.encode(errors="replace")).hexdigest()
+        part = Part("work", 0, f"{request.agent} {digest}", request.prompt)
         tier, _, system = AGENTS[request.agent]
         asked = ModelRequest(
             request.prompt,
@@ -92,7 +85,7 @@ class ModelAccess:
             return answer
 
     def settle(self) -> None:
-        """The last answer is recorded, or was of no use, and is not kept any longer. If the store cannot be written, it is."""
+        """Forget the last answer, which is recorded or was of no use. If the store cannot be written, it stays."""
         if self._answered:
             with (
                 suppress(TacitdError, OSError),
@@ -107,18 +100,16 @@ class ModelAccess:
 
 
 def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | UnusableAnswer | NoAnswer:
-    """Ask for what the step waits for, a second time with the fault of the first answer if it cannot be used; return the event, the
-    second answer's fault, or why there is no answer."""
-    request, made = build_request(state), UnusableAnswer("")
-    for _ in range(2):
-        outcome = ask(request)
-        if isinstance(outcome, NoAnswer):
-            return outcome
-        parsed = parse_agent_answer(state, outcome.text)
-        if not isinstance(parsed, UnusableAnswer):
-            return parsed
-        request, made = request.with_error(parsed.fault), parsed
-    return shorten_spoken(made) or made
+    """Ask for what the step waits for, a second time with the fault of the first answer if it cannot be used (SPEC T-12)."""
+    request = build_request(state)
+    outcome = ask(request)
+    if isinstance(outcome, NoAnswer):
+        return outcome
+    parsed = parse_agent_answer(state, outcome.text)
+    if not isinstance(parsed, UnusableAnswer):
+        return parsed
+    outcome = ask(request.with_error(parsed.fault))
+    return outcome if isinstance(outcome, NoAnswer) else parse_agent_answer(state, outcome.text, is_last=True)
 
 
 def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | UnusableAnswer | NoAnswer:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from tacitd.model.port import Tier
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.shared.model_text import fence_text, fill_template
-from tacitd_handlers.tutor.session_model import MODEL_STEPS, Objective, Question, SessionState, Step
+from tacitd_handlers.tutor.session_model import Objective, Question, SessionState, Step
 from tacitd_handlers.tutor.session_policy import LETTERS, format_choice
 
 Agent = Literal["tutor", "prereq_builder", "micro_quiz", "final_test", "grader"]
@@ -30,7 +30,7 @@ AGENTS: dict[Agent, tuple[Tier, float, str]] = {
     "grader": ("accurate", 0.0, "You are a rigorous grader. Answer with JSON alone."),
 }
 """By agent, its tier, the temperature of the seed (SPEC T-07), and the system prompt."""
-_NOTHING = "(none)"
+_NOTHING, _UNKNOWN = "(none)", "not known"
 
 
 class AgentRequest(Struct, frozen=True):
@@ -57,35 +57,45 @@ def load_prompt(agent: Agent) -> tuple[str, dict[str, str]]:
 
 
 def build_request(state: SessionState) -> AgentRequest:
-    """The request that the step waits for. Raises ValueError at a step that does not wait for the model."""
-    step = state.step
-    if step not in MODEL_STEPS:
-        raise ValueError(f"the step {step} waits for no model")
-    match step:
+    """The request that the step, which waits for the model, needs."""
+    plan = state.plan
+    match state.step:
         case Step.BUILD_CHECK:
             return _fill(
                 "prereq_builder",
-                prerequisites=_list(state.plan.prerequisites, ids=True),
-                objectives=_list(state.plan.objectives),
-                level=_name_level(state),
+                prerequisites=_list(plan.prerequisites, ids=True),
+                objectives=_list(plan.objectives),
+                level=plan.level or _UNKNOWN,
             )
         case Step.BUILD_QUIZ:
             return _fill(
                 "micro_quiz",
                 objective=_list([state.objective]),
                 explanation=fence_text(state.explanation),
-                level=_name_level(state),
+                level=plan.level or _UNKNOWN,
             )
         case Step.BUILD_TEST:
-            return _build_test(state)
+            return _fill(
+                "final_test",
+                objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
+                prerequisites=_list(one for one in plan.prerequisites if one.id in state.reviewed),
+                level=plan.level or _UNKNOWN,
+            )
         case Step.GRADE:
-            return _build_grading(state)
+            tested = [one for one in plan.objectives if one.id in state.tested]
+            return _fill("grader", objectives=_list(tested, ids=True), test="\n\n".join(_list_answers(state)))
         case _:
-            return _build_tutor(state)
-
-
-def _name_level(state: SessionState) -> str:
-    return state.plan.level or "not known"
+            references = "\n".join(f"  - {one.id}: {one.title}, {one.where}" for one in plan.references)
+            return _fill(
+                "tutor",
+                node_title=plan.title,
+                prerequisites=_list(plan.prerequisites),
+                references=references or f"  - {_NOTHING}",
+                task=load_prompt("tutor")[1][str(state.step)],
+                material="\n".join(_list_material(state)),
+                objectives=_list(plan.objectives),
+                level=plan.level or _UNKNOWN,
+            )
 
 
 def _fill(agent: Agent, **values: str) -> AgentRequest:
@@ -100,21 +110,6 @@ def _list(objectives: Iterable[Objective], *, ids: bool = False) -> str:
 def _fence(text: str) -> str:
     """A text as data: secrets blanked, and between lines of backticks that nothing in it can close."""
     return fence_text(redact_secrets(text)[0])
-
-
-def _build_tutor(state: SessionState) -> AgentRequest:
-    plan = state.plan
-    references = "\n".join(f"  - {one.id}: {one.title}, {one.where}" for one in plan.references)
-    return _fill(
-        "tutor",
-        node_title=plan.title,
-        prerequisites=_list(plan.prerequisites),
-        references=references or f"  - {_NOTHING}",
-        task=load_prompt("tutor")[1][str(state.step)],
-        material="\n".join(_list_material(state)),
-        objectives=_list(plan.objectives),
-        level=_name_level(state),
-    )
 
 
 def _list_material(state: SessionState) -> Iterable[str]:
@@ -137,17 +132,12 @@ def _list_material(state: SessionState) -> Iterable[str]:
             for question, answer in state.misses:
                 yield f"Failed question: {question}\nThe learner's answer:\n{_fence(answer)}"
         case Step.CLOSE:
-            yield from _list_results(state)
-        case _:
-            return
-
-
-def _list_results(state: SessionState) -> Iterable[str]:
-    yield "\nScores, 0 to 1:"
-    for one in state.plan.objectives:
-        if state.scores is not None and one.id in state.scores:
-            yield f"- {one.text}: {state.scores[one.id]:.2f}"
-    yield f"Next node options: {'; '.join(state.plan.next_nodes) or _NOTHING}"
+            scores = state.scores or {}
+            yield "\nScores, 0 to 1:"
+            yield from (
+                f"- {one.text}: {scores[one.id]:.2f}" for one in state.plan.objectives if one.id in scores
+            )
+            yield f"Next node options: {'; '.join(state.plan.next_nodes) or _NOTHING}"
 
 
 def _format_question(question: Question) -> str:
@@ -156,25 +146,13 @@ def _format_question(question: Question) -> str:
     return "\n".join(lines)
 
 
-def _build_test(state: SessionState) -> AgentRequest:
-    plan = state.plan
-    return _fill(
-        "final_test",
-        objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
-        prerequisites=_list(one for one in plan.prerequisites if one.id in state.reviewed),
-        level=_name_level(state),
-    )
-
-
-def _build_grading(state: SessionState) -> AgentRequest:
-    tested = [one for one in state.plan.objectives if one.id in state.tested]
-    parts = []
+def _list_answers(state: SessionState) -> Iterable[str]:
+    """The questions and answers of the test."""
     for number, (question, answer) in enumerate(zip(state.questions, state.answers, strict=True), 1):
         ids = ", ".join(id for id in question.objective_ids if id in state.tested) or _NOTHING
         said = _fence(format_choice(question, answer)) if answer.strip() else "(blank)"
         expected = format_choice(question, question.answer) or _NOTHING
-        parts.append(
+        yield (
             f"Question {number} ({question.kind}; objectives: {ids}):\n{_format_question(question)}\n"
             f"Expected answer: {expected}\nThe learner's answer:\n{said}"
         )
-    return _fill("grader", objectives=_list(tested, ids=True), test="\n\n".join(parts))

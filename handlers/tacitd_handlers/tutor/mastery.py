@@ -1,15 +1,16 @@
 """Mastery: the latest graded score of each objective, and what follows from it (SPEC T-03 to T-05). Pure.
 
-A record of scores is `{"at", "session", "graph", "node", "scores": {objective id: 0..1}}`, `at` in seconds since 1970, UTC.
+Times are in seconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+from msgspec.json import Decoder
 
 from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph
 from tacitd_handlers.tutor.session_model import Objective
@@ -20,50 +21,46 @@ RETEST_DAYS = 28
 """Days after which a mastered node that was not tested again is suggested for a retest."""
 
 
+class ScoreRecord(Struct):
+    """A record of the log of mastery."""
+
+    at: float
+    session: str
+    graph: str
+    node: str
+    scores: dict[str, Annotated[float, Meta(ge=0, le=1)]]
+
+
+SCORES = Decoder(ScoreRecord)
+
+
 class MasteryBook(Struct):
     """The latest score by graph, node and objective (SPEC T-04). All scores are in the log."""
 
     scores: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    """When it was given (seconds since 1970, UTC), and 0 to 1."""
+    """When it was given, and 0 to 1."""
     sessions: set[str] = field(default_factory=set)
     """The sessions whose scores are recorded."""
 
-    def fold_record(self, record: Mapping[str, Any]) -> bool:
-        """Add a record; return False, and add nothing, if it is not one. Scores of a session count once."""
-        at, session, graph, node = (record.get(key) for key in ("at", "session", "graph", "node"))
-        scores = record.get("scores")
-        if not (isinstance(session, str) and isinstance(graph, str) and isinstance(node, str)):
-            return False
-        if not _is_number(at) or not isinstance(scores, dict):
-            return False
-        if not all(isinstance(id, str) and _is_number(one) and 0 <= one <= 1 for id, one in scores.items()):
-            return False
-        if session not in self.sessions:
-            self.sessions.add(session)
-            for id, one in scores.items():
-                self.scores[graph, node, id] = (float(at or 0), float(one))
-        return True
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    def fold_record(self, record: ScoreRecord) -> None:
+        """Add a record. Scores of a session count once."""
+        if record.session not in self.sessions:
+            self.sessions.add(record.session)
+            for id, one in record.scores.items():
+                self.scores[record.graph, record.node, id] = (record.at, one)
 
 
 class NodeMastery(Struct, frozen=True):
-    """The mastery of one node."""
-
     mean: float
     """0 to 1, over all objectives of the node; those without a score count 0 (SPEC T-04)."""
     scores: Mapping[str, float]
     """By id of the objectives that have one."""
     weakest: Objective | None
-    """The objective with the lowest score among those with one; None if there is none."""
     last: float
-    """When a score of it was last given, in seconds since 1970, UTC; 0 if none was."""
+    """When a score of it was last given; 0 if none was."""
 
     @property
     def is_mastered(self) -> bool:
-        """Whether the mean reaches the threshold."""
         return self.mean >= THRESHOLD
 
 
@@ -94,8 +91,6 @@ def select_objectives(book: MasteryBook, graph: str, node: GraphNode) -> tuple[O
 
 
 class Suggestion(Struct, frozen=True):
-    """A node to learn or to repeat next, and why."""
-
     node: GraphNode
     why: str
     is_retest: bool = False
@@ -111,9 +106,10 @@ def suggest_nodes(book: MasteryBook, graph: str, known: KnowledgeGraph, now: flo
             days = int((now - one.last) // 86400)
             if days >= RETEST_DAYS:
                 retests.append(Suggestion(node, f"mastered, last tested {days} days ago", is_retest=True))
-        elif one.scores:
-            weakest = f"; weakest: {one.weakest.text}" if one.weakest else ""
-            begun.append(Suggestion(node, f"at {one.mean:.2f} of {THRESHOLD:.2f}{weakest}"))
+        elif one.weakest:
+            begun.append(
+                Suggestion(node, f"at {one.mean:.2f} of {THRESHOLD:.2f}; weakest: {one.weakest.text}")
+            )
         elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):
             new.append(Suggestion(node, "its prerequisites are mastered" if node.prerequisites else "new"))
     return [*retests, *begun, *new]

@@ -5,9 +5,9 @@ the session is over (SPEC T-19).
     {"v": 1, "at": 1763792000.5, "event": "started", "plan": {…}}      the first record
     {"v": 1, "at": …, "event": "Answered", "text": "…"}                one record for each transition
 
-`at` is in seconds since 1970, UTC. A session is replayed from its records. A record that does not parse, or that does not
-fit the state, is counted and has no effect. A session is written by one process at a time, which holds its lock. Every
-transition is durable before anything that follows from it is shown (SPEC T-24).
+`at` is in seconds since 1970, UTC. A session is replayed from its records. A record that does not parse, or does not fit the
+state, is counted and has no effect. One process at a time, which holds its lock, writes a session. Every transition is durable
+before anything that follows from it is shown (SPEC T-24).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, assert_never, get_args
+from typing import Any, assert_never
 
-from msgspec import ValidationError, to_builtins
-from msgspec.json import decode
+from msgspec import Struct, to_builtins
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from tacitd.clock import Clock, SystemClock, local_minutes
@@ -30,10 +30,9 @@ from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.append_file import append_text
 from tacitd.files.atomic import replace_file
 from tacitd.files.locks import acquire_lock
-from tacitd.text.converter import Converter
 from tacitd_handlers.shared.model_text import fence_text
 from tacitd_handlers.shared.places import read_plain_bytes
-from tacitd_handlers.tutor.mastery import MasteryBook, compute_mean, find_weakest
+from tacitd_handlers.tutor.mastery import SCORES, MasteryBook, compute_mean, find_weakest
 from tacitd_handlers.tutor.session_model import (
     TAIL,
     Answered,
@@ -56,10 +55,6 @@ from tacitd_handlers.tutor.session_model import (
 )
 from tacitd_handlers.tutor.session_policy import LETTERS, WrongEventError, advance, format_choice, is_expired
 
-VERSION = 1
-STARTED = "started"
-_EVENTS = {one.__name__: Converter(one) for one in get_args(SessionEvent)}
-_PLAN = Converter(SessionPlan)
 HEADINGS = {
     Step.INTRODUCE: "Introduction",
     Step.SUMMARIZE: "Prerequisites",
@@ -78,58 +73,43 @@ _BEFORE = {Step.INTRODUCE, Step.CHOOSE, Step.SUMMARIZE, Step.BUILD_CHECK, Step.C
 _SESSION_ID = re.compile(r"\d{8}-\d{4}-[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{4}")
 
 
-def decode_event(record: Mapping[str, Any]) -> SessionEvent | None:
-    """The event of a record; None if it is not one."""
-    made = _EVENTS.get(str(record.get("event")))
-    if made is None or record.get("v") != VERSION:
-        return None
-    fields = {key: value for key, value in record.items() if key not in ("v", "at", "event")}
-    try:
-        event: SessionEvent = made.convert(fields)
-    except ValidationError:
-        return None
-    return event
+class _Started(Struct, tag_field="event", tag="started"):
+    at: float
+    plan: SessionPlan
+
+
+class _Timed(Struct):
+    at: float
+
+
+_START, _TIME, _EVENT = Decoder(_Started), Decoder(_Timed), Decoder(SessionEvent)
 
 
 def encode_start(at: float, plan: SessionPlan) -> dict[str, Any]:
     """The first record of a session."""
-    return {"v": VERSION, "at": at, "event": STARTED, "plan": to_builtins(plan)}
+    return {"v": 1, "at": at, "event": "started", "plan": to_builtins(plan)}
 
 
 def encode_event(at: float, event: SessionEvent) -> dict[str, Any]:
     """The record of an event."""
-    return {"v": VERSION, "at": at, "event": type(event).__name__, **to_builtins(event)}
+    return {"v": 1, "at": at, **to_builtins(event)}
 
 
-def replay_session(records: Iterable[Mapping[str, Any]]) -> ReplayedSession | None:
+def replay_session(lines: Iterable[bytes]) -> ReplayedSession | None:
     """The session that these records describe; None if they do not begin with the start of one."""
     found: ReplayedSession | None = None
-    for record in records:
-        at = record.get("at")
-        when = float(at) if isinstance(at, int | float) and not isinstance(at, bool) else None
-        if found is None:
-            plan = _decode_plan(record)
-            if plan is None:
-                return None
-            found = ReplayedSession(SessionState(plan), when or 0.0, when or 0.0)
-            continue
-        event = decode_event(record)
+    for line in lines:
         try:
-            followed = _follow(found, event, found.last if when is None else when) if event else None
-        except WrongEventError:
-            followed = None
-        found = followed or replace(found, bad=found.bad + 1)
+            if found is None:
+                start = _START.decode(line)
+                found = ReplayedSession(SessionState(start.plan), start.at, start.at)
+            else:
+                found = _follow(found, _EVENT.decode(line), _TIME.decode(line).at)
+        except (ValueError, WrongEventError):
+            if found is None:
+                return None
+            found = replace(found, bad=found.bad + 1)
     return found
-
-
-def _decode_plan(record: Mapping[str, Any]) -> SessionPlan | None:
-    if record.get("event") != STARTED or record.get("v") != VERSION:
-        return None
-    try:
-        plan: SessionPlan = _PLAN.convert(record.get("plan"))
-    except ValidationError:
-        return None
-    return plan if plan.objectives else None
 
 
 def _follow(found: ReplayedSession, event: SessionEvent, at: float) -> ReplayedSession:
@@ -148,7 +128,6 @@ class TutorSession:
 
     @property
     def state(self) -> SessionState:
-        """The state after the last event."""
         return self.found.state
 
     def record_event(self, event: SessionEvent) -> SessionState:
@@ -161,7 +140,7 @@ class TutorSession:
 
 
 class TutorStore:
-    """All files of the tutor, below its data directory."""
+    """All files of the tutor, below its data directory. Its methods raise OSError and FileRefusedError."""
 
     def __init__(
         self,
@@ -174,111 +153,95 @@ class TutorStore:
         self.mastery = directory / "mastery.jsonl"
         self.clock = clock or SystemClock()
         self.bad = 0
-        """Damaged records and logs that the last reading found."""
+        """Damaged records and logs that `list_sessions` found last."""
         self._make_token = make_token
 
     def list_sessions(self, newest: int = 0) -> list[ReplayedSession]:
-        """Every session, or the newest ones, the oldest first. Logs that are none are counted in `bad`. Raises OSError."""
-        self.bad, found = 0, []
-        names = [path.stem for path in self.sessions.glob("*.jsonl") if _SESSION_ID.fullmatch(path.stem)]
-        for id in sorted(names)[-newest:]:
-            one = replay_session(self._read_records(self._log_path(id)))
-            if one is None or one.state.plan.session != id:
-                self.bad += 1
-            else:
-                self.bad += one.bad
-                found.append(one)
-        return sorted(found, key=lambda one: one.started)
+        """Every session, or the newest ones, the oldest first."""
+        paths = [path for path in self.sessions.glob("*.jsonl") if _SESSION_ID.fullmatch(path.stem)]
+        read = [replay_session(_read_lines(path)) for path in sorted(paths)[-newest:]]
+        self.bad = sum(1 if one is None else one.bad for one in read)
+        return sorted(filter(None, read), key=lambda one: one.started)
 
     def tend_sessions(self) -> list[ReplayedSession]:
         """Close sessions that nobody continued for thirty days (SPEC T-24), write scores and readable copies that a kill left out,
         and list all.
 
-        A session that is open elsewhere is left to its terminal. Raises OSError, FileRefusedError.
+        A session that is open elsewhere is left to its terminal.
         """
-        now, tended, sessions = self.clock.now(), [], self.list_sessions()
-        recorded, bad = self.read_mastery().sessions, self.bad
-        for found in sessions:
-            one, id = found, found.state.plan.session
+        now, tended, recorded = self.clock.now(), [], self.read_mastery().sessions
+        for one in self.list_sessions():
+            found, id = one, one.state.plan.session
             if found.state.scores is not None and id not in recorded:
                 self.record_scores(found.state, found.last)
             if is_expired(found.state, now - found.last) or _lacks_copy(self._log_path(id)):
                 with suppress(UnavailableError), self.open_session(id) as session:
                     if is_expired(session.state, now - session.found.last):
                         session.record_event(Closed("expired"))
-                    one = session.found
-            tended.append(one)
-        self.bad = bad
+                    found = session.found
+            tended.append(found)
         return tended
 
     @contextmanager
     def start_session(self, plan: SessionPlan) -> Iterator[TutorSession]:
-        """Write the start of a new session, whose id is made here, and hold its lock. Raises OSError, FileRefusedError."""
+        """Write the start of a new session, whose id is made here, and hold its lock."""
         now = self.clock.now()
         stamp = datetime.fromtimestamp(now).strftime("%Y%m%d-%H%M")
         plan = replace(plan, session=f"{stamp}-{plan.node_id}-{self._make_token()}")
-        path = self._log_path(plan.session)
-        with _locked(path):
-            _append_record(path, encode_start(now, plan))
-            yield from self._hold_session(path, ReplayedSession(SessionState(plan), now, now))
+        _append_record(self._log_path(plan.session), encode_start(now, plan))
+        with self.open_session(plan.session) as session:
+            yield session
 
     @contextmanager
     def open_session(self, id: str) -> Iterator[TutorSession]:
-        """Replay a session and hold its lock. Raises TacitdError if there is none, UnavailableError if it is open elsewhere."""
+        """Replay a session, hold its lock, and write its readable copy when it is left.
+
+        Raises TacitdError if there is none, UnavailableError if it is open elsewhere.
+        """
         path = self._log_path(id)
         if not _SESSION_ID.fullmatch(id) or not path.exists():
             raise no_session(id)
-        with _locked(path):
-            found = replay_session(self._read_records(path))
-            if found is None:
-                raise TacitdError(f"{path} is not the log of a session", "move it away")
-            yield from self._hold_session(path, found)
-
-    def _hold_session(self, path: Path, found: ReplayedSession) -> Iterator[TutorSession]:
-        """Yield a session, and write its readable copy when it is left. Raises OSError."""
-        session = TutorSession(path, self.clock, found)
         try:
-            yield session
+            lock = acquire_lock(path.with_suffix(".lock"))
+        except UnavailableError as error:
+            who = error.what.partition(" already")[0]
+            hint = "continue there, or close that terminal first"
+            raise UnavailableError(f"the session {id} is open in {who}", hint) from None
+        try:
+            found = replay_session(_read_lines(path))
+            if found is None:
+                raise no_session(id)
+            session = TutorSession(path, self.clock, found)
+            try:
+                yield session
+            finally:
+                text = format_session_log(session.found).encode("utf-8", "replace")
+                replace_file(path.with_suffix(".md"), text, mode=0o600)
         finally:
-            text = format_session_log(session.found).encode("utf-8", "replace")
-            replace_file(path.with_suffix(".md"), text, mode=0o600)
+            # Removed while it is held, so that no lock files pile up; `acquire_lock` notices a removed file.
+            lock.path.unlink(missing_ok=True)
+            lock.release()
 
     def read_mastery(self) -> MasteryBook:
-        """All scores. Damaged records are added to `bad`. Raises OSError."""
+        """All scores. A damaged record is skipped: `tend_sessions` writes it again."""
         book = MasteryBook()
-        for record in self._read_records(self.mastery):
-            if not book.fold_record(record):
-                self.bad += 1
+        for line in _read_lines(self.mastery):
+            with suppress(ValueError):
+                book.fold_record(SCORES.decode(line))
         return book
 
-    def record_scores(self, state: SessionState, at: float) -> bool:
-        """Add a session's scores to the log of mastery, once; return whether they were added. Raises OSError.
+    def record_scores(self, state: SessionState, at: float) -> None:
+        """Add a session's scores to the log of mastery, once.
 
         A crash between the session's record and this one is repaired by `tend_sessions`.
         """
         plan = state.plan
-        if state.scores is None or plan.session in self.read_mastery().sessions:
-            return False
-        record = {"at": at, "session": plan.session, "graph": plan.graph, "node": plan.node_id}
-        _append_record(self.mastery, {**record, "scores": dict(state.scores)})
-        return True
+        if state.scores is not None and plan.session not in self.read_mastery().sessions:
+            record = {"at": at, "session": plan.session, "graph": plan.graph, "node": plan.node_id}
+            _append_record(self.mastery, {**record, "scores": dict(state.scores)})
 
     def _log_path(self, id: str) -> Path:
         return self.sessions / f"{id}.jsonl"
-
-    def _read_records(self, path: Path) -> list[dict[str, Any]]:
-        """The records of a log. Lines that are none are added to `bad`. Raises OSError."""
-        found = []
-        for line in (read_plain_bytes(path) or b"").splitlines():
-            try:
-                record = decode(line)
-            except (ValueError, RecursionError):  # also of msgspec, whose errors are ValueErrors
-                record = None
-            if isinstance(record, dict):
-                found.append(record)
-            else:
-                self.bad += 1
-        return found
 
 
 def no_session(id: str) -> TacitdError:
@@ -286,34 +249,20 @@ def no_session(id: str) -> TacitdError:
     return TacitdError(f"there is no session {id[:80]}", "`tacitd tutor history` lists the sessions")
 
 
-def _append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Append a record; it is durable when this returns. Raises OSError, FileRefusedError."""
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    append_text(path, f"{line}\n".encode("utf-8", "replace"))
+def _read_lines(path: Path) -> list[bytes]:
+    return (read_plain_bytes(path) or b"").splitlines()
 
 
 def _lacks_copy(log: Path) -> bool:
-    """Whether a session was not written as Markdown since its log was. Raises OSError."""
+    """Whether a session was not written as Markdown since its log was."""
     copy = log.with_suffix(".md")
     return not copy.exists() or copy.stat().st_mtime_ns < log.stat().st_mtime_ns
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a session's log. Raises UnavailableError if another process has it."""
-    try:
-        lock = acquire_lock(path.with_suffix(".lock"))
-    except UnavailableError as error:
-        who = error.what.partition(" already")[0]
-        raise UnavailableError(
-            f"the session {path.stem} is open in {who}", "continue there, or close that terminal first"
-        ) from None
-    try:
-        yield
-    finally:
-        # Removed while it is held, so that no lock files pile up; `acquire_lock` notices a removed file.
-        lock.path.unlink(missing_ok=True)
-        lock.release()
+def _append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Append a record; it is durable when this returns."""
+    line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    append_text(path, f"{line}\n".encode("utf-8", "replace"))
 
 
 # --- the readable copy, and the texts that it shares with a terminal

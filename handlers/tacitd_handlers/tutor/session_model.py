@@ -17,8 +17,6 @@ Verdict = Literal["Correct", "Partially-Correct", "Incorrect"]
 
 
 class Objective(Struct, frozen=True):
-    """One learning objective of a node."""
-
     id: str
     """Unique in its node; of a prerequisite `node_id/id`."""
     text: str
@@ -100,8 +98,6 @@ TAIL = frozenset({Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Ste
 
 
 class SessionState(Struct, frozen=True):
-    """A session after some events."""
-
     plan: SessionPlan
     step: Step = Step.INTRODUCE
     at: int = 0
@@ -140,7 +136,6 @@ class SessionState(Struct, frozen=True):
 
     @property
     def objective(self) -> Objective:
-        """The current objective."""
         return self.plan.objectives[self.at]
 
     @property
@@ -150,7 +145,6 @@ class SessionState(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to come."""
         return self.step is not Step.FINISHED
 
     @property
@@ -159,19 +153,21 @@ class SessionState(Struct, frozen=True):
         return self.scores is None and (self.step is Step.GRADE or bool(self.ungraded))
 
 
-class Spoke(Struct, frozen=True):
+class _Event(Struct, frozen=True, tag_field="event", tag=True):
+    """Its class is its name in the log."""
+
+
+class Spoke(_Event, frozen=True):
     """The tutor delivered a text: an introduction, recap, probe, explanation or greeting."""
 
     text: str
 
 
-class QuestionsMade(Struct, frozen=True):
-    """A helper made the questions of a check, a micro-quiz or the test."""
-
+class QuestionsMade(_Event, frozen=True):
     questions: tuple[Question, ...]
 
 
-class Judged(Struct, frozen=True):
+class Judged(_Event, frozen=True):
     """The tutor judged an answer, in the form of the seed's reply template (SPEC T-12)."""
 
     eval: Verdict
@@ -180,39 +176,38 @@ class Judged(Struct, frozen=True):
     """A follow-up question, "" for none."""
 
 
-class NotJudged(Struct, frozen=True):
+class NotJudged(_Event, frozen=True):
     """The tutor's judgement was not usable: its text was shown, and the same question is pending again (SPEC T-12)."""
 
     text: str
 
 
-class Answered(Struct, frozen=True):
+class Answered(_Event, frozen=True):
     """The learner answered. A blank answer counts as `Skipped`."""
 
     text: str
 
 
-class Skipped(Struct, frozen=True):
+class Skipped(_Event, frozen=True):
     """The learner skips what is pending."""
 
 
-class Ended(Struct, frozen=True):
+class Ended(_Event, frozen=True):
     """The learner ends the session with its test (SPEC T-21). Closing the terminal is not an event."""
 
 
-class Scored(Struct, frozen=True):
-    """The grader's scores, by objective id."""
-
+class Scored(_Event, frozen=True):
     scores: Mapping[str, float]
+    """By objective id."""
 
 
-class GradingFailed(Struct, frozen=True):
+class GradingFailed(_Event, frozen=True):
     """The grader gave nothing usable: the session is ungraded, and grading can be retried (SPEC T-17)."""
 
     reason: str
 
 
-class Closed(Struct, frozen=True):
+class Closed(_Event, frozen=True):
     """The session is over without a test: pending for too long (SPEC T-24), or discarded by the learner."""
 
     outcome: Literal["expired", "discarded"]
@@ -232,8 +227,6 @@ class TimedEvent(Struct, frozen=True):
 
 
 class ReplayedSession(Struct, frozen=True):
-    """A session read from its log."""
-
     state: SessionState
     started: float
     """Seconds since 1970, UTC."""

@@ -10,7 +10,6 @@ of the model that does not belong to the step raises WrongEventError and changes
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from typing import Literal, assert_never
@@ -49,8 +48,8 @@ BACK = {
 """By a step that judges an answer, the step at which its question is pending."""
 LETTERS = "ABCDEFGH"
 """Letters of the choices, in order."""
-_LETTER = re.compile(r"[(\[]?([A-Ha-h])[)\].:]?")
-_LETTER_AND_TEXT = re.compile(r"[(\[]?([A-Ha-h])[)\].:]\s*(\S.*)", re.DOTALL)
+_LETTER = re.compile(r"[(\[]?([A-Ha-h])(?:[)\].:]\s*(\S.*)|[)\].:]?)", re.DOTALL)
+# Everything else is no, so that an offer never blocks.
 _YES = {"y", "yes", "yeah", "yep", "sure", "ok", "okay", "please", "yes please", "ja", "oui", "si", "sí"}
 _SKIP = {"skip", "neither", "none", "no", "nothing", "skip it", "skip them", "start", "next"}
 """What is not understood is left to the caller: the questions may be in the learner's language."""
@@ -69,34 +68,34 @@ def advance(state: SessionState, event: SessionEvent) -> SessionState:
             return _skip(state)
         case Ended():
             return _end(state)
-        case Spoke():
-            return _speak(state, event)
+        case Spoke(text):
+            return _speak(state, event, text)
         case QuestionsMade(questions):
             return _ask(state, questions)
         case Judged():
             return _judge(state, event)
-        case NotJudged():
-            if state.step not in BACK:
-                raise _wrong(state, event)
+        case NotJudged() if state.step in BACK:
             return replace(state, step=BACK[state.step], answer="")
-        case Scored():
-            return _score(state, event)
-        case GradingFailed(reason):
-            if not state.needs_grading:
-                raise _wrong(state, event)
-            step = Step.CLOSE if state.step is Step.GRADE else state.step
+        case Scored(scores) if state.needs_grading:
+            return replace(state, step=_after_grading(state), scores=scores, ungraded="")
+        case GradingFailed(reason) if state.needs_grading:
             tries = state.grading_tries + 1
-            return replace(state, step=step, ungraded=reason or "no reason is known", grading_tries=tries)
+            return replace(state, step=_after_grading(state), ungraded=reason, grading_tries=tries)
+        case NotJudged() | Scored() | GradingFailed():
+            raise _wrong(state, event)
         case Closed(outcome):
-            if not can_be_closed(state):
-                return state
-            return replace(state, step=Step.FINISHED, outcome=outcome)
+            return replace(state, step=Step.FINISHED, outcome=outcome) if can_be_closed(state) else state
         case _:
             assert_never(event)
 
 
+def _after_grading(state: SessionState) -> Step:
+    """A test may be graded again after the greeting."""
+    return Step.CLOSE if state.step is Step.GRADE else state.step
+
+
 def can_be_closed(state: SessionState) -> bool:
-    """Whether the session can be closed without a test. One whose test was handed in is graded, however long that takes."""
+    """Whether the session can be closed without a test: one whose test was handed in is graded, however long that takes."""
     return state.is_open and state.step is not Step.GRADE
 
 
@@ -142,17 +141,18 @@ def _begin_tail(state: SessionState) -> SessionState:
     return replace(state, step=step, questions=(), asked=0, answer="")
 
 
-def _speak(state: SessionState, event: Spoke) -> SessionState:
-    text = event.text
+def _after_introduction(state: SessionState) -> SessionState:
+    """The question for summary or quiz, which a node without prerequisites skips (SPEC T-08)."""
+    return replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
+
+
+def _speak(state: SessionState, event: Spoke, text: str) -> SessionState:
     match state.step:
         case Step.INTRODUCE:
-            return (
-                replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
-            )
+            return _after_introduction(state)
         case Step.SUMMARIZE:
-            return _begin_objective(
-                replace(state, reviewed=tuple(one.id for one in state.plan.prerequisites)), 0
-            )
+            reviewed = tuple(one.id for one in state.plan.prerequisites)
+            return _begin_objective(replace(state, reviewed=reviewed), 0)
         case Step.PROBE:
             return replace(state, step=Step.PROBE_ANSWER, probe=text)
         case Step.EXPLAIN:
@@ -167,21 +167,16 @@ def _speak(state: SessionState, event: Spoke) -> SessionState:
 
 
 def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
-    if not questions:
-        raise WrongEventError("there are no questions")
+    after = replace(state, questions=questions, asked=0)
     match state.step:
         case Step.BUILD_CHECK:
-            return replace(state, step=Step.CHECK_ANSWER, questions=questions, asked=0)
+            return replace(after, step=Step.CHECK_ANSWER)
         case Step.BUILD_QUIZ:
-            return replace(state, step=Step.QUIZ_ANSWER, questions=questions, asked=0)
+            return replace(after, step=Step.QUIZ_ANSWER)
         case Step.BUILD_TEST:
             named = {id for one in questions for id in one.objective_ids}
             tested = tuple(id for id in state.covered if id in named)
-            if not tested:
-                raise WrongEventError("the test covers no objective that was taught")
-            return replace(
-                state, step=Step.TEST_ANSWER, questions=questions, asked=0, answers=(), tested=tested
-            )
+            return replace(after, step=Step.TEST_ANSWER, answers=(), tested=tested)
         case _:
             raise _wrong(state, QuestionsMade(questions))
 
@@ -189,7 +184,14 @@ def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
 def _answer(state: SessionState, text: str) -> SessionState:
     match state.step:
         case Step.CHOOSE:
-            return _choose(state, text)
+            route = parse_route(text)
+            if route == "skip":
+                return _begin_objective(state, 0)
+            if route == "quiz":
+                return replace(state, step=Step.BUILD_CHECK)
+            if route is None and not state.choice_unclear:  # asked once more, then the summary (SPEC T-10)
+                return replace(state, choice_unclear=True)
+            return replace(state, step=Step.SUMMARIZE)
         case Step.CHECK_ANSWER:
             reviewed = dict.fromkeys((*state.reviewed, *state.question.objective_ids))
             return replace(state, step=Step.JUDGE_CHECK, answer=text, reviewed=tuple(reviewed))
@@ -198,30 +200,13 @@ def _answer(state: SessionState, text: str) -> SessionState:
         case Step.QUIZ_ANSWER:
             return replace(state, step=Step.JUDGE_QUIZ, answer=text)
         case Step.OFFER:
-            return (
-                replace(state, step=Step.EXPLAIN_AGAIN)
-                if is_yes(text)
-                else _begin_objective(state, state.at + 1)
-            )
+            if normalise_answer(text) in _YES:
+                return replace(state, step=Step.EXPLAIN_AGAIN)
+            return _begin_objective(state, state.at + 1)
         case Step.TEST_ANSWER:
             return _hand_in(state, text)
         case _:
             raise _wrong(state, Answered(text))
-
-
-def _choose(state: SessionState, text: str) -> SessionState:
-    match parse_route(text):
-        case "quiz":
-            return replace(state, step=Step.BUILD_CHECK)
-        case "summary":
-            return replace(state, step=Step.SUMMARIZE)
-        case "skip":
-            return _begin_objective(state, 0)
-        case None:
-            # Asked once more, then the summary (SPEC T-10).
-            return replace(
-                state, step=Step.SUMMARIZE if state.choice_unclear else Step.CHOOSE, choice_unclear=True
-            )
 
 
 def _hand_in(state: SessionState, text: str) -> SessionState:
@@ -239,9 +224,7 @@ def _judge(state: SessionState, event: Judged) -> SessionState:
             return _begin_objective(state, 0)
         case Step.JUDGE_PROBE:
             if event.eval != "Correct" and event.next and not state.followed_up:
-                return replace(
-                    state, step=Step.PROBE_ANSWER, probe=event.next, followed_up=True, answer=state.answer
-                )
+                return replace(state, step=Step.PROBE_ANSWER, probe=event.next, followed_up=True)
             return replace(state, step=Step.EXPLAIN)
         case Step.JUDGE_QUIZ:
             if event.eval == "Incorrect":
@@ -261,23 +244,10 @@ def _after_question(state: SessionState) -> SessionState:
     return _begin_objective(state, state.at + 1)
 
 
-def _score(state: SessionState, event: Scored) -> SessionState:
-    if not state.needs_grading:
-        raise _wrong(state, event)
-    if set(event.scores) != set(state.tested):
-        raise WrongEventError("the scores are not those of the tested objectives")
-    if not all(math.isfinite(one) and 0.0 <= one <= 1.0 for one in event.scores.values()):
-        raise WrongEventError("a score is not a number from 0 to 1")
-    step = Step.CLOSE if state.step is Step.GRADE else state.step
-    return replace(state, step=step, scores=dict(event.scores), ungraded="")
-
-
 def _skip(state: SessionState) -> SessionState:
     match state.step:
         case Step.INTRODUCE:
-            return (
-                replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
-            )
+            return _after_introduction(state)
         case Step.CHOOSE | Step.SUMMARIZE | Step.BUILD_CHECK | Step.CHECK_ANSWER | Step.JUDGE_CHECK:
             return _begin_objective(state, 0)
         case Step.PROBE | Step.PROBE_ANSWER | Step.JUDGE_PROBE:
@@ -322,24 +292,17 @@ def normalise_answer(text: str) -> str:
 def find_choice(question: Question, text: str) -> int | None:
     """The index of the choice that the text names by its letter, by its text, or by both; None if it names none."""
     said = text.strip()
-    both = _LETTER_AND_TEXT.fullmatch(said)
     if said in question.choices:
         return question.choices.index(said)
     # Two choices may differ in case or quotes only (`HEAD` and `head`): then only a letter or the exact text names one.
-    alike = [
-        at for at, choice in enumerate(question.choices) if normalise_answer(choice) == normalise_answer(said)
-    ]
-    if len(alike) == 1:
-        return alike[0]
-    letter = _LETTER.fullmatch(said) or both
-    if letter is None:
+    plain = [normalise_answer(choice) for choice in question.choices]
+    if plain.count(normalise_answer(said)) == 1:
+        return plain.index(normalise_answer(said))
+    letter = _LETTER.fullmatch(said)
+    if letter is None or (at := LETTERS.index(letter[1].upper())) >= len(plain):
         return None
-    at = LETTERS.index(letter[1].upper())
-    if at >= len(question.choices):
-        return None
-    if both is not None and normalise_answer(both[2]) != normalise_answer(question.choices[at]):
-        return None  # the letter and the text name different choices
-    return at
+    # A letter and the text of another choice name none.
+    return at if letter[2] is None or normalise_answer(letter[2]) == plain[at] else None
 
 
 def judge_choice(question: Question, text: str) -> bool | None:
@@ -370,8 +333,3 @@ def parse_route(text: str) -> Literal["quiz", "summary", "skip"] | None:
     if bool(quiz) == bool(summary):
         return "skip" if "skip" in words and not quiz else None
     return "quiz" if quiz else "summary"
-
-
-def is_yes(text: str) -> bool:
-    """Whether the answer to an offer is yes. Everything else is no, so that an offer never blocks."""
-    return normalise_answer(text) in _YES

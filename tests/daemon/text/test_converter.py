@@ -14,7 +14,7 @@ import os, sys, threading
 from tacitd_handlers.continuity import session_document
 from tacitd_handlers.tutor import session_log
 
-plan = {"v": 1, "at": 1.0, "event": "started", "plan": {"objectives": [{}]}}
+plan = b'{"v": 1, "at": 1.0, "event": "started", "plan": {"objectives": [{}]}}'
 CALLS = [
     lambda: session_document.find_fault({"sessionId": "a", "tasks": [{}]}),
     lambda: session_log.replay_session([plan]),

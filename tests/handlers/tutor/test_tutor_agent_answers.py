@@ -17,7 +17,6 @@ from tacitd_handlers.tutor.agent_answers import (
     UnusableAnswer,
     clean_text,
     parse_agent_answer,
-    shorten_spoken,
 )
 from tacitd_handlers.tutor.session_model import (
     Judged,
@@ -28,7 +27,7 @@ from tacitd_handlers.tutor.session_model import (
     Spoke,
     Step,
 )
-from tacitd_handlers.tutor.session_policy import find_choice, format_choice, is_yes, judge_choice, parse_route
+from tacitd_handlers.tutor.session_policy import find_choice, format_choice, judge_choice, parse_route
 
 STATE = SessionState(make_plan())
 
@@ -152,11 +151,12 @@ def test_scores_that_are_none(text: str) -> None:
 
 def test_an_explanation_has_two_hundred_words_at_most() -> None:
     """SPEC T-11: a longer one is a fault, and is cut at a sentence if the second is too long as well."""
-    fault = parse_agent_answer(at(Step.EXPLAIN), "One two three four. " * 60)
+    long = "One two three four. " * 60
+    fault = parse_agent_answer(at(Step.EXPLAIN), long)
     assert isinstance(fault, UnusableAnswer) and "240 words" in fault.fault
-    cut = shorten_spoken(fault)
-    assert cut is not None and len(cut.text.split()) <= 200 and cut.text.endswith("four.")
-    assert shorten_spoken(UnusableAnswer("it is no JSON", "word " * 200)) is None
+    cut = parse_agent_answer(at(Step.EXPLAIN), long, is_last=True)
+    assert isinstance(cut, Spoke) and len(cut.text.split()) <= 200 and cut.text.endswith("four.")
+    assert isinstance(parse_agent_answer(at(Step.JUDGE_PROBE), long, is_last=True), UnusableAnswer)
 
 
 def test_an_introduction_has_two_sentences() -> None:
@@ -213,7 +213,6 @@ def test_words_of_a_route() -> None:
     assert [parse_route(one) for one in ("Quiz!", "a recap", "s", "skip", "neither", "perhaps")] == [
         "quiz", "summary", "summary", "skip", "skip", None,
     ]  # fmt: skip
-    assert is_yes("Yes, please") is False and is_yes("Yes!") and not is_yes("why")
 
 
 def test_choices_that_differ_in_case_only() -> None:

@@ -122,7 +122,7 @@ def test_damaged_records_are_named(cli: Cli, project: Path, claude: StandIn) -> 
         with file.open("a") as log:
             log.write("not a record\n")
     said = cli.run("tutor", "history")
-    assert "2 records cannot be read and are skipped" in said.err and "finished" in said.out
+    assert "1 records cannot be read and are skipped" in said.err and "finished" in said.out
 
 
 def test_before_anything_was_learned(cli: Cli) -> None:

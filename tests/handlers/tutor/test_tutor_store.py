@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from support_tutor import KEY, make_model_event, make_plan, make_store
 from tacitd.errors import TacitdError, UnavailableError
-from tacitd_handlers.tutor.session_log import TutorSession, decode_event, replay_session
-from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, Scored, SessionState, Step
+from tacitd_handlers.tutor.session_log import TutorSession
+from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, SessionState, Step
 
 
 def lead_to(session: TutorSession, step: Step | None) -> SessionState:
@@ -82,7 +81,8 @@ def test_scores_are_recorded_once(tmp_path: Path) -> None:
         lead_to(session, Step.CLOSE)
     assert store.read_mastery().scores == {}
     store.tend_sessions()
-    assert not store.record_scores(session.state, 6.0) and len(store.mastery.read_text().splitlines()) == 1
+    store.record_scores(session.state, 6.0)
+    assert len(store.mastery.read_text().splitlines()) == 1
     assert store.read_mastery().scores["graph", "two", "o1"][1] == 0.8
 
 
@@ -100,8 +100,7 @@ def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
     (tmp_path / "tutor" / "mastery.jsonl").write_text('{"at":1}\n')
     (found,) = store.list_sessions()
     assert found.state.step is Step.PROBE and store.bad == 4
-    store.read_mastery()
-    assert store.bad == 5
+    assert store.read_mastery().scores == {}
 
 
 @pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
@@ -109,13 +108,3 @@ def test_an_unknown_session(id: str, tmp_path: Path) -> None:
     """DESIGN "Priorities": an id is no path."""
     with pytest.raises(TacitdError, match="no session"), make_store(tmp_path).open_session(id):
         pass
-
-
-def test_records_of_another_version_are_not_read() -> None:
-    """X-07: what a newer version wrote is not guessed."""
-    assert decode_event({"v": 2, "at": 1, "event": "Skipped"}) is None
-    assert decode_event({"v": 1, "at": 1, "event": "Scored", "scores": {"o": "high"}}) is None
-    assert decode_event(json.loads('{"v":1,"at":1,"event":"Scored","scores":{"o":0.5}}')) == Scored(
-        {"o": 0.5}
-    )
-    assert replay_session([]) is None and replay_session([{"v": 1, "event": "started", "plan": {}}]) is None
