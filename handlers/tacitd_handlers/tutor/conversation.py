@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from enum import Enum
 
 import click
 
@@ -19,7 +18,6 @@ from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, UnusableAnswer, 
 from tacitd_handlers.tutor.agent_calls import AskAgent, run_model_step
 from tacitd_handlers.tutor.session_log import TutorSession, format_progress, format_question, format_results
 from tacitd_handlers.tutor.session_model import (
-    LEARNER_STEPS,
     MODEL_STEPS,
     Answered,
     Ended,
@@ -39,23 +37,6 @@ CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them?
 CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
 OFFER = "Two answers in a row were wrong. Would you like an extra explanation before you go on? (yes or no)"
 HELP = "/end: end with the test   /skip: skip this   /refs: references   Ctrl-D: save and leave"
-WORKING = {
-    Step.BUILD_CHECK: "making the questions",
-    Step.BUILD_QUIZ: "making the micro-quiz",
-    Step.BUILD_TEST: "making the final test",
-    Step.GRADE: "grading the test",
-}
-
-
-class LearnerCommand(Enum):
-    """What a learner can do instead of answering."""
-
-    END = "/end"
-    SKIP = "/skip"
-    REFS = "/refs"
-    HELP = "/help"
-    LEAVE = "leave"
-    """The terminal is closed, Ctrl-D, or the end of the input: save and leave."""
 
 
 class Screen:
@@ -76,8 +57,8 @@ class Screen:
         """Show a line that is not the tutor's: progress, a saved session, an error."""
         click.echo(sanitize_text(text))
 
-    def read_answer(self, prompt: str) -> str | LearnerCommand:
-        """Ask the learner; return the answer or a command. Never raises for a closed terminal."""
+    def read_answer(self, prompt: str) -> str | None:
+        """Ask the learner; return one line. None: the terminal is closed, Ctrl-D, or the end of the input."""
         if prompt:
             click.echo(sanitize_text(prompt))
         while True:
@@ -87,19 +68,15 @@ class Screen:
                 self.show_note("\nCtrl-D saves and leaves; /end ends the session with its test.")
                 continue
             except (EOFError, OSError, ValueError):
-                return LearnerCommand.LEAVE
+                return None
             if not self._is_terminal:
                 click.echo()
-            # A person does not type the word of LEAVE as a command.
-            return LearnerCommand(said.lower()) if said.lower() in _TYPED else said
+            return said
 
-    def show_working(self, what: str) -> None:
-        """Say on a terminal what a call of the model is for."""
+    def show_working(self) -> None:
+        """Say on a terminal that the model is called."""
         if self._is_terminal:
-            self.show_note(f"{what} (Ctrl-C cancels)")
-
-
-_TYPED = {one.value for one in LearnerCommand} - {LearnerCommand.LEAVE.value}
+            self.show_note("thinking (Ctrl-C cancels)")
 
 
 def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> NoAnswer | None:
@@ -134,18 +111,19 @@ class _Leader:
         if state.step is Step.CLOSE and state.scores is None:
             self._close(state)  # nothing was graded, so there is nothing that the model knows better
             return None
-        self._screen.show_working(WORKING.get(state.step, "thinking"))
+        self._screen.show_working()
         try:
             outcome = run_model_step(state, self._ask)
         except KeyboardInterrupt:
             self._offer_again("The call was cancelled.")
             return None
-        if isinstance(outcome, NoAnswer):
-            return outcome
-        if isinstance(outcome, UnusableAnswer):
-            self._handle_failure(state, outcome)
-        else:
-            self._record(outcome)
+        match outcome:
+            case NoAnswer():
+                return outcome
+            case UnusableAnswer():
+                self._handle_failure(state, outcome)
+            case _:
+                self._record(outcome)
         return None
 
     def _handle_failure(self, state: SessionState, failed: UnusableAnswer) -> None:
@@ -173,19 +151,23 @@ class _Leader:
         )
         self._screen.show_note(f"{why} Press Enter to try again; {others}.")
         said = self._screen.read_answer("")
-        if is_grading and said in (LearnerCommand.END, LearnerCommand.SKIP):
-            # Neither changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
-            said = LearnerCommand.LEAVE
+        if is_grading and said:
+            # Nothing changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
+            said = None
         self._obey(said)  # anything else tries again
 
-    def _obey(self, said: str | LearnerCommand) -> None:
-        """Do what can be done at every step."""
-        if said is LearnerCommand.LEAVE:
-            self.has_left = True
-        elif said is LearnerCommand.END:
-            self._record(Ended())
-        elif said is LearnerCommand.SKIP:
-            self._record(Skipped())
+    def _obey(self, said: str | None) -> bool:
+        """Do what can be done at every step; return whether it was that."""
+        match said and said.lower():
+            case None:
+                self.has_left = True
+            case "/end":
+                self._record(Ended())
+            case "/skip":
+                self._record(Skipped())
+            case _:
+                return False
+        return True
 
     def ask_learner(self) -> None:
         """One question to the learner."""
@@ -195,28 +177,20 @@ class _Leader:
             self._progress = progress
             self._screen.show_note(progress)
         said = self._screen.read_answer(describe_pending(state))
-        if said is LearnerCommand.REFS:
-            self._screen.show_text(format_references(state))
-        elif isinstance(said, str):
-            self._take_answer(state, said)
-        elif said is LearnerCommand.HELP:
-            self._screen.show_note(HELP)
-        self._obey(said)
-
-    def _take_answer(self, state: SessionState, said: str) -> None:
-        text = clean_text(said, LONGEST_ANSWER)
-        if not text:
-            self._screen.show_note(HELP)
+        if self._obey(said) or said is None:
             return
-        if len(said.strip()) > LONGEST_ANSWER:
-            self._screen.show_note(f"Only the first {LONGEST_ANSWER} characters of the answer are used.")
-        if state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER):
-            question = state.question
-            if question.kind == "mcq" and find_choice(question, text) is None:
-                last = LETTERS[len(question.choices) - 1]
-                self._screen.show_note(f"Answer with a letter, A to {last}; /skip leaves it out.")
-                return
-        self._record(Answered(text))
+        text = clean_text(said, LONGEST_ANSWER)
+        if said.lower() == "/refs":
+            self._screen.show_text(format_references(state))
+        elif not text or said.lower() == "/help":
+            self._screen.show_note(HELP)
+        elif _names_no_choice(state, text):
+            last = LETTERS[len(state.question.choices) - 1]
+            self._screen.show_note(f"Answer with a letter, A to {last}; /skip leaves it out.")
+        else:
+            if len(said) > LONGEST_ANSWER:
+                self._screen.show_note(f"Only the first {LONGEST_ANSWER} characters of the answer are used.")
+            self._record(Answered(text))
 
     def _record(self, event: SessionEvent) -> None:
         before = self._session.state
@@ -234,6 +208,11 @@ class _Leader:
                 pass
 
 
+def _names_no_choice(state: SessionState, text: str) -> bool:
+    is_asked = state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER)
+    return is_asked and state.question.kind == "mcq" and find_choice(state.question, text) is None
+
+
 def describe_pending(state: SessionState) -> str:
     """The pending question as Markdown. The key is never part of it (SPEC T-19)."""
     match state.step:
@@ -243,10 +222,8 @@ def describe_pending(state: SessionState) -> str:
             return state.probe
         case Step.OFFER:
             return OFFER
-        case step if step in LEARNER_STEPS:
-            return format_question(state.question)
         case _:
-            return ""
+            return format_question(state.question)
 
 
 def format_references(state: SessionState) -> str:

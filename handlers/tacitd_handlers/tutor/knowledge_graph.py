@@ -55,11 +55,12 @@ LARGEST = 256 * 1024
 MANY = 50
 """Graph files of one directory that are read."""
 Text = Annotated[str, Meta(max_length=LONGEST)]
+FilledText = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Id = Annotated[str, Meta(pattern=rf"\A[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}\Z")]
 
 
 class _ObjectiveItem(Struct, forbid_unknown_fields=True):
-    text: Text
+    text: FilledText
     id: Id = ""
 
 
@@ -69,15 +70,15 @@ class _SectionItem(Struct, forbid_unknown_fields=True):
 
 
 class _ReferenceItem(Struct, forbid_unknown_fields=True):
-    id: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+    id: FilledText
     title: Text = ""
     where: Text = ""
 
 
 class _NodeItem(Struct, forbid_unknown_fields=True):
     node_id: Id
-    title: Annotated[str, Meta(max_length=LONGEST_TITLE)]
-    objectives: Annotated[list[Text | _ObjectiveItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+    title: Annotated[str, Meta(min_length=1, max_length=LONGEST_TITLE)]
+    objectives: Annotated[list[FilledText | _ObjectiveItem], Meta(min_length=1, max_length=MOST_ITEMS)]
     prerequisites: Annotated[list[Text], Meta(max_length=MOST_ITEMS)] = []
     references_sections: Annotated[list[Text | _SectionItem], Meta(max_length=MOST_ITEMS)] = []
 
@@ -94,8 +95,6 @@ _FILE, _NODE = Converter(_FileItem), Converter(_NodeItem)
 
 
 class GraphNode(Struct, frozen=True):
-    """One node."""
-
     id: str
     title: str
     objectives: tuple[Objective, ...]
@@ -117,7 +116,6 @@ class KnowledgeGraph(Struct, frozen=True):
     """What prevents no session."""
 
     def find_node(self, id: str) -> GraphNode | None:
-        """The node with this id."""
         return next((node for node in self.nodes if node.id == id), None)
 
     def list_prerequisites(self, node: GraphNode) -> tuple[Objective, ...]:
@@ -138,17 +136,17 @@ def check_graph(document: object) -> KnowledgeGraph:
     if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
         return KnowledgeGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
     try:
-        top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
+        top: _FileItem = _FILE.convert({key: value for key, value in document.items() if key != "nodes"})
     except ValidationError as error:
-        return KnowledgeGraph(faults=[f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
-    references = {_clean(one.id): one for one in top.references}
+        return KnowledgeGraph(faults=[f"the file: {sanitize_line(describe_mismatch(error))[:LONGEST]}"])
+    references = {sanitize_line(one.id): one for one in top.references}
     for number, item in enumerate(items, 1):
         try:
-            found: _NodeItem = _NODE.convert(_drop_empty(item))
+            found: _NodeItem = _NODE.convert(item)
         except ValidationError as error:
             id = item.get("node_id") if isinstance(item, dict) else None
-            name = f"the node {_clean(id)[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
-            faults.append(f"{name}: {_clean(describe_mismatch(error))[:LONGEST]}")
+            name = f"the node {id[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
+            faults.append(sanitize_line(f"{name}: {describe_mismatch(error)}")[:LONGEST])
             continue
         node = _make_node(found, references)
         unknown = {one.id for one in node.references} - references.keys()
@@ -171,38 +169,26 @@ def check_graph(document: object) -> KnowledgeGraph:
     if faults:
         return KnowledgeGraph(faults=faults, warnings=warnings)
     sorted_nodes = tuple(by_id[id] for id in ordered)
-    return KnowledgeGraph(_clean(top.title), _clean(top.level), sorted_nodes, (), warnings)
-
-
-def _drop_empty(item: object) -> object:
-    """The item without fields that are empty: a YAML key without a value."""
-    if not isinstance(item, dict):
-        return item
-    return {key: value for key, value in item.items() if value is not None and value != ""}
+    return KnowledgeGraph(sanitize_line(top.title), sanitize_line(top.level), sorted_nodes, (), warnings)
 
 
 def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> GraphNode:
     objectives = []
     for one in item.objectives:
-        text = _clean(one if isinstance(one, str) else one.text)
-        id = "" if isinstance(one, str) else one.id
+        raw, id = (one, "") if isinstance(one, str) else (one.text, one.id)
+        text = sanitize_line(raw)
         objectives.append(Objective(id or make_objective_id(text), text))
     sections = []
     for section in item.references_sections:
         rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
-        base = references.get(_clean(rid), _ReferenceItem(rid))
-        sections.append(Reference(_clean(rid), _clean(base.title), _clean(f"{base.where} {loc}").strip()))
+        rid = sanitize_line(rid)
+        base = references.get(rid, _ReferenceItem(rid))
+        where = sanitize_line(f"{base.where} {loc}").strip()
+        sections.append(Reference(rid, sanitize_line(base.title), where))
     # What is named twice would be in every prompt twice.
-    prerequisites = tuple(dict.fromkeys(map(_clean, item.prerequisites)))
+    prerequisites = tuple(dict.fromkeys(map(sanitize_line, item.prerequisites)))
     shown = tuple(dict.fromkeys(sections))
-    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), prerequisites, shown)
-
-
-def _clean(text: str) -> str:
-    """One line without control characters. YAML writes characters above U+FFFF as JSON does, but PyYAML does not join
-    the two escapes.
-    """
-    return sanitize_line(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return GraphNode(item.node_id, sanitize_line(item.title), tuple(objectives), prerequisites, shown)
 
 
 def make_objective_id(text: str) -> str:
@@ -213,13 +199,11 @@ def make_objective_id(text: str) -> str:
 
 
 def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
-    """What is empty, there twice, or not in the graph (SPEC T-01, T-02)."""
+    """What is there twice, or not in the graph (SPEC T-01, T-02)."""
     known = [node.id for node in nodes]
     yield from (f"the node {id} is there twice" for id in _find_repeated(known))
     for node in nodes:
         where = f"the node {node.id}"
-        if not node.title or not all(one.text for one in node.objectives):
-            yield f"{where} has no title, or an objective without text"
         repeated = _find_repeated([one.id for one in node.objectives])
         yield from (f"{where} has the objective {id} twice" for id in repeated)
         dangling = [id for id in node.prerequisites if id not in known]
@@ -279,8 +263,8 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
         graph = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
     except FileRefusedError:
         graph = KnowledgeGraph(faults=["it is not an ordinary file"])
-    except OSError as error:
-        graph = KnowledgeGraph(faults=[error.strerror or str(error)])  # whoever prints it names the file
+    except OSError as error:  # whoever prints it names the file
+        graph = KnowledgeGraph(faults=[error.strerror or str(error)])
     except ValueError as error:
         graph = KnowledgeGraph(faults=[str(error)])
     return GraphFile(path, str(root) if root is not None else "", graph, is_sample)
@@ -305,7 +289,7 @@ def parse_document(text: str, *, is_json: bool = False) -> object:
 
 
 def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
-    """The node with this id, or `graph/id`, and its file. Raises TacitdError, which names where it may be, or a fault."""
+    """The node with this id, or `graph/id`, and its file. Raises TacitdError if there is none, or several."""
     wanted, _, id = name.rpartition("/")
     named = [file for file in graphs if wanted in ("", file.path.stem)]
     found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
@@ -316,19 +300,12 @@ def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]
     if own:
         names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
-    for file in graphs:
-        if file.graph.faults:
-            what = f"there is no node {name}; {file.path}: {file.graph.faults[0]}"
-            raise TacitdError(what, "`tacitd tutor graph FILE` lists all faults")
-    raise TacitdError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
+    hint = "`tacitd tutor map` lists the nodes, and what is wrong with a graph"
+    raise TacitdError(f"there is no node {name}", hint)
 
 
 def _list_paths(directory: Path) -> list[Path]:
-    try:
-        names = sorted(path.name for path in directory.iterdir() if path.suffix in SUFFIXES)
-    except OSError:
-        return []
-    return [directory / name for name in names[:MANY] if not name.startswith(".")]
+    return sorted(path for path in directory.glob("[!.]*") if path.suffix in SUFFIXES)[:MANY]
 
 
 def _read_text(path: Path) -> str:

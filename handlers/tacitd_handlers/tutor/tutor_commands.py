@@ -49,7 +49,7 @@ from tacitd_handlers.tutor.mastery import (
     select_objectives,
     suggest_nodes,
 )
-from tacitd_handlers.tutor.session_log import TutorSession, TutorStore, no_session
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore, format_results, no_session
 from tacitd_handlers.tutor.session_model import (
     Closed,
     Ended,
@@ -70,7 +70,6 @@ NEXT = 3
 """Next nodes that the closing names."""
 HOUR = 3600.0
 """Seconds between tries to grade a test again that are not asked for: each is up to two calls of the accurate tier."""
-_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
 @click.group(cls=OrderedGroup, alone="map", epilog="\b\nExample: tacitd tutor start objects")
@@ -87,27 +86,20 @@ def tutor() -> None:
 def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     store = _open_store()
-    file, found = find_node(list_graphs(store.directory, _find_root(project)), node)
-    others = [one.state.plan for one in store.tend_sessions() if one.state.is_open]
-    for other in others:
-        if (other.graph, other.node_id) == (file.key, found.id):
+    file, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
+    for one in store.tend_sessions():
+        other = one.state.plan
+        if one.state.is_open and (other.graph, other.node_id) == (file.key, found.id):
             raise UsageError(
                 f"the session {other.session} on {other.title} is open",
                 "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it",
             )
     access, screen = ModelAccess(os.environ, file.project), Screen()
     plan = plan_session(file, found, store.read_mastery(), store.clock.now())
-    skipped = len(found.objectives) - len(plan.objectives)
-    if skipped:
-        screen.show_note(f"{skipped} objectives are mastered already and left out.")
     screen.show_note(
         f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
         f"${access.usd_per_day:.2f} a day."
     )
-    for other in others:
-        screen.show_note(
-            f"Another session is open: {other.title} (`tacitd tutor resume {other.session}` continues it)"
-        )
     screen.show_note(HELP)
     with store.start_session(plan) as session:
         ctx.exit(_lead(store, session, access, screen))
@@ -170,11 +162,10 @@ def map_(project: str | None, as_json: bool) -> None:
                 one = measure_node(book, file.key, node)
                 row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
                 rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
-            continue
-        title = f": {file.graph.title}" if file.graph.title else ""
-        click.echo(f"{escape_output(file.path.stem)}{title}")
-        for line in format_map(book, file.key, file.graph):
-            click.echo(f"  {line}")
+        else:
+            click.echo(escape_output(f"{file.path.stem}: {file.graph.title}").removesuffix(": "))
+            for line in format_map(book, file.key, file.graph):
+                click.echo(f"  {line}")
     if as_json:
         echo_json(rows)
     else:
@@ -196,8 +187,17 @@ def history(as_json: bool) -> None:
         echo_json(rows)
         return
     head = ("STARTED", "OUTCOME", "MEAN", "SESSION", "TITLE")
-    none = "no sessions yet; `tacitd tutor map` lists what can be learned"
-    echo_table(head, map(_list_cells, rows), none, right=(2,))
+    cells = (
+        (
+            row["started"],
+            row["outcome"],
+            "-" if row["mean"] is None else f"{row['mean']:.2f}",
+            row["session"],
+            row["title"],
+        )
+        for row in rows
+    )
+    echo_table(head, cells, "no sessions yet; `tacitd tutor map` lists what can be learned", right=(2,))
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor suggest")
@@ -223,10 +223,9 @@ def grade(ctx: click.Context, session: str | None) -> None:
     known = [one for one in store.tend_sessions() if session in (None, one.state.plan.session)]
     if session is not None and not known:
         raise no_session(session)
-    chosen = [one for one in known if one.state.needs_grading]
-    if not chosen:
+    are_graded = [_grade(store, one) for one in known if one.state.needs_grading]
+    if not are_graded:
         echo_message("no test waits for its grade")
-    are_graded = [_grade(store, one) for one in chosen]
     ctx.exit(OK if all(are_graded) else PARKED)
 
 
@@ -242,8 +241,7 @@ def graph(ctx: click.Context, file: str) -> None:
     if checked.faults:
         ctx.exit(FAILED)
     for node in checked.nodes:
-        after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
-        click.echo(f"{node.id}: {node.title}{after}")
+        click.echo(f"{node.id}: {node.title}{_name_prerequisites(node)}")
         for one in node.objectives:
             click.echo(f"  - {one.text}")
 
@@ -259,24 +257,21 @@ def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[s
         one = measured[node.id]
         is_ready = all(measured[id].is_mastered for id in node.prerequisites)
         box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
-        after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
-        yield f"{box} {node.id:<{width}}  {f'{one.mean:.2f}' if one.scores else '  - '}  {node.title}{after}"
-        low = min(one.scores.values(), default=1.0)
-        if one.weakest is not None and low < 1.0:
-            yield f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})"
+        mean = f"{one.mean:.2f}" if one.scores else "  - "
+        yield f"{box} {node.id:<{width}}  {mean}  {node.title}{_name_prerequisites(node)}"
+
+
+def _name_prerequisites(node: GraphNode) -> str:
+    return f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
 
 
 def _open_store() -> TutorStore:
     return TutorStore(data_dir(os.environ) / "tutor")
 
 
-def _find_root(project: str | None) -> Path:
-    return find_graph_root(resolve_directory(project))
-
-
 def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
-    for file in list_graphs(store.directory, _find_root(project)):
+    for file in list_graphs(store.directory, find_graph_root(resolve_directory(project))):
         if file.graph.faults:
             echo_message(f"{escape_output(str(file.path))}: {escape_output(file.graph.faults[0])}")
         else:
@@ -298,22 +293,18 @@ def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
     }
 
 
-def _list_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    mean = "-" if row["mean"] is None else f"{row['mean']:.2f}"
-    started = row["started"].replace("T", " ")
-    return started, row["outcome"], mean, row["session"], row["title"]
-
-
 # --- leading and grading sessions
 
 
 def _choose_session(store: TutorStore) -> str:
     """The id of the open session that was used last. Raises UsageError if there is none."""
-    open_sessions = [one for one in store.tend_sessions() if one.state.is_open]
-    if not open_sessions:
+    found = max(
+        (one for one in store.tend_sessions() if one.state.is_open), key=lambda one: one.last, default=None
+    )
+    if found is None:
         hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
         raise UsageError("no session is open", hint)
-    return max(open_sessions, key=lambda one: one.last).state.plan.session
+    return found.state.plan.session
 
 
 def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> int:
@@ -321,11 +312,8 @@ def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> in
     with store.open_session(id or _choose_session(store)) as session:
         plan, state = session.state.plan, session.state
         if not state.is_open:
-            what = f"the session {plan.session} is over ({state.outcome})"
-            raise UsageError(what, "`tacitd tutor history` shows its scores")
+            raise UsageError(f"the session {plan.session} is over", "`tacitd tutor history` shows its scores")
         screen = Screen()
-        if session.found.bad:
-            screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
         screen.show_note(f"Continuing: {plan.title}")
         if is_ending:
             session.record_event(Ended())
@@ -333,7 +321,7 @@ def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> in
 
 
 def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
-    """Lead a session in a terminal; return the exit code. A signal that ends the terminal leaves the session saved."""
+    """Lead a session in a terminal; return the exit code."""
     try:
         with _ended_by_signals():
             waits = lead_conversation(session, ask, screen)
@@ -341,25 +329,26 @@ def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Sc
     finally:
         store.record_scores(session.state, store.clock.now())
     if waits is not None:
-        screen.show_note(f"The model does not answer: {waits.reason}")
-        if waits.hint:
-            screen.show_note(f"hint: {waits.hint}")
+        screen.show_note(f"The model does not answer: {_describe_refusal(waits)}")
     if session.state.is_open:
         screen.show_note("The session is saved: `tacitd tutor resume` continues here.")
     return PARKED if waits is not None else OK
 
 
+def _describe_refusal(refused: NoAnswer) -> str:
+    return refused.reason + (f" (hint: {refused.hint})" if refused.hint else "")
+
+
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program with `SystemExit`, and so a call of the model."""
+    """Meanwhile a closed terminal (SIGHUP) or SIGTERM ends the program with `SystemExit`, and so a call of the model."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        # A closed terminal may send two of them. The second must not interrupt what the first ends.
-        for one in _SIGNALS:
+        for one in old:  # a second one must not interrupt what the first ends
             signal.signal(one, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    old = {one: signal.signal(one, leave) for one in _SIGNALS}
+    old = {one: signal.signal(one, leave) for one in (signal.SIGHUP, signal.SIGTERM)}
     try:
         yield
     finally:
@@ -369,15 +358,14 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _list_graded(store: TutorStore) -> list[ReplayedSession]:
     """All sessions. Tests that have no scores are graded first, if that did not fail in the last hour (SPEC T-21)."""
-    now, sessions = store.clock.now(), store.tend_sessions()
-    due = [one for one in sessions if one.state.needs_grading]
-    due = [one for one in due if not one.state.grading_tries or now - one.last >= HOUR]
-    for one in due:
-        try:
-            _grade(store, one)
-        except TacitdError as error:  # it is open in a terminal, or the store cannot be used
-            echo_message(f"{one.state.plan.title}: not graded: {error.what}")
-    return store.tend_sessions() if due else sessions
+    now = store.clock.now()
+    for one in store.tend_sessions():
+        if one.state.needs_grading and (not one.state.grading_tries or now - one.last >= HOUR):
+            try:
+                _grade(store, one)
+            except TacitdError as error:  # it is open in a terminal, or the store cannot be used
+                echo_message(f"{one.state.plan.title}: not graded: {error.what}")
+    return store.list_sessions()
 
 
 def _grade(store: TutorStore, found: ReplayedSession) -> bool:
@@ -389,26 +377,23 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
         access = ModelAccess(os.environ, plan.project)
         outcome = run_grading(session.state, access)
         if isinstance(outcome, NoAnswer):
-            hint = f" (hint: {outcome.hint})" if outcome.hint else ""
-            echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
+            echo_message(f"{plan.title}: not graded: {_describe_refusal(outcome)}")
             return False
         if isinstance(outcome, UnusableAnswer):
             session.record_event(GradingFailed(outcome.fault))
-            echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
         else:
             store.record_scores(session.record_event(outcome), store.clock.now())
         access.settle()
-    scores = session.state.scores or {}
-    for one in plan.objectives:
-        if one.id in scores:
-            echo_message(f"{scores[one.id]:.2f}  {one.text}")
-    return bool(scores)
+    for line in (f"{plan.title}:", *format_results(session.state)):
+        echo_message(line)
+    return session.state.scores is not None
 
 
 # --- the same step by step, for an agent between the tutor and the learner
 
 PROJECT = ToolParameter("project", "A project with graphs in `tutor/`; leave it out for the session's own.")
 
+ANSWER = ToolParameter("answer", "In one line. `/skip` leaves a question out, `/end` ends with the test.")
 TUTOR = AgentInterface(
     tools=(
         AgentTool(
@@ -440,12 +425,7 @@ TUTOR = AgentInterface(
             "Hand in the learner's own answer to the tutor's pending question, word for word, and get the next one. "
             "Never answer for the learner. Without an answer the pending question is shown again.",
             ("tutor", "resume"),
-            (
-                ToolParameter(
-                    "answer", "In one line. `/skip` leaves a question out, `/end` ends with the test."
-                ),
-                ToolParameter("session", "Leave it out for the session that was used last."),
-            ),
+            (ANSWER, ToolParameter("session", "Leave it out for the session that was used last.")),
             effect="adds",
             typed="answer",
             asks_model=True,

@@ -56,16 +56,15 @@ def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     assert cli.run("tutor", "grade").code == 75
     claude.rules(client_rules())
     graded = cli.run("tutor", "grade")
-    assert graded.code == 0 and "0.90  Name the first thing" in graded.err
+    assert graded.code == 0 and "0.90 Name the first thing" in graded.err
     assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
 
 
-def test_a_second_session_names_the_one_that_is_open(cli: Cli, project: Path, claude: StandIn) -> None:
-    """A newcomer's second `start`: both are kept, and the first is not forgotten silently."""
-    assert "Another session" not in cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project).out
-    started = cli.run("tutor", "start", "one", typed=typed("skip"), cwd=project)
+def test_two_sessions_may_be_open(cli: Cli, project: Path, claude: StandIn) -> None:
+    """A newcomer's second `start`: both are kept, and each can be continued."""
+    cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project)
+    cli.run("tutor", "start", "one", typed=typed("skip"), cwd=project)
     (first, second) = cli.run("tutor", "history", "--json").json
-    assert f"Another session is open: Node two (`tacitd tutor resume {first['id']}`" in started.out
     assert "Continuing: Node two" in cli.run("tutor", "resume", first["id"]).out
     assert (first["outcome"], second["outcome"]) == ("open", "open")
 
@@ -166,12 +165,12 @@ def test_grading_that_failed_is_done_again_when_the_session_is_listed(
     assert len(claude.calls()) == calls, "it failed less than an hour ago"
     monkeypatch.setattr(SystemClock, "now", lambda self: time.time() + 3601)
     listed = cli.run("tutor", "history", "--json")
-    assert listed.json[0]["outcome"] == "ungraded" and "could not be used" in listed.err
+    assert listed.json[0]["outcome"] == "ungraded" and "Not graded yet: it is not JSON" in listed.err
     assert len(claude.calls()) == calls + 2
     monkeypatch.setattr(SystemClock, "now", lambda self: time.time() + 2 * 3601)
     claude.rules(client_rules())
     again = cli.run("tutor", "history", "--json")
-    assert again.json[0]["mean"] == 0.75 and "0.90  Name the first thing" in again.err
+    assert again.json[0]["mean"] == 0.75 and "0.90 Name the first thing" in again.err
     assert open_store(cli, SystemClock()).read_mastery().sessions == {again.json[0]["session"]}
 
 

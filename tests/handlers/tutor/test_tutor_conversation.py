@@ -13,14 +13,14 @@ import pytest
 from support_tutor import CLIENT_ANSWERS, make_plan, make_store
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
-from tacitd_handlers.tutor.conversation import LearnerCommand, Screen, lead_conversation
+from tacitd_handlers.tutor.conversation import Screen, lead_conversation
 from tacitd_handlers.tutor.session_model import SessionState, Step
 
 
 class ScriptedScreen(Screen):
     """A `Screen` that answers by a list and keeps what was shown. After the last answer it leaves."""
 
-    def __init__(self, answers: Sequence[str | LearnerCommand]) -> None:
+    def __init__(self, answers: Sequence[str | None]) -> None:
         self.shown: list[str] = []
         self._answers = list(answers)
 
@@ -32,14 +32,14 @@ class ScriptedScreen(Screen):
         """Keep the line."""
         self.shown.append(text)
 
-    def read_answer(self, prompt: str) -> str | LearnerCommand:
+    def read_answer(self, prompt: str) -> str | None:
         """The next answer."""
         self.shown += prompt.splitlines()
-        said = self._answers.pop(0) if self._answers else LearnerCommand.LEAVE
-        self.shown.append(f"> {said.value if isinstance(said, LearnerCommand) else said}")
+        said = self._answers.pop(0) if self._answers else None
+        self.shown.append(f"> {said or 'leave'}")
         return said
 
-    def show_working(self, what: str) -> None:
+    def show_working(self) -> None:
         """Show nothing."""
 
 
@@ -60,9 +60,7 @@ class End(NamedTuple):
 Reply = Callable[[AgentRequest], Answer | NoAnswer]
 
 
-def lead(
-    box: Path, answers: list[str | LearnerCommand], reply: Reply = answer_agent
-) -> tuple[End, ScriptedScreen]:
+def lead(box: Path, answers: list[str | None], reply: Reply = answer_agent) -> tuple[End, ScriptedScreen]:
     screen = ScriptedScreen(answers)
     with make_store(box).start_session(make_plan(1, prerequisites=0)) as session:
         waits = lead_conversation(session, reply, screen)
@@ -84,7 +82,7 @@ def failing(agent: str, outcome: Answer | NoAnswer | None, times: int = 1000) ->
     return reply
 
 
-WHOLE: list[str | LearnerCommand] = ["a probe", "b", "b", "so"]
+WHOLE: list[str | None] = ["a probe", "b", "b", "so"]
 """The answers of a session on one objective: probe, micro-quiz, test."""
 
 
@@ -110,23 +108,21 @@ def test_talk_instead_of_a_judgement_asks_the_question_again(tmp_path: Path) -> 
     def talk(request: AgentRequest) -> Answer | NoAnswer:
         return Answer("Hm, let us talk.") if "micro_quiz:" in request.prompt else reply(request)
 
-    end, screen = lead(tmp_path, ["a probe", "an answer", "another", LearnerCommand.SKIP, "b", "so"], talk)
+    end, screen = lead(tmp_path, ["a probe", "an answer", "another", "/skip", "b", "so"], talk)
     assert screen.shown.count("Hm, let us talk.") == 2 and screen.shown.count("Free?") == 3
     assert end.state.scores == {"o1": 0.9}
 
 
 def test_questions_that_cannot_be_made_are_skipped_or_tried_again(tmp_path: Path) -> None:
     """SPEC T-12: the learner chooses; Enter tries again."""
-    end, screen = lead(
-        tmp_path, ["a probe", "", LearnerCommand.SKIP, "b", "so"], failing("micro_quiz", Answer("no"))
-    )
+    end, screen = lead(tmp_path, ["a probe", "", "/skip", "b", "so"], failing("micro_quiz", Answer("no")))
     assert end.state.scores == {"o1": 0.9}
     assert sum("could not be used" in line for line in screen.shown) == 2
 
 
 def test_odd_answers_of_a_learner(tmp_path: Path) -> None:
     """1 MB is cut, an empty line and a wrong letter are asked again, references are shown on request (SPEC T-22)."""
-    end, screen = lead(tmp_path, ["x" * 1_000_000, LearnerCommand.REFS, "", "z", "b", "\x00", "b", "so"])
+    end, screen = lead(tmp_path, ["x" * 1_000_000, "/refs", "", "z", "b", "\x00", "b", "so"])
     assert end.state.scores == {"o1": 0.9}
     assert "- book: A book (shelf 3)" in screen.shown
     assert any("letter, A to B" in line for line in screen.shown)
@@ -140,8 +136,8 @@ def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
     assert end.state.scores == {"o1": 0.9} and any("was cancelled" in line for line in screen.shown)
 
 
-@pytest.mark.parametrize("said", [LearnerCommand.SKIP, LearnerCommand.END])
-def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["/skip", "/end"])
+def test_a_cancelled_grading_is_not_paid_for_again(said: str, tmp_path: Path) -> None:
     """SPEC T-21: neither command has an effect during grading, so both leave; the saved test is graded later."""
     reply = failing("grader", None, times=1)
     end, screen = lead(tmp_path, [*WHOLE, said], reply)
@@ -150,12 +146,11 @@ def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_pat
 
 
 def test_one_line_is_one_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A pipe: answers, commands in any case, an empty line, the end of the input; no escape sequences are shown."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"yes\n /END \n\n{'x' * 50_000}\n/skip\nleave"))
+    """A pipe: answers, an empty line, the end of the input; no escape sequences are shown."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"yes\n /END \n\n{'x' * 50_000}"))
     screen = Screen()
-    said = [screen.read_answer("Why?") for _ in range(7)]
-    assert said[:4] == ["yes", LearnerCommand.END, "", "x" * 50_000]
-    assert said[4:] == [LearnerCommand.SKIP, "leave", LearnerCommand.LEAVE]
+    said = [screen.read_answer("Why?") for _ in range(5)]
+    assert said == ["yes", "/END", "", "x" * 50_000, None]
     screen.show_text("\x1b[31mred")
     assert "\x1b" not in capsys.readouterr().out
 
@@ -163,4 +158,4 @@ def test_one_line_is_one_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_a_line_that_is_not_text_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC T-21: what cannot be read saves and leaves, and never ends in a traceback."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\n"), "utf-8"))
-    assert Screen().read_answer("Why?") is LearnerCommand.LEAVE
+    assert Screen().read_answer("Why?") is None
