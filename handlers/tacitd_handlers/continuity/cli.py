@@ -91,11 +91,11 @@ def show(id: str | None, as_json: bool) -> None:
     click.echo(f"{one.id}  {one.project}")
     if summary := clean_lines(one.document.get("summary")):
         click.echo(summary)
-    for task in one.document.get("tasks", ()):
+    for task in one.document["tasks"]:
         click.echo(_task(task))
-    for decision in one.document.get("decisions", ()):
+    for decision in one.document["decisions"]:
         click.echo("\n".join(_decision(decision)))
-    for note in one.document.get("context", ()):
+    for note in one.document["context"]:
         click.echo(f"noted: {_indented(note)}")
     for child in find_dangling(one.document):
         echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")
@@ -202,34 +202,30 @@ def _select(found: Sequence[SessionFile], given: str | None) -> list[SessionFile
 
 
 def _session(id: str | None) -> SessionFile:
-    """The session with this id, that of the client which runs this process, or this project's newest one.
-
-    Raises UsageError if there is none, or it cannot be read.
-    """
+    """The session with this id, that of the client which runs this process, or this project's newest one. Raises TacitdError."""
     now = SystemClock().now()
     with _open_rows() as rows:
         if id is not None:
             return find_session(rows, id, now)
         if own := find_own_session(os.environ):
             if not find_path(own).exists():
-                raise UsageError(
-                    f"this session ({own}) has no file yet",
-                    "the daemon writes it; `--session ID` names another one",
-                )
+                hint = "the daemon writes it; `--session ID` names another one"
+                raise UsageError(f"this session ({own}) has no file yet", hint)
             return find_session(rows, own, now)
         here = _select(list_sessions(rows, now)[0], None)
     if not here:
-        raise UsageError(
-            "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
-        )
+        raise UsageError("this project has no session yet", "`tacitd sessions list`, and give --session ID")
     return here[0]
 
 
 def _cells(one: SessionFile) -> tuple[str, ...]:
     about = clean_text(one.document.get("summary"), 80) or clean_text(one.project, 400)
-    at = parse_utc(one.document.get("lastActiveAt"))
-    when = local_minutes(at).replace("T", " ") if at is not None else "?" * 16
-    return when, clean_text(one.id[:8], 8), str(len(open_tasks(one.document))), about
+    return _local(one.document["lastActiveAt"]), one.id[:8], str(len(open_tasks(one.document))), about
+
+
+def _local(stamp: str) -> str:
+    at = parse_utc(stamp)
+    return local_minutes(at).replace("T", " ") if at is not None else stamp
 
 
 def _row(one: SessionFile) -> Json:
@@ -239,20 +235,17 @@ def _row(one: SessionFile) -> Json:
 
 
 def _task(task: Json) -> str:
-    mark = {"completed": "x", "in_progress": ">", "blocked": "!"}.get(str(task.get("status")), " ")
+    mark = {"completed": "x", "in_progress": ">", "blocked": "!", "pending": " "}[task["status"]]
     why = f"  (waits for: {clean_text(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
     notes = f"\n    notes: {_indented(task['notes'])}" if task.get("notes") else ""
-    return f"[{mark}] {task.get('id')}  {clean_text(task.get('title'), 160)}{why}{notes}"
+    return f"[{mark}] {task['id']}  {clean_text(task['title'], 160)}{why}{notes}"
 
 
 def _decision(decision: Json) -> Iterator[str]:
-    at = parse_utc(decision.get("timestamp"))
-    when = f"  ({local_minutes(at).replace('T', ' ')})" if at is not None else ""
-    yield f"decided: {clean_text(decision.get('decision'), 400)}{when}"
+    yield f"decided: {clean_text(decision['decision'], 400)}  ({_local(decision['timestamp'])})"
     if rationale := clean_text(decision.get("rationale"), 400):
         yield f"    because: {rationale}"
-    others = decision.get("alternatives")
-    for other in others if isinstance(others, list) else ():
+    for other in decision.get("alternatives") or ():
         yield f"    instead of: {clean_text(other, 400)}"
 
 
@@ -265,13 +258,6 @@ def _indented(text: object) -> str:
 ANY_SESSION = ToolParameter(
     "session", "A session's id or its beginning; leave it out for the newest one of this project.", of="id"
 )
-LAST_SESSION = AgentResource(
-    "session",
-    "Last session",
-    "Where the last session of this project ended: summary, open tasks, decisions.",
-    read="tacitd_handlers.continuity.resume_text:read_last_session",
-)
-
 CONTINUITY = AgentInterface(
     tools=(
         AgentTool(
@@ -332,5 +318,12 @@ CONTINUITY = AgentInterface(
             is_rare=True,
         ),
     ),
-    resources=(LAST_SESSION,),
+    resources=(
+        AgentResource(
+            "session",
+            "Last session",
+            "Where the last session of this project ended: summary, open tasks, decisions.",
+            read="tacitd_handlers.continuity.resume_text:read_last_session",
+        ),
+    ),
 )

@@ -6,10 +6,10 @@ What a transcript contains is shown as a quotation, line by line, so that it can
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacitd.clock import SystemClock, parse_utc
 from tacitd.files import git
@@ -18,137 +18,22 @@ from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
 from tacitd.text.wording import format_age
 from tacitd_handlers.continuity import make_plugin
-from tacitd_handlers.continuity.session_document import DAY, Json, SessionFile, list_sessions
+from tacitd_handlers.continuity.session_document import Json, SessionFile, list_sessions
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn, list_last_prompts, load_state
 from tacitd_handlers.shared.model_text import clean_lines, clean_text, take_end
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
 
+BUDGET = 2_500
+"""Characters of a new session's text."""
+PROMPTS = 2
 _LINE, _PROMPT = 240, 300
 """Characters of a line, and of a prompt's first line."""
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
-_TASKS, _EARLIER, _DECISIONS, _NOTES, _DONE, _FILES = 8, 5, 5, 5, 8, 8
-"""How many are shown: tasks, those of an earlier session, the last decisions, notes and done tasks, the most edited files."""
-
-
-def build_resume_text(
-    documents: Sequence[Json], now: float, state: TranscriptState | None = None, prompts: Sequence[Turn] = ()
-) -> str:
-    """Given the sessions of a project, the newest first, return the text; "" if there are none.
-
-    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `state` and the last `prompts`, the newest last,
-    are of the first one. Without them the text has what the file has.
-    """
-    if not documents:
-        return ""
-    return "\n".join(
-        [
-            *_list_last(documents[0], now, state or TranscriptState(""), prompts),
-            *_list_earlier(documents, now),
-        ]
-    )
-
-
-def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
-    """The lines of the newest earlier session with open tasks that the last one does not have."""
-    titles = {clean_text(task.get("title"), _LINE) for task in documents[0]["tasks"]}
-    for document in documents[1:]:
-        tasks = [one for one in document["tasks"] if clean_text(one.get("title"), _LINE) not in titles]
-        left, blocked, _ = _sort_tasks(tasks)
-        if left or blocked:
-            heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
-            return _list_under(heading, [*left, *blocked], _EARLIER)
-    return []
-
-
-def _list_last(document: Json, now: float, state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
-    left, blocked, done = _sort_tasks(document["tasks"])
-    notes = [clean_text(note, 3 * _LINE) for note in document["context"][-_NOTES:]]
-    decisions = [_tell_decision(one) for one in document["decisions"][-_DECISIONS:]]
-    files = _list_files(state)
-    finished = clean_text("; ".join(done[-_DONE:]), 2 * _LINE)
-    where = f", on branch {state.branch}" if state.branch else ""
-    return [
-        f"## The last session here ({_tell_age(document, now)}{where})",
-        *_list_summary(document, state),
-        *_quote_end(state, prompts),
-        *_list_under("Open:", left, _TASKS),
-        *_list_under("Blocked:", blocked, _TASKS),
-        *([f"Files edited: {files}"] if files else []),
-        *([f"Done: {finished}"] if finished else []),
-        *_list_under("Decided:", decisions, _DECISIONS),
-        *_list_under("Noted:", notes, _NOTES),
-    ]
-
-
-def _list_summary(document: Json, state: TranscriptState) -> list[str]:
-    """The lines of the summary. A person's own is first, with a newer one of tacitd's below it."""
-    summary, ours = document.get("summary"), (state.file_summary, state.summary)
-    lines = take_end(clean_lines(summary), _SUMMARY).splitlines()
-    is_newer = bool(summary) and summary not in ours and state.summary not in ("", state.file_summary)
-    return [*lines, *clean_lines(f"Since then: {state.summary}").splitlines()] if is_newer else lines
-
-
-def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> list[str]:
-    first_lines = (next((line for line in one.words.splitlines() if line.strip()), "") for one in prompts)
-    turns = [f"You: {clean_text(line, _PROMPT)}" for line in first_lines]
-    last = prompts[-1] if prompts else None
-    if last is not None and last.question and (state.answered or last.question not in state.said):
-        turns[-1] += f' (asked: "{last.question}")'
-    if state.said:
-        turns.insert(len(turns) if state.answered else max(0, len(turns) - 1), f"Assistant: {state.said}")
-    lines = [line for turn in turns for line in clean_lines(turn).splitlines() if line]
-    return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
-
-
-def _list_files(state: TranscriptState) -> str:
-    """The most edited files with the number of their edits, in one line."""
-    files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_FILES]
-    named = (f"{path} ({count})" if count > 1 else path for path, count in files)
-    return clean_text(", ".join(named), 2 * _LINE)
-
-
-def _sort_tasks(tasks: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str], list[str]]:
-    """The titles of the tasks that are left (those in progress first), blocked, and done."""
-    started, left, blocked, done = list[str](), list[str](), list[str](), list[str]()
-    for task in tasks:
-        title = clean_text(task.get("title"), _LINE)
-        match task.get("status"):
-            case "completed":
-                done.append(title)
-            case "blocked":
-                why = clean_text(task.get("blockedBy"), _LINE)
-                blocked.append(f"{title} (waits for: {why})" if why else title)
-            case "in_progress":
-                started.append(f"{title} (in progress)")
-            case _:
-                left.append(title)
-    return [*started, *left], blocked, done
-
-
-def _tell_decision(decision: Mapping[str, Any]) -> str:
-    said, why = clean_text(decision.get("decision"), _LINE), clean_text(decision.get("rationale"), _LINE)
-    return f"{said}, because: {why}" if said and why else said
-
-
-def _list_under(heading: str, lines: Sequence[str], most: int) -> list[str]:
-    shown = [f"- {line}" for line in lines if line]
-    rest = [f"- … and {len(shown) - most} more"] if len(shown) > most else []
-    return [heading, *shown[:most], *rest] if shown else []
-
-
-def _tell_age(document: Json, now: float) -> str:
-    last = parse_utc(document.get("lastActiveAt"))
-    return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
-
-
-# --- for the start of a session, `tacitd sessions resume`, and agents. A session waits for it: no second try at a file that is being written.
-
-BUDGET = 2_500
-"""Characters of a new session's text."""
-PROMPTS = 2
+_TASKS, _LAST = 8, 5
+"""How many tasks or files are shown, and how many of the last decisions and notes."""
 
 
 def make_text(request: ContextRequest) -> str:
@@ -171,12 +56,12 @@ def read_last_session(cwd: Path, budget: int) -> str:
 def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
     """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
     now = SystemClock().now()
-    here = [
-        one for one in select_sessions(list_sessions(rows, now)[0], cwd) if not without or one.id != without
-    ]
-    state = load_state(rows, here[0].id) if here else None
-    prompts = list_last_prompts(rows, state.id, PROMPTS) if state is not None else []
-    return build_resume_text([one.document for one in here], now, state, prompts)
+    here = select_sessions(list_sessions(rows, now)[0], cwd)
+    documents = [one.document for one in here if one.id != without]
+    if not documents:
+        return ""
+    id = str(documents[0]["sessionId"])
+    return build_resume_text(documents, now, load_state(rows, id), list_last_prompts(rows, id, PROMPTS))
 
 
 def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
@@ -193,3 +78,81 @@ def _root(cwd: str) -> str:
     real = Path(os.path.realpath(cwd))
     found = git.find_repository(real)
     return str(found.top if found is not None else real)
+
+
+def build_resume_text(
+    documents: Sequence[Json], now: float, state: TranscriptState | None = None, prompts: Sequence[Turn] = ()
+) -> str:
+    """Given the sessions of a project, the newest first, return the text.
+
+    `now` is seconds since 1970, UTC. `state` and the last `prompts`, the newest last, are of the first session.
+    """
+    last, *others = documents
+    titles = {task["title"] for task in last["tasks"]}
+    for document in others:
+        tasks = [task for task in document["tasks"] if task["title"] not in titles]
+        open_ones = [*_tell_open(tasks), *_tell_tasks(tasks, "blocked")]
+        if open_ones:
+            heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
+            return "\n".join(
+                [*_list_last(last, now, state, prompts), *_list_under(heading, open_ones[:_LAST])]
+            )
+    return "\n".join(_list_last(last, now, state, prompts))
+
+
+def _list_last(
+    document: Json, now: float, state: TranscriptState | None, prompts: Sequence[Turn]
+) -> Iterator[str]:
+    tasks, decisions = document["tasks"], document["decisions"][-_LAST:]
+    where = f", on branch {state.branch}" if state is not None and state.branch else ""
+    yield f"## The last session here ({_tell_age(document, now)}{where})"
+    yield from take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
+    if state is not None:
+        yield from _quote_end(state, prompts)
+    yield from _list_under("Open:", _tell_open(tasks)[:_TASKS])
+    yield from _list_under("Blocked:", _tell_tasks(tasks, "blocked")[:_TASKS])
+    if state is not None and state.edits:
+        files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_TASKS]
+        named = (f"{path} ({count})" if count > 1 else path for path, count in files)
+        yield clean_text(f"Files edited: {', '.join(named)}", 2 * _LINE)
+    if done := _tell_tasks(tasks, "completed"):
+        yield clean_text(f"Done: {'; '.join(done[-_TASKS:])}", 2 * _LINE)
+    yield from _list_under("Decided:", map(_tell_decision, decisions))
+    yield from _list_under("Noted:", (clean_text(note, 3 * _LINE) for note in document["context"][-_LAST:]))
+
+
+def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> Iterator[str]:
+    firsts = (next(filter(str.strip, one.words.splitlines()), "") for one in prompts)
+    turns = [f"You: {clean_text(line, _PROMPT)}" for line in firsts]
+    if state.said:
+        turns.insert(len(turns) if state.answered else max(0, len(turns) - 1), f"Assistant: {state.said}")
+    if turns:
+        yield "It ended with:"
+        yield from (f"> {line}" for turn in turns for line in clean_lines(turn).splitlines() if line)
+
+
+def _tell_open(tasks: Sequence[Json]) -> list[str]:
+    started = [f"{title} (in progress)" for title in _tell_tasks(tasks, "in_progress")]
+    return [*started, *_tell_tasks(tasks, "pending")]
+
+
+def _tell_tasks(tasks: Sequence[Json], status: str) -> list[str]:
+    """The titles of the tasks with this status, with what they wait for."""
+    chosen = [task for task in tasks if task["status"] == status]
+    waits = [clean_text(task.get("blockedBy"), _LINE) for task in chosen]
+    titles = [clean_text(task["title"], _LINE) for task in chosen]
+    return [f"{title} (waits for: {why})" if why else title for title, why in zip(titles, waits, strict=True)]
+
+
+def _tell_decision(decision: Json) -> str:
+    said, why = clean_text(decision["decision"], _LINE), clean_text(decision.get("rationale"), _LINE)
+    return f"{said}, because: {why}" if why else said
+
+
+def _list_under(heading: str, lines: Iterable[str]) -> list[str]:
+    listed = [f"- {line}" for line in lines]
+    return [heading, *listed] if listed else []
+
+
+def _tell_age(document: Json, now: float) -> str:
+    return format_age(now - (parse_utc(document["lastActiveAt"]) or now + 1)) or "at an unknown time"

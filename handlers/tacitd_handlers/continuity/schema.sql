@@ -28,7 +28,6 @@ CREATE TABLE continuity_turn(           -- what the model is asked to summarise,
   session TEXT NOT NULL,
   at REAL NOT NULL,
   prompt TEXT NOT NULL,                 -- id of the prompt; '': the words are the assistant's
-  words TEXT NOT NULL,                  -- text
-  question TEXT NOT NULL DEFAULT ''     -- text: of the assistant, which a short prompt answers
+  words TEXT NOT NULL                   -- text
 );
 CREATE INDEX continuity_turn_session ON continuity_turn(session, number);

@@ -12,9 +12,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, ValidationError
+from msgspec import Meta, Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
@@ -46,19 +46,22 @@ STATUSES = ("pending", "in_progress", "blocked", "completed")
 # --- the check
 
 
+Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d")]
+
+
 class _Task(Struct, rename="camel"):
     id: str
     title: str
     status: Literal["pending", "in_progress", "blocked", "completed"]
-    created_at: str
-    updated_at: str
+    created_at: Time
+    updated_at: Time
     notes: str | None = None
     blocked_by: str | None = None
     children: list[str] | None = None
 
 
 class _Decision(Struct):
-    timestamp: str
+    timestamp: Time
     decision: str
     rationale: str | None = None
     alternatives: list[str] | None = None
@@ -68,8 +71,8 @@ class _Session(Struct, rename="camel"):
     """The seed's form. A key with a default may be absent or null; other keys are allowed."""
 
     session_id: str
-    started_at: str
-    last_active_at: str
+    started_at: Time
+    last_active_at: Time
     tasks: list[_Task]
     decisions: list[_Decision]
     context: list[str]
@@ -86,26 +89,14 @@ def find_fault(document: Json) -> str:
         found: _Session = _SESSION.convert(document)
     except ValidationError as error:
         return describe_mismatch(error)
-    times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
-    for number, task in enumerate(found.tasks):
-        times |= {
-            f"tasks[{number}].createdAt": task.created_at,
-            f"tasks[{number}].updatedAt": task.updated_at,
-        }
-    times |= {f"decisions[{number}].timestamp": one.timestamp for number, one in enumerate(found.decisions)}
-    wrong = next((place for place, time in times.items() if parse_utc(time) is None), None)
-    if wrong is not None:
-        return f"{wrong}: not an ISO 8601 time"
-    ids = Counter(task.id for task in found.tasks)
-    twice = next((id for id, count in ids.items() if count > 1), None)
-    return f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
+    (id, count), *_ = [*Counter(task.id for task in found.tasks).most_common(1), ("", 0)]
+    return f"tasks: the id {id!r} occurs twice" if count > 1 else ""
 
 
 def find_dangling(document: Json) -> list[str]:
-    """Return children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
-    tasks = document.get("tasks", ())
-    ids = {str(task.get("id")) for task in tasks}
-    return [child for task in tasks for child in task.get("children") or () if child not in ids]
+    """Children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
+    ids = {task["id"] for task in document["tasks"]}
+    return [child for task in document["tasks"] for child in task.get("children") or () if child not in ids]
 
 
 # --- its leaves
@@ -137,8 +128,8 @@ _NO_NOTES = json.dumps(["context"])
 def update_document(
     document: Json | None, state: TranscriptState, decisions: Iterable[Mapping[str, Any]] = ()
 ) -> Json:
-    """Given a session's document (None if there is no file), return it with what changed in the transcript since it was written, and
-    with the model's decisions."""
+    """A session's document (None: there is no file) with what changed in the transcript since it was written, and the model's
+    decisions."""
     written, summary = state.written, state.file_summary
     if document is None:  # or a person removed the file, and the session goes on
         written, summary, stamp = (), "", utc_millis(state.started)
@@ -172,22 +163,21 @@ def _update_tasks(have: Sequence[Json], before: Items, now: Items) -> list[Json]
             task: Json = {"id": item.id, "title": "", "status": "", "createdAt": utc_millis(item.created)}
             changed = {name: value for name, value in values.items() if value}
         else:
-            task = dict(known)
-            changed = {
-                name: value for name, value in values.items() if value != old.get(item.id, {}).get(name)
-            }
+            task, before_it = dict(known), old.get(item.id, {})
+            changed = {name: value for name, value in values.items() if value != before_it.get(name)}
         if changed:
             task |= {"updatedAt": utc_millis(item.updated)} | changed
             if task["status"] != "blocked":  # SPEC P-23
                 task.pop("blockedBy", None)
         children = [other.id for other in kept if other.parent == item.id]
         children += [child for child in task.get("children") or () if not child.startswith(OURS)]
-        if children:
-            task["children"] = children
-        else:
-            task.pop("children", None)
-        tasks.append(task)
+        tasks.append(_with_children(task, children))
     return [*tasks, *(theirs for id, theirs in in_file.items() if id not in new and id not in old)]
+
+
+def _with_children(task: Json, children: list[str]) -> Json:
+    without = {key: value for key, value in task.items() if key != "children"}
+    return without | ({"children": children} if children else {})
 
 
 def _list_values(items: Items) -> dict[str, dict[str, str]]:
@@ -205,7 +195,7 @@ def _list_values(items: Items) -> dict[str, dict[str, str]]:
 
 
 def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Return the last fifty decisions (SPEC P-24). New ones are added at the end; each text occurs once."""
+    """The last fifty decisions (SPEC P-24), with new ones at the end, each text once."""
     known = {_fold_decision(decision) for decision in have}
     fresh = [dict(decision) for decision in more if _fold_decision(decision) not in known]
     return [*have, *fresh][-MAX_DECISIONS:]
@@ -216,14 +206,14 @@ def _fold_decision(decision: Mapping[str, Any]) -> str:
 
 
 def open_tasks(document: Json) -> list[Json]:
-    return [task for task in document.get("tasks", ()) if task.get("status") != "completed"]
+    return [task for task in document["tasks"] if task["status"] != "completed"]
 
 
 # --- what a person changes by command
 
 
 def apply_command(document: Json, data: Mapping[str, Any], at: float) -> Json:
-    """Return the session after a command: the last fifty decisions are kept, and the last twenty notes, each once (SPEC P-24)."""
+    """The session after a command; of its notes the last twenty are kept, each once (SPEC P-24)."""
     changed: Json = {"lastActiveAt": utc_millis(at)}
     match data["do"]:
         case "task":
@@ -251,10 +241,10 @@ def new_id(title: str, document: Json) -> str:
 def _put_task(
     have: Sequence[Json], id: str, given: Mapping[str, str | None], parent: str | None, at: float
 ) -> list[Json]:
-    """Return the tasks with this one changed, or created if its id is new and it has a title (SPEC P-22, P-23).
+    """The tasks with this one changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
-    `given`: the new values by key; None leaves one as it is. Raises TacitdError if the id is unknown and there is no title, or if the
-    parent is not another task of the session.
+    `given`: the new values by key; None leaves one as it is. Raises TacitdError for an unknown id without a title, and for a parent
+    that is not another task of the session.
     """
     stamp, tasks = utc_millis(at), [dict(task) for task in have]
     task = next((one for one in tasks if one["id"] == id), None)
@@ -266,22 +256,13 @@ def _put_task(
     task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
     if task["status"] != "blocked":
         task.pop("blockedBy", None)
-    if parent is not None:
-        _set_parent(tasks, parent, id)
-    return tasks
-
-
-def _set_parent(tasks: list[Json], parent: str, child: str) -> None:
-    if parent == child or all(task["id"] != parent for task in tasks):
+    if parent is None:
+        return tasks
+    if parent == id or all(task["id"] != parent for task in tasks):
         raise TacitdError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
-    # A task has one parent, so the child leaves the one before.
-    for task in tasks:
-        before = list(task.get("children") or ())
-        children = [one for one in before if one != child] + ([child] if task["id"] == parent else [])
-        if children:
-            task["children"] = children
-        else:
-            task.pop("children", None)
+    children = {one["id"]: [child for child in one.get("children") or () if child != id] for one in tasks}
+    children[parent].append(id)  # a task has one parent, so it left the one before
+    return [_with_children(one, children[one["id"]]) for one in tasks]
 
 
 # --- the files of all sessions, which `handler` alone changes
@@ -294,16 +275,15 @@ class SessionFile(Struct, frozen=True):
     path: Path
     document: Json
     last_active: float = 0.0
-    """When it was last active, as the file or the store says: seconds since 1970, UTC."""
+    """As the file or the store says: seconds since 1970, UTC."""
 
     @property
     def id(self) -> str:
-        return str(self.document.get("sessionId", ""))
+        return str(self.document["sessionId"])
 
     @property
     def project(self) -> str:
-        found = self.document.get("projectPath")
-        return found if isinstance(found, str) else ""
+        return self.document.get("projectPath") or ""
 
 
 def find_folder() -> Path:
@@ -312,10 +292,7 @@ def find_folder() -> Path:
 
 
 def find_path(session: str) -> Path:
-    """The path of a session's file: `session-<id>.json`, for any id a name in the same directory (SPEC P-25).
-
-    An id with other characters than letters, digits, `_` and `-`, or of more than 100, becomes a hash of 32 hexadecimal digits.
-    """
+    """The path of a session's file: `session-<id>.json`, with a hash for an id that is no plain name (SPEC P-25)."""
     id = session if _SAFE.fullmatch(session) else sha256(session.encode(errors="replace")).hexdigest()[:32]
     return find_folder() / f"session-{id}.json"
 
@@ -329,30 +306,27 @@ def read_checked(path: Path) -> Json | None:
 
 
 def list_sessions(rows: Rows, now: float) -> tuple[list[SessionFile], list[str]]:
-    """Read all sessions, the newest first; one from the future comes last, because its time is wrong. Return also why the others cannot be
-    read, for a person."""
+    """All sessions, the newest first; one from the future comes last, because its time is wrong. Also why others cannot be read."""
     known = {find_path(id): last for id, last in rows("SELECT id, last FROM continuity_session")}
     found, faults = list[SessionFile](), list[str]()
     for path in sorted(find_folder().glob(PATTERN)):
         try:
-            document = read_checked(path) or {}
+            document = read_checked(path)
         except (OSError, TacitdError) as error:
             faults.append(str(error))
             continue
-        at = parse_utc(document.get("lastActiveAt")) or 0.0
-        found.append(SessionFile(path, document, max(at, known.get(path, 0.0))))
+        if document:
+            at = parse_utc(document["lastActiveAt"]) or 0.0
+            found.append(SessionFile(path, document, max(at, known.get(path, 0.0))))
     found.sort(key=lambda one: (one.last_active <= now + DAY, one.last_active, one.id), reverse=True)
     return found, faults
 
 
 def find_session(rows: Rows, id: str, now: float) -> SessionFile:
-    """Return the session with this id, or the only one whose id begins with it.
-
-    Raises TacitdError if there is none, UsageError if there are several, and NotUnderstoodError for an unreadable file.
-    """
+    """The session with this id, or the only one whose id begins with it. Raises TacitdError, NotUnderstoodError, OSError."""
     path = find_path(id)
-    if path.exists():
-        return SessionFile(path, read_checked(path) or {})
+    if document := read_checked(path):
+        return SessionFile(path, document)
     near = [one for one in list_sessions(rows, now)[0] if one.id.startswith(id)] if id else []
     if len(near) == 1:
         return near[0]

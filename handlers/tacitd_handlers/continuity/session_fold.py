@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
-from tacitd.contract import Batch, Tx
-from tacitd.events import CONTEXT_LIMIT, Prompt, Record
+from tacitd.contract import Batch, Rows, Tx
+from tacitd.events import Prompt, Record
 from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.work.messages import send_message
@@ -31,12 +31,8 @@ from tacitd_handlers.shared.model_text import (
     clean_lines,
     clean_prose,
     clean_text,
-    split_sentences,
     take_end,
 )
-
-if TYPE_CHECKING:
-    from tacitd.contract import Rows, Tx
 
 
 class TranscriptState(Struct):
@@ -71,7 +67,6 @@ class Turn(Struct, frozen=True):
     """The id of the prompt; "": the words are the assistant's."""
     words: str
     """Several lines, with secrets blanked."""
-    question: str = ""
     number: int = 0
     """In the order of the transcript; 0: not stored yet."""
 
@@ -80,7 +75,7 @@ _COLUMNS = TranscriptState.__struct_fields__
 _LIST = ", ".join(_COLUMNS)
 _JSON = ("tasks", "written", "calls", "edits")
 _STATE = Converter(TranscriptState)
-_TURN = "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ?"
+_TURN = "SELECT at, prompt, words, number FROM continuity_turn WHERE session = ?"
 
 
 def load_state(rows: Rows, session: str) -> TranscriptState | None:
@@ -127,8 +122,6 @@ def forget_turns(tx: Tx, session: str, upto: int, kept: int) -> None:
 
 END, WORDS = 600, 600
 """Characters of the end of a text of the assistant or of a compaction's summary, and of the beginning of a prompt."""
-SHORT = 40
-"""Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
 FILES, OPEN = 100, 200
 """How many are kept: edited files (the most edited ones), calls without an answer."""
 PLAN = "(accepted a plan)"
@@ -175,8 +168,8 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
             continue
         store_state(tx, now)
         tx.executemany(
-            "INSERT INTO continuity_turn(session, at, prompt, words, question) VALUES(?, ?, ?, ?, ?)",
-            [(session, one.at, one.prompt, one.words, one.question) for one in fold.turns],
+            "INSERT INTO continuity_turn(session, at, prompt, words) VALUES(?, ?, ?, ?)",
+            [(session, one.at, one.prompt, one.words) for one in fold.turns],
         )
         if before is None or fold.is_typed or _list_visible(before) != _list_visible(now):
             data = {"do": "write", "session": session}
@@ -225,24 +218,7 @@ class Fold:
             if not is_client_command(prompt, record.command):
                 mark = {"bash": "!", "command": f"/{record.command} " if record.command else ""}
                 words = mark.get(prompt.kind, "") + prompt.text.strip()
-                self._add_prompt(at, prompt.id, words, prompt)
-        self._fold_calls(record, at)
-
-    def _add_prompt(self, at: float, id: str, words: str, prompt: Prompt | None = None) -> None:
-        self.is_typed = True
-        if not self._keeps_words or (prompt is not None and id not in self._new_prompts):
-            return
-        self._clean_said()
-        if self._now.said and self._now.answered:
-            self.turns.append(Turn(self._now.said_at, "", self._now.said))
-        question = _find_question(prompt) if prompt is not None else ""
-        self.turns.append(
-            Turn(at, id, clean_lines(words[: 8 * WORDS], is_blanked=prompt is not None)[:WORDS], question)
-        )
-        self._now.answered = False
-
-    def _fold_calls(self, record: Record, at: float) -> None:
-        now = self._now
+                self._add_prompt(at, prompt.id, words, is_new=prompt.id in self._new_prompts, is_blanked=True)
         for use in record.tools:
             call = read_call(use, at)
             if call is not None and all(call.id != other.id for other in now.calls):
@@ -255,6 +231,18 @@ class Fold:
             now.tasks = finish_call(now.tasks, call, answer)
             if edited := edited_file(call, answer):
                 self._edited.append(edited.removeprefix(f"{now.cwd}/"))
+
+    def _add_prompt(
+        self, at: float, id: str, words: str, *, is_new: bool = True, is_blanked: bool = False
+    ) -> None:
+        self.is_typed = True
+        if self._keeps_words and is_new:
+            self._clean_said()
+            if self._now.said and self._now.answered:
+                self.turns.append(Turn(self._now.said_at, "", self._now.said))
+            kept = clean_lines(words[: 8 * WORDS], is_blanked=is_blanked)[:WORDS]
+            self.turns.append(Turn(at, id, kept))
+            self._now.answered = False
 
     def _clean_said(self) -> None:
         if self._text and self._keeps_words:
@@ -275,25 +263,10 @@ class Fold:
 
 
 def is_client_command(prompt: Prompt, command: str) -> bool:
-    """Whether a prompt only controls the client (SPEC P-26). `command`: its slash command without the slash; "" if it is none.
-
-    The client records `/compact keep it short` as a command with arguments, and a queued command as a prompt of its own.
-    """
+    """Whether a prompt only controls the client (SPEC P-26). `command`: its slash command without the slash; "" if it is none."""
     if prompt.kind == "command":
         return command in _CONTROLS
-    return _BARE_COMMAND.fullmatch(prompt.text.strip()) is not None
-
-
-def _find_question(prompt: Prompt) -> str:
-    """The last whole question of the assistant's text before a prompt that says little without it; "" if there is none. What was said in
-    another directory stays there."""
-    is_short = len(prompt.text.strip()) < SHORT and prompt.kind not in ("command", "bash")
-    if prompt.context_cwd or not (prompt.kind == "answers" or is_short):
-        return ""
-    sentences = split_sentences(clean_lines(prompt.context, is_blanked=True))
-    if len(prompt.context) >= CONTEXT_LIMIT:
-        sentences = sentences[1:]
-    return next((one for one in reversed(sentences) if one.rstrip("\"'”’»)*_`").endswith(("?", "？"))), "")
+    return _BARE_COMMAND.fullmatch(prompt.text.strip()) is not None  # queued, it is a prompt of its own
 
 
 def end_of_text(text: str) -> str:
