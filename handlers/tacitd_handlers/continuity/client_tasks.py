@@ -14,7 +14,8 @@ Which record has a call or an answer belongs to `session_fold`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, count
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -40,15 +41,13 @@ _STATUSES: dict[str, Status] = {name: name for name in ("pending", "in_progress"
 
 
 class TaskItem(Struct, frozen=True):
-    """A task, as the client's tools describe it."""
+    """A task, as the client's tools describe it. Times are seconds since 1970, UTC."""
 
     id: str
     title: str
     status: Status
     created: float
-    """Seconds since 1970, UTC."""
     updated: float
-    """Seconds since 1970, UTC."""
     blocked_by: tuple[str, ...] = ()
     """Ids of tasks that must be done before."""
     parent: str = ""
@@ -82,26 +81,28 @@ def read_call(use: ToolUse, at: float) -> ToolCall | None:
 
 
 def edited_file(call: ToolCall, result: ToolAnswer) -> str:
-    """Return the path of the file that an answered call edited; "" if it edited none or was refused."""
+    """The path of the file that an answered call edited; "" if it edited none or was refused."""
     path = call.input.get(EDITS.get(call.name, ""))
-    refused = result.error or (result.data or {}).get("success") is False
-    return path if isinstance(path, str) and not refused else ""
+    return path if isinstance(path, str) and not _is_refused(result) else ""
+
+
+def _is_refused(result: ToolAnswer) -> bool:
+    return result.error or (result.data or {}).get("success") is False
 
 
 def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
-    """Return the tasks after an answered call. A refused call changes nothing, except that its sub-agent is removed."""
-    data = result.data or {}
-    if result.error or data.get("success") is False:
+    """The tasks after an answered call. A refused call changes nothing, except that its sub-agent is removed."""
+    if _is_refused(result):
         return tuple(one for one in items if one.id != AGENT + call.id)
     match call.name:
         case "TodoWrite":
             return replace_todos(items, call)
         case "TaskCreate":
-            return _created(items, call, result, data)
+            return _created(items, call, result)
         case "TaskUpdate":
             return _updated(items, call)
         case "TaskList":
-            return _listed(items, data, call.at)
+            return _listed(items, (result.data or {}).get("tasks"), call.at)
         case name if name in EDITS:
             return items
         case _:
@@ -110,24 +111,26 @@ def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
 
 
 def start_call(items: Items, call: ToolCall) -> Items:
-    """Return the tasks after a call without an answer yet: a started sub-agent is a part of the task in progress."""
+    """The tasks after a call without an answer yet: a started sub-agent is a part of the task in progress."""
     doing = next((one for one in reversed(items) if one.status == "in_progress" and not one.parent), None)
     title = clean_text(call.input.get("description"), TITLE)
-    if call.name not in ("Task", "Agent") or doing is None or not title:
-        return items
-    if any(one.id == AGENT + call.id for one in items):
+    is_known = any(one.id == AGENT + call.id for one in items)
+    if call.name not in ("Task", "Agent") or doing is None or not title or is_known:
         return items
     return (*items, TaskItem(AGENT + call.id, title, "in_progress", call.at, call.at, parent=doing.id))
 
 
 def replace_todos(items: Items, call: ToolCall) -> Items:
-    """Return the tasks after TodoWrite: its list replaces the previous one. Tasks of other tools stay."""
+    """The tasks after TodoWrite: its list replaces the previous one. Tasks of other tools stay."""
     before = {one.id: one for one in items if one.id.startswith(TODO)}
     made: dict[str, TaskItem] = {}
     for raw in _todos(call.input.get("todos")):
         title, status = _title(raw), _status(raw)
         if title:
-            id = _free(_todo_id(raw, title), made)
+            given = raw.get("id") if isinstance(raw, dict) else None
+            is_named = isinstance(given, str | int) and str(given).strip()
+            name = clean_text(str(given), 40) if is_named else sha256(title.encode()).hexdigest()[:8]
+            id = find_free_id(TODO + name, made)
             made[id] = _kept(before.get(id), TaskItem(id, title, status, call.at, call.at))
     others = [one for one in items if not one.id.startswith(TODO)]
     there = {*made, *(one.id for one in others)}
@@ -157,18 +160,9 @@ def _status(raw: Any) -> Status:
     return _STATUSES.get(said, "pending") if isinstance(said, str) else "pending"
 
 
-def _todo_id(raw: Any, title: str) -> str:
-    given = raw.get("id") if isinstance(raw, dict) else None
-    if isinstance(given, str | int) and str(given).strip():
-        return TODO + clean_text(str(given), 40)
-    return TODO + sha256(title.encode()).hexdigest()[:8]
-
-
-def _free(id: str, taken: Iterable[str]) -> str:
-    known, number, made = set(taken), 2, id
-    while made in known:
-        made, number = f"{id}-{number}", number + 1
-    return made
+def find_free_id(id: str, taken: Collection[str]) -> str:
+    """The id, or `id-2`, `id-3`, … if it is taken."""
+    return next(made for made in chain([id], (f"{id}-{n}" for n in count(2))) if made not in taken)
 
 
 def _kept(before: TaskItem | None, after: TaskItem) -> TaskItem:
@@ -179,8 +173,8 @@ def _kept(before: TaskItem | None, after: TaskItem) -> TaskItem:
     return before if same == before else replace(after, created=before.created)
 
 
-def _created(items: Items, call: ToolCall, result: ToolAnswer, data: Mapping[str, Any]) -> Items:
-    task = data.get("task")
+def _created(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
+    task = (result.data or {}).get("task")
     task = task if isinstance(task, dict) else {}
     found = _CREATED.search(result.text)
     id = str(task.get("id") or (found[1] if found else ""))
@@ -213,13 +207,13 @@ def _updated(items: Items, call: ToolCall) -> Items:
     return tuple(made)
 
 
-def _listed(items: Items, data: Mapping[str, Any], at: float) -> Items:
+def _listed(items: Items, listed: Any, at: float) -> Items:
     """TaskList returns the state of all tasks, so changes that were missed before are made up for."""
     # A client that was restarted has no tasks in memory, although they are open. A deleted task has its own call.
-    if not isinstance(data.get("tasks"), list) or not data["tasks"]:
+    if not isinstance(listed, list) or not listed:
         return items
     before, made = {one.id: one for one in items}, []
-    for raw in data["tasks"]:
+    for raw in listed:
         if not isinstance(raw, dict) or raw.get("id") is None or not _title(raw):
             continue
         id, blockers = TASK + str(raw["id"]), tuple(TASK + str(b) for b in _list(raw.get("blockedBy")))

@@ -61,33 +61,28 @@ _HEAD = frozenset(list_leaves(dict.fromkeys(KEYS)))
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """Do a task."""
-    if task.kind == "command":
-        return _do_command(task, tools)
-    done = _do(task, tools)
-    if task.kind != "job":
-        tools.clear(BROKEN)
-    return done
-
-
-def _do(task: Task, tools: Tools) -> Outcome:
-    if task.kind == "job":
-        return _prune(tools)
-    if task.kind == "purge":
-        texts = [str(text) for text in task.data.get("texts", ())]
-        changed = [path for path in sorted(find_folder().glob(PATTERN)) if blank_in_place(path, texts)]
-        return Done(notices=[Notice("purged", str(path)) for path in changed])
+    match task.kind:
+        case "command":
+            return _do_command(task, tools)
+        case "job":
+            return _prune(tools)
+        case "purge":
+            texts = [str(text) for text in task.data.get("texts", ())]
+            changed = [path for path in sorted(find_folder().glob(PATTERN)) if blank_in_place(path, texts)]
+            return Done(notices=[Notice("purged", str(path)) for path in changed])
     state = load_state(tools.rows, str(task.data.get("session", task.session)))
     is_unwanted = isinstance(task.project, Project) and tools.write_mode(task.project) == "off"
     if state is None or is_unwanted:
         return Done()
-    match task.kind, task.data.get("do"):
-        case "message", "write":
-            return _write(task, tools, state)
-        case "message", _:
-            return _summarise(task, tools, state)
-        case _:  # the session ended, or is about to be compacted
-            return _write(task, tools, state, is_over=True)
+    is_summary = task.kind == "message" and task.data["do"] == "summary"
+    # Otherwise something changed, the session ended, or it is about to be compacted.
+    done = (
+        _summarise(task, tools, state)
+        if is_summary
+        else _write(task, tools, state, is_over=task.kind != "message")
+    )
+    tools.clear(BROKEN)
+    return done
 
 
 # --- the file
@@ -103,8 +98,8 @@ def _write(
     is_over: bool = False,
     asks: bool = True,
 ) -> Done:
-    """Write what changed in a session into its file, with the model's decisions, and what `store` changes. `is_over`: it ended or is
-    about to be compacted. `asks`: a summary follows when it is due."""
+    """Write what changed in a session into its file, with the model's decisions, and what `store` changes. `asks`: a summary follows
+    when it is due."""
     path = find_path(state.id)
     before = read_checked(path)
     after = update_document(before, state, decisions)
@@ -119,7 +114,7 @@ def _write(
         store(tx)
         if asks and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
             due = find_due(state, settings, now, is_over=is_over or state.compacted)
-            data = {"session": state.id, "is_over": is_over}
+            data = {"do": "summary", "session": state.id, "is_over": is_over}
             send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
 
     decide = decide_document(lambda document: update_document(document, state, decisions))
@@ -169,7 +164,6 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
 
 
 def _do_command(task: Task, tools: Tools) -> Done:
-    """Change a session's file for a person or an agent. Raises UsageError, FileRefusedError, OSError."""
     session, at = str(task.data["session"]), tools.clock.now()
     path = find_path(session)
     before = read_checked(path)
@@ -179,11 +173,11 @@ def _do_command(task: Task, tools: Tools) -> Done:
             raise TacitdError(f"there is no session {session!r}", "tacitd sessions list")
         return apply_command(document, task.data, at)
 
-    after = edit(before)
-    unlisted = _HEAD | list_leaves(after).keys() | list_leaves(before or {}).keys()
+    unlisted = _HEAD | list_leaves(edit(before)).keys() | list_leaves(before or {}).keys()
     cause = Cause(task.key, "person", f"sessions {task.data['do']}", session)
-    file = FileChange(path, LEAVES, decide_document(edit), cause, theirs=True, unlisted=unlisted)
-    return Done(files=[file])
+    return Done(
+        files=[FileChange(path, LEAVES, decide_document(edit), cause, theirs=True, unlisted=unlisted)]
+    )
 
 
 # --- pruning
@@ -193,28 +187,26 @@ def _prune(tools: Tools) -> Done:
     """Remove the files and rows of sessions that were last active more than thirty days ago (SPEC P-24)."""
     now = tools.clock.now()
     found, faults = list_sessions(tools.rows, now)
-    times = [one.last_active for one in found if one.last_active <= now + DAY]
+    times = (one.last_active for one in found if one.last_active <= now + DAY)
     doubt = doubt_clock(now, max(times, default=None))
     if doubt:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
         return Done()
     tools.clear(CLOCK)
-    old = [one for one in found if 0.0 < one.last_active < now - MAX_AGE_DAYS * DAY]  # exactly 30 stays
+    limit = now - MAX_AGE_DAYS * DAY
+    old = [one for one in found if 0.0 < one.last_active < limit]  # exactly 30 stays
     for one in old:
         one.path.unlink(missing_ok=True)
     if faults:
         tools.degrade(Degradation(BROKEN, faults[0], "correct it by hand, or remove it"))
     else:
         tools.clear(BROKEN)
-    ids = [
-        id
-        for (id,) in tools.rows("SELECT id FROM continuity_session WHERE last < ?", now - MAX_AGE_DAYS * DAY)
-        if not find_path(id).exists()
-    ]
+    rows = tools.rows("SELECT id FROM continuity_session WHERE last < ?", limit)
+    ids = [(id,) for (id,) in rows if not find_path(id).exists()]
 
     def apply(tx: Tx) -> None:
         for table, column in (("continuity_session", "id"), ("continuity_turn", "session")):
-            tx.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id,) for id in ids])
+            tx.executemany(f"DELETE FROM {table} WHERE {column} = ?", ids)
         tx.executemany("DELETE FROM shared_file WHERE path = ?", [(str(one.path),) for one in old])
         # What was written of transcripts is no part of the history, so the changes have no lines.
         tx.execute(

@@ -23,7 +23,7 @@ from tacitd.files.formats import JsonLeaves
 from tacitd.text.converter import Converter, describe_mismatch
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.client_tasks import OURS, Items
+from tacitd_handlers.continuity.client_tasks import OURS, Items, find_free_id
 from tacitd_handlers.continuity.session_fold import TranscriptState
 from tacitd_handlers.shared.places import memory_dir
 
@@ -232,10 +232,9 @@ def apply_command(document: Json, data: Mapping[str, Any], at: float) -> Json:
 
 
 def new_id(title: str, document: Json) -> str:
-    """Return an id that no task of the session has, made from the title."""
-    taken = {task["id"] for task in document["tasks"]}
-    base = f"t-{sha256(title.encode()).hexdigest()[:6]}"
-    return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
+    """An id that no task of the session has, made from the title."""
+    digest = sha256(title.encode()).hexdigest()[:6]
+    return find_free_id(f"t-{digest}", [task["id"] for task in document["tasks"]])
 
 
 def _put_task(

@@ -50,7 +50,6 @@ _SAID, _TEXT = 400, 300
 
 
 def is_worth_a_summary(state: TranscriptState, settings: ContinuitySettings) -> bool:
-    """Whether enough is new since the last summary."""
     is_long = state.turns >= TURNS or state.size >= LONG
     return settings.summaries and state.size > 0 and is_long
 
@@ -59,8 +58,9 @@ def find_due(state: TranscriptState, settings: ContinuitySettings, now: float, *
     """When a summary may be asked for: an hour after the last one, and when the session was quiet long enough. `is_over`: it ended or
     is compacted, so it need not be quiet. A clock that was set back by an hour blocks nothing. Seconds since 1970, UTC."""
     quiet_at = now if is_over else min(state.last, now) + settings.quiet
-    is_recent = state.asked_at is not None and abs(now - state.asked_at) < PAUSE
-    return max(quiet_at, state.asked_at + PAUSE) if is_recent and state.asked_at is not None else quiet_at
+    if state.asked_at is None or abs(now - state.asked_at) >= PAUSE:
+        return quiet_at
+    return max(quiet_at, state.asked_at + PAUSE)
 
 
 # --- the prompt
@@ -69,8 +69,8 @@ def find_due(state: TranscriptState, settings: ContinuitySettings, now: float, *
 def excerpt_session(
     state: TranscriptState, turns: Sequence[Turn]
 ) -> tuple[list[str], dict[int, float], list[Part]]:
-    """Return what is new in a session: each prompt, and the end of the assistant's last text before the next one, with their numbers:
-    `[3] Person: …`; their times by number (seconds since 1970, UTC); and the prompts, for the budget. Nothing is new if that is empty."""
+    """What is new in a session: each prompt, and the end of the assistant's last text before the next one, with their numbers:
+    `[3] Person: …`; their times by number (seconds since 1970, UTC); and the prompts, for the budget."""
     lines = [f"Summary of what came before: {state.summary}"] if state.summary else []
     times, parts = dict[int, float](), list[Part]()
     said = [Turn(state.said_at, "", state.said)] if state.said and state.answered else []
@@ -88,7 +88,7 @@ def excerpt_session(
 
 
 def build_prompt(lines: Sequence[str], tasks: Items) -> str:
-    """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
+    """The whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
     listed = "\n".join(f"- [{item.status}] {item.title}" for item in tasks)
     values = {
         "tasks": fence_text(listed) if listed else "(none)",
@@ -104,10 +104,9 @@ def _template() -> str:
 
 @cache
 def list_instructions() -> tuple[str, ...]:
-    """Return the prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
-    return tuple(
-        line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")
-    )
+    """The prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
+    lines = _template().splitlines()
+    return tuple(line.strip("- ") for line in lines if len(line) > 40 and not line.startswith("{"))
 
 
 # --- the answer
@@ -119,10 +118,10 @@ class SummaryAnswer(Struct, frozen=True):
 
 
 def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAnswer | str:
-    """Given an answer, return its usable part, or the reason why there is none.
+    """The usable part of an answer, or the reason why there is none.
 
-    `times`: the times of the numbered messages in the prompt, seconds since 1970, UTC; a decision has the time of the message
-    that it names, otherwise `at`.
+    `times`: of the numbered messages in the prompt, seconds since 1970, UTC; a decision has that of the message that it names,
+    otherwise `at`.
     """
     if any(sentence in text for sentence in list_instructions()):
         return "the answer repeats the prompt"
@@ -132,11 +131,12 @@ def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAns
     summary = clean_summary(answer.get("summary"), SUMMARY, SENTENCES)
     if not summary or "at most three sentences" in summary:
         return "the answer has no summary"
-    raw = answer.get("decisions")
-    decisions = (
-        _parse_decision(one, at, times) for one in (raw if isinstance(raw, list) else [])[:DECISIONS]
-    )
-    return SummaryAnswer(summary, tuple(decision for decision in decisions if decision))
+    decisions = (_parse_decision(one, at, times) for one in _list(answer.get("decisions"))[:DECISIONS])
+    return SummaryAnswer(summary, tuple(filter(None, decisions)))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _parse_decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[str, Any]:
@@ -149,12 +149,10 @@ def _parse_decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[
     decision: dict[str, Any] = {"timestamp": utc_millis(at), "decision": text}
     if rationale := clean_text(given.get("rationale"), _TEXT):
         decision["rationale"] = rationale
-    others = given.get("alternatives")
-    cleaned = (
-        clean_text(each, _TEXT) for each in (others if isinstance(others, list) else [])[:ALTERNATIVES]
-    )
-    kept = [other for other in cleaned if other]
-    return decision | ({"alternatives": kept} if kept else {})
+    others = (clean_text(each, _TEXT) for each in _list(given.get("alternatives"))[:ALTERNATIVES])
+    if kept := [other for other in others if other]:
+        decision["alternatives"] = kept
+    return decision
 
 
 # --- settings
