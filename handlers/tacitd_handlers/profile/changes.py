@@ -64,11 +64,8 @@ def make_changes(
         # What goes comes first: a value may take the place of an object.
         put |= dict(sorted(plan.put.items(), key=lambda one: one[1] is not None))
         put[json.dumps(["lastUpdated"])] = json.dumps(utc_millis(now))
-        lines.append(
-            NewLine(
-                state.directory / CHANGELOG, json.dumps(plan.entry, ensure_ascii=False, separators=(",", ":"))
-            )
-        )
+        text = json.dumps(plan.entry, ensure_ascii=False, separators=(",", ":"))
+        lines.append(NewLine(state.directory / CHANGELOG, text))
     if put:
         theirs, decide = bool(plan.given), _decide(there, put)
         files.append(FileChange(state.directory / PROFILE, LEAVES, decide, cause, theirs, True, STAMPS))
@@ -76,9 +73,8 @@ def make_changes(
     if plan.meta != state.meta or (there and len(there) < len(META_LEAVES)):
         put = {leaf: value for leaf, value in wanted.items() if there.get(leaf) != value}
         put |= {leaf: None for leaf in there if leaf not in wanted}
-        files.append(
-            FileChange(state.directory / META, LEAVES, _decide(there, put), cause, unlisted=META_LEAVES)
-        )
+        decide = _decide(there, put)
+        files.append(FileChange(state.directory / META, LEAVES, decide, cause, unlisted=META_LEAVES))
     return files, lines
 
 
@@ -86,9 +82,8 @@ def _decide(before: Mapping[Leaf, str], put: Put) -> Callable[[Mapping[Leaf, str
     """A leaf that somebody changed since is theirs. Not so the stamp, which is the newest one's."""
 
     def decide(now: Mapping[Leaf, str], edits: Edits) -> Put:
-        return {
-            leaf: value for leaf, value in put.items() if leaf in STAMPS or now.get(leaf) == before.get(leaf)
-        }
+        kept = [leaf for leaf in put if leaf in STAMPS or now.get(leaf) == before.get(leaf)]
+        return {leaf: put[leaf] for leaf in kept}
 
     return decide
 
@@ -97,14 +92,9 @@ def _decide(before: Mapping[Leaf, str], put: Put) -> Callable[[Mapping[Leaf, str
 
 
 def plan_learning(state: ProfileState, said: Finding, session: str, at: float, source: str) -> ProfilePlan:
-    """Return the plan for a finding of `session`. `source`: of the changelog's entry. Raises UsageError as `plan_update`."""
-    put, added, removed, taken, seen = (
-        dict[Leaf, str | None](),
-        dict[str, Any](),
-        list[str](),
-        list[str](),
-        list[str](),
-    )
+    """The plan for a finding of `session`. `source`: of the changelog's entry. Raises UsageError as `plan_update`."""
+    put, added = dict[Leaf, str | None](), dict[str, Any]()
+    removed, taken, seen = list[str](), list[str](), list[str]()
     for path, values in said.gone.items():
         learned = [leaf for leaf in state.find_leaves(path) if leaf in state.learned]
         gone = [leaf for leaf in learned if not values or is_same(_read(state, leaf), values)]
@@ -144,7 +134,7 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
 
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
-    """Return the plan that lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
+    """Lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
     meta, gone = profile_confidence.decay_metadata(_tidy(state), at)
     put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
     entry = _make_entry(at, "decay", SYSTEM, {}, gone) if gone else None
@@ -152,7 +142,7 @@ def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:
-    """Return the plan that drops the entries of values that a person changed or removed."""
+    """Drops the entries of values that a person changed or removed."""
     return ProfilePlan(_tidy(state))
 
 
@@ -160,8 +150,8 @@ def plan_tidying(state: ProfileState) -> ProfilePlan:
 
 
 def plan_update(state: ProfileState, path: str, value: Any, at: float) -> ProfilePlan:
-    """Return the plan for a value that a person sets. It is theirs and does not fade (SPEC P-17). Raises UsageError if the path
-    leads below a leaf, or nothing is left to write."""
+    """A person sets a value. It is theirs and does not fade (SPEC P-17). Raises UsageError if the path leads below a leaf, or nothing
+    is left to write."""
     new = _make_leaves(state, path, value)
     if not new:
         raise _refuse(path, "it is empty")
@@ -170,8 +160,8 @@ def plan_update(state: ProfileState, path: str, value: Any, at: float) -> Profil
 
 
 def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: float) -> ProfilePlan:
-    """Return the plan for elements that a person adds to an array. They are theirs, also if they were learned before; the others
-    stay what they were. Raises UsageError if there is something else than an array."""
+    """A person adds elements to an array. They are theirs, also if they were learned before; the others stay what they were. Raises
+    UsageError if there is something else than an array."""
     have = state.find_leaves(path)
     empty = [leaf for leaf in have if state.values[leaf] == "[]" and find_path(leaf) == path]
     if have != empty and any(not is_element(leaf) or find_path(leaf) != path for leaf in have):
@@ -179,22 +169,21 @@ def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: 
     before = [_read(state, leaf) for leaf in have if leaf not in empty]
     all_of_it = _make_leaves(state, path, _union(before, elements))
     mine = {leaf: value for leaf, value in all_of_it.items() if is_same(json.loads(value), elements)}
-    return _give(
-        state, dict.fromkeys(empty) | mine, mine, path, [json.loads(one) for one in mine.values()], at
-    )
+    given = [json.loads(one) for one in mine.values()]
+    return _give(state, dict.fromkeys(empty) | mine, mine, path, given, at)
 
 
 def _give(
     state: ProfileState, put: Put, given: Mapping[Leaf, str], path: str, value: Any, at: float
 ) -> ProfilePlan:
-    if not _list_changed(state, put) and state.learned.isdisjoint(given):
+    if not is_changed(state, put) and state.learned.isdisjoint(given):
         return ProfilePlan(state.meta)
     entry = _make_entry(at, "update", COMMAND, nest_values({path: value}))
     return ProfilePlan(_tidy(state, put, given), put, entry, frozenset(given))
 
 
 def plan_removal(state: ProfileState, path: str | None, element: str | None, at: float) -> ProfilePlan:
-    """Return the plan for a person's removal of everything at and below a path, or of one element of an array. No path: of all."""
+    """A person removes everything at and below a path, or one element of an array. No path: everything."""
     leaves = [leaf for some in state.paths.values() for leaf in some]
     there = leaves if path is None else state.find_leaves(path)
     gone = [leaf for leaf in there if element is None or is_same(_read(state, leaf), [element])]
@@ -236,13 +225,9 @@ def _refuse(path: str, why: str) -> UsageError:
     return UsageError(f"{path} cannot be set: {why}", "tacitd profile show --json")
 
 
-def _list_changed(state: ProfileState, put: Put) -> list[Leaf]:
-    return [leaf for leaf, value in put.items() if state.values.get(leaf) != value]
-
-
-def is_change(state: ProfileState, plan: ProfilePlan) -> bool:
-    """Whether a plan changes a value, and not only whose it is."""
-    return bool(_list_changed(state, plan.put))
+def is_changed(state: ProfileState, put: Put) -> bool:
+    """Whether a value changes, and not only whose it is."""
+    return any(state.values.get(leaf) != value for leaf, value in put.items())
 
 
 def _tidy(
@@ -274,9 +259,5 @@ def _make_entry(
 ) -> dict[str, Any]:
     """An entry of the changelog: keys in the seed's order, absent ones left out (SPEC P-18, P-19)."""
     made: dict[str, Any] = {"timestamp": utc_millis(at)} | ({"session_id": session} if session else {})
-    removed = list(gone)
-    return (
-        made
-        | {"action": action, "source": source, "changes": changes}
-        | ({"removed": removed} if removed else {})
-    )
+    made |= {"action": action, "source": source, "changes": changes}
+    return made | ({"removed": removed} if (removed := list(gone)) else {})

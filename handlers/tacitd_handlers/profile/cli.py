@@ -29,6 +29,7 @@ from tacitd.mcp.agent_caller import find_own_session, is_agent
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
+from tacitd.text.wording import count_noun
 from tacitd_handlers.profile import make_plugin
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, HEAD_FIELDS
@@ -81,8 +82,8 @@ def show(as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    rows = format_values(list_values(list_leaves(found)))
-    for row in rows.values():
+    rows = _list_rows(found)
+    for row in rows:
         click.echo(escape_output(row))
     if not rows:
         echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
@@ -90,6 +91,10 @@ def show(as_json: bool) -> None:
 
 def _read_profile() -> dict[str, Any]:
     return read_profile(memory_dir(os.environ)) or {}
+
+
+def _list_rows(profile: dict[str, Any]) -> list[str]:
+    return [*format_values(list_values(list_leaves(profile))).values()]
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
@@ -111,14 +116,9 @@ def add(path: str, element: str) -> None:
     if not element.strip() or not all(path.split(".")):
         raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
     text = element.strip()
-    _change(
-        "add",
-        path,
-        [text] if is_agent(os.environ) else text,
-        added=f"added to {path}: {text}",
-        yours=f"{path}: {text} is yours now",
-        unchanged=f"{path} has {text} already",
-    )
+    given = [text] if is_agent(os.environ) else text
+    said, mine = f"added to {path}: {text}", f"{path}: {text} is yours now"
+    _change("add", path, given, added=said, yours=mine, unchanged=f"{path} has {text} already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
@@ -162,27 +162,17 @@ def meta(as_json: bool) -> None:
 
 
 def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
-    """Return a row for each value of the profile.
-
-    `own`: the value is the person's; `ownElements`: the person's elements of a learned list. `confidence` is
-    as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
-    """
+    """A row for each value of the profile. `ownElements`: the person's elements of a learned list; `days`: until the path is removed.
+    What a value of the person's does not have is None."""
     found = metas.read_confidences(state.meta)
     rows: list[dict[str, Any]] = []
     for path in list_values(state.values):
         own = state.is_own(path)
         one = None if own else found.get(path)
-        rows.append(
-            {
-                "path": path,
-                "own": own,
-                "ownElements": state.list_own(path),
-                "confidence": one.confidence_at(now) if one else None,
-                "days": one.days_left(now) if one else None,
-                "seenCount": one.seen_count if one else None,
-                "lastSeen": utc_millis(one.last_seen) if one else None,
-            }
-        )
+        row = {"path": path, "own": own, "ownElements": state.list_own(path)}
+        row |= {"confidence": one and one.confidence_at(now), "days": one and one.days_left(now)}
+        row |= {"seenCount": one and one.seen_count, "lastSeen": one and utc_millis(one.last_seen)}
+        rows.append(row)
     return rows
 
 
@@ -191,7 +181,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     notes += [f"yours: {format_value(row['ownElements'])}"] if row["ownElements"] else []
     if row["confidence"] is None:
         return row["path"], "", "", "", "; ".join(notes)
-    times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
+    times = count_noun(row["seenCount"], "time")
     days = f"{row['days']:.1f} d" if row["days"] > 0 else "due"
     return row["path"], f"{row['confidence']:.2f}", days, times, "; ".join(notes)
 
@@ -291,5 +281,4 @@ PROFILE = AgentInterface(
 
 def show_profile(cwd: Path, budget: int) -> str:
     """The profile as lines, at most `budget` characters. It is the same in every directory."""
-    profile = read_profile(memory_dir(os.environ)) or {}
-    return "\n".join(format_values(list_values(list_leaves(profile))).values())[:budget]
+    return "\n".join(_list_rows(_read_profile()))[:budget]

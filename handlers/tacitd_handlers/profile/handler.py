@@ -21,7 +21,7 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import profile_confidence, profile_files
 from tacitd_handlers.profile.changes import (
     ProfilePlan,
-    is_change,
+    is_changed,
     make_changes,
     plan_additions,
     plan_decay,
@@ -126,10 +126,8 @@ def _fade(task: Task, tools: Tools) -> Done:
 
 def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     """What a person changed in profile.json is theirs: it loses its confidence."""
-    state = read_settled(tools)
-    return write_plan(
-        state, plan_tidying(state), Cause(f"edits {tools.clock.now()}", "person", "edit"), tools
-    )
+    state, cause = read_settled(tools), Cause(f"edits {tools.clock.now()}", "person", "edit")
+    return write_plan(state, plan_tidying(state), cause, tools)
 
 
 # --- commands
@@ -148,7 +146,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
             plan = plan_update(state, path, value, now)
         case "add":
             plan = plan_additions(state, path, [str(value)], now)
-            did = did if is_change(state, plan) else "yours"
+            did = did if is_changed(state, plan.put) else "yours"
         case _:
             plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
     notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
@@ -167,9 +165,8 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
         id = sha256(f"{path}\0{made}".encode(errors="replace")).hexdigest()[:8]
 
         def store(tx: Tx) -> None:
-            tx.execute(
-                "INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", id, path, made, fault, now
-            )
+            row = (id, path, made, fault, now)
+            tx.execute("INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", *row)
 
         return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
     said = Finding({path: given if is_list else given[0]})
@@ -213,9 +210,8 @@ def decide_value(decision: Decision, tools: Tools) -> Done:
         notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
         return write_plan(state, plan, cause, tools, [notice], end)
     if decision.choice != "drop":
-        raise UsageError(
-            f"{decision.choice} does not apply to a profile value", "`tacitd profile set` sets values"
-        )
+        hint = "`tacitd profile set` sets values"
+        raise UsageError(f"{decision.choice} does not apply to a profile value", hint)
     plan = plan_removal(state, id, None, now)
     if plan.entry is None:
         raise TacitdError(f"the profile has no {id}", "`tacitd profile show` lists the values")
@@ -244,11 +240,10 @@ def publish_counts(rows: Rows, directory: Path) -> None:
 
 
 def parse_counts(text: str) -> dict[str, int]:
-    """The counts by session id. Lines are split at the last colon (SPEC P-27); malformed ones are left out."""
+    """By session id. Lines are split at the last colon (SPEC P-27); malformed ones are left out."""
     parts = (line.rpartition(":") for line in text.splitlines())
     return {id: int(count) for id, _, count in parts if id and count.strip().isdecimal()}
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """The file's text. Ids with a newline are left out."""
     return "".join(f"{id}:{count}\n" for id, count in counts.items() if id and "\n" not in id)

@@ -8,7 +8,7 @@ disk, so unknown keys and the order stay. Times are seconds since 1970, UTC, cut
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -22,11 +22,6 @@ FULL = 1.0
 """The confidence after a first sighting."""
 
 
-def fade_confidence(confidence: float, since: float, now: float) -> float:
-    """Given a confidence as of `since`, return it as of `now`: halved every 30 days, never raised (SPEC P-13)."""
-    return float(confidence * 0.5 ** (max(0.0, now - since) / (HALF_LIFE_DAYS * DAY)))
-
-
 class PathConfidence(Struct, frozen=True):
     path: str
     confidence: float
@@ -36,10 +31,11 @@ class PathConfidence(Struct, frozen=True):
     seen_count: int
 
     def confidence_at(self, now: float) -> float:
-        return fade_confidence(self.confidence, self.since, now)
+        """Halved every 30 days, never raised (SPEC P-13)."""
+        return float(self.confidence * 0.5 ** (max(0.0, now - self.since) / (HALF_LIFE_DAYS * DAY)))
 
     def days_left(self, now: float) -> float:
-        """Return the days until the path is removed; 0 if it is due. 99.66 for a confidence of 1 as of now."""
+        """The days until the path is removed; 0 if it is due. 99.66 for a confidence of 1 as of now."""
         left = self.confidence_at(now)
         if left < MIN_CONFIDENCE:
             return 0.0
@@ -47,44 +43,32 @@ class PathConfidence(Struct, frozen=True):
 
 
 def new_metadata(user: str, now: float) -> Json:
-    """Return a document without preferences. Its `lastDecay` is now (SPEC P-15)."""
+    """A document without preferences. Its `lastDecay` is now (SPEC P-15)."""
     return {"userId": user, "schemaVersion": 1, "lastDecay": utc_millis(now), "preferences": []}
 
 
 def last_decay(meta: Json) -> float | None:
-    """Return when decay was last written; None if the document has no readable `lastDecay`."""
+    """When decay was last written; None if the document has no readable `lastDecay`."""
     return parse_utc(meta.get("lastDecay"))
 
 
 def read_confidences(meta: Json) -> dict[str, PathConfidence]:
-    """Return every preference by its path. Raises KeyError, TypeError or AttributeError for a malformed document."""
-    found = (_read_entry(one, last_decay(meta)) for one in meta.get("preferences", ()))
-    return {one.path: one for one in found}
-
-
-def _read_entry(raw: Mapping[str, object], decayed: float | None) -> PathConfidence:
-    last, confidence, count = (
-        parse_utc(raw.get("lastSeen")) or 0.0,
-        raw.get("confidence"),
-        raw.get("seenCount"),
-    )
-    return PathConfidence(
-        str(raw["path"]),
-        float(confidence) if isinstance(confidence, int | float) else 0.0,
-        last if decayed is None else max(last, decayed),
-        last,
-        count if isinstance(count, int) else 1,
-    )
+    """Every preference of a document that was checked, by its path."""
+    found, decayed = dict[str, PathConfidence](), last_decay(meta) or 0.0
+    for one in meta.get("preferences", ()):
+        path, last = one["path"], parse_utc(one["lastSeen"]) or 0.0
+        found[path] = PathConfidence(path, one["confidence"], max(last, decayed), last, one["seenCount"])
+    return found
 
 
 def newest_moment(meta: Json) -> float | None:
-    """Return the newest time in the document; None if there is none. With it, a wrong clock is recognised."""
+    """The newest time in the document; None if there is none. With it, a wrong clock is recognised."""
     times = [one.since for one in read_confidences(meta).values()]
     return max([*times, *filter(None, [last_decay(meta)])], default=None)
 
 
 def add_sightings(meta: Json, paths: Iterable[str], now: float) -> Json:
-    """Return a copy with one more sighting of each of these paths: decay first, then 0.3 more, at most 1 (SPEC P-11, P-12)."""
+    """A copy with one more sighting of each of these paths: decay first, then 0.3 more, at most 1 (SPEC P-11, P-12)."""
     stamp = utc_millis(now)
     now, known = parse_utc(stamp) or now, read_confidences(meta)
     entries = {one["path"]: dict(one) for one in meta["preferences"]}
@@ -100,13 +84,12 @@ def add_sightings(meta: Json, paths: Iterable[str], now: float) -> Json:
 
 
 def decay_metadata(meta: Json, now: float) -> tuple[Json, tuple[str, ...]]:
-    """Return the document as of `now` without paths under 0.1, and those paths (SPEC P-13, P-14). `lastDecay` never goes back."""
-    now, decayed = parse_utc(utc_millis(now)) or now, last_decay(meta)
+    """The document as of `now` without paths under 0.1, and those paths (SPEC P-13, P-14). `lastDecay` never goes back."""
+    now = parse_utc(utc_millis(now)) or now
     left = {path: one.confidence_at(now) for path, one in read_confidences(meta).items()}
     gone = tuple(path for path, confidence in left.items() if confidence < MIN_CONFIDENCE)
     kept = [one | {"confidence": left[one["path"]]} for one in meta["preferences"] if one["path"] not in gone]
-    stamp = utc_millis(max(now, decayed if decayed is not None else now))
-    return meta | {"preferences": kept, "lastDecay": stamp}, gone
+    return meta | {"preferences": kept, "lastDecay": utc_millis(max(now, last_decay(meta) or now))}, gone
 
 
 def is_due(meta: Json, now: float) -> bool:

@@ -24,7 +24,6 @@ from tacitd.clock import doubt_clock, parse_utc, utc_millis
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
-from tacitd.state.paths import read_file
 from tacitd_handlers.profile import profile_confidence
 from tacitd_handlers.profile.fields import (
     HEAD_FIELDS,
@@ -34,7 +33,7 @@ from tacitd_handlers.profile.fields import (
     fold_spelling,
     get_value,
 )
-from tacitd_handlers.shared.places import memory_dir
+from tacitd_handlers.shared.places import memory_dir, read_plain_bytes
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf, Rows
@@ -60,9 +59,7 @@ class ProfileState(Struct, frozen=True):
     def find_leaves(self, path: str) -> list[Leaf]:
         """The leaves at and below a path; none for one of the head."""
         below = f"{path}."
-        return [
-            leaf for one in self.paths if one == path or one.startswith(below) for leaf in self.paths[one]
-        ]
+        return [leaf for one in self.paths if f"{one}.".startswith(below) for leaf in self.paths[one]]
 
     def list_learned(self, path: str) -> list[Any]:
         """The learned values at a path: the elements of a list, or the value; [] if there are none."""
@@ -74,12 +71,10 @@ class ProfileState(Struct, frozen=True):
 
     def list_own(self, path: str) -> list[Any]:
         """The person's elements of a list that has learned elements too; [] for any other value."""
+        if self.is_own(path):
+            return []
         leaves = [leaf for leaf in self.find_leaves(path) if is_element(leaf)]
-        return (
-            []
-            if self.is_own(path)
-            else [json.loads(self.values[leaf]) for leaf in leaves if leaf not in self.learned]
-        )
+        return [json.loads(self.values[leaf]) for leaf in leaves if leaf not in self.learned]
 
 
 def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.0) -> ProfileState:
@@ -169,7 +164,7 @@ def is_head(leaf: Leaf) -> bool:
 def _find_learned(
     rows: Rows, directory: Path, values: Mapping[Leaf, str], meta: Json, written: Mapping[Leaf, str]
 ) -> Iterator[Leaf]:
-    ours, log = _read_ours(_read_base(rows, directory / META)), list[Json]()
+    ours = _read_ours(_read_base(rows, directory / META))
     entries = profile_confidence.read_confidences(meta)
     for leaf, value in values.items():
         entry = entries.get(find_path(leaf))
@@ -178,10 +173,11 @@ def _find_learned(
         if leaf in written:
             if json.loads(written[leaf]) == json.loads(value):
                 yield leaf
-        elif ours is None or entry.last_seen > ours.get(entry.path, max(ours.values(), default=0.0)):
-            log = log or read_entries(directory / CHANGELOG)
-            if not is_element(leaf) or _is_named(log, entry.path, json.loads(value)):
-                yield leaf
+        elif (ours is None or entry.last_seen > ours.get(entry.path, max(ours.values()))) and (
+            not is_element(leaf)
+            or _is_named(read_entries(directory / CHANGELOG), entry.path, json.loads(value))
+        ):
+            yield leaf
 
 
 def _read_base(rows: Rows, path: Path) -> dict[Leaf, str]:
@@ -230,9 +226,8 @@ def choose_time(rows: Rows, state: ProfileState, now: float) -> float:
 
 def _find_known_time(rows: Rows, state: ProfileState, now: float) -> float | None:
     # The newest record of a transcript; one from the future confirms no clock.
-    newest: float | None = rows(
-        "SELECT max(last) FROM session WHERE last <= ?", now + profile_confidence.DAY
-    )[0][0]
+    limit = now + profile_confidence.DAY
+    newest: float | None = rows("SELECT max(last) FROM session WHERE last <= ?", limit)[0][0]
     return profile_confidence.newest_moment(state.meta) if newest is None and state.on_disk[META] else newest
 
 
@@ -246,13 +241,10 @@ COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "syste
 """The sources of entries (SPEC P-19): a person's command, an agent, a finding, decay."""
 
 
-def read_entries(path: Path, last: int = MAX_ENTRIES) -> list[dict[str, Any]]:
-    """Return at most `last` of the newest entries, oldest first. Raises OSError."""
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
-        return []
-    return [entry for line in data.split(b"\n") if (entry := _parse(line)) is not None][-last:]
+def read_entries(path: Path, last: int = MAX_ENTRIES) -> list[Json]:
+    """At most `last` of the newest entries, oldest first. Raises OSError."""
+    lines = (read_plain_bytes(path) or b"").split(b"\n")
+    return [entry for line in lines if (entry := _parse(line)) is not None][-last:]
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -274,10 +266,10 @@ def prune_changelog(path: Path, now: float) -> None:
 
     def change(data: bytes | None) -> bytes | None:
         lines = [line for line in (data or b"").split(b"\n") if line.strip()]
-        bad = [line for line in lines if _parse(line) is None]
         oldest = now - MAX_AGE_DAYS * 86_400.0
-        found = [(line, entry) for line in lines if (entry := _parse(line)) is not None]
-        kept = [line for line, entry in found if (parse_utc(entry.get("timestamp")) or now) >= oldest]
+        found = [(line, _parse(line)) for line in lines]
+        bad = [line for line, entry in found if entry is None]
+        kept = [line for line, one in found if one and (parse_utc(one.get("timestamp")) or now) >= oldest]
         if len(kept) == len(lines) and len(lines) <= MAX_ENTRIES:
             return None
         append_missing(path.with_name(QUARANTINE), [line.decode("utf-8", "backslashreplace") for line in bad])
@@ -295,7 +287,7 @@ def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
     from tacitd.files.atomic import edit_file
 
     changed = list[Path]()
-    for name in ("changelog.jsonl", QUARANTINE):
+    for name in (CHANGELOG, QUARANTINE):
         path = directory / name
 
         def change(data: bytes | None) -> bytes | None:
@@ -321,6 +313,5 @@ def _blank_line(line: bytes, id: str, texts: Sequence[str]) -> bytes:
         above, _, key = id.rpartition(".")
         holder = get_value(blanked["changes"], above) if above else blanked["changes"]
         holder[key] = [BLANK] if isinstance(value, list) else BLANK
-    return (
-        line if blanked == entry else json.dumps(blanked, ensure_ascii=False, separators=(",", ":")).encode()
-    )
+    made = json.dumps(blanked, ensure_ascii=False, separators=(",", ":")).encode()
+    return line if blanked == entry else made

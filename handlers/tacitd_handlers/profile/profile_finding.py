@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -29,6 +30,7 @@ from tacitd_handlers.profile.fields import (
     get_value,
     nest_values,
 )
+from tacitd_handlers.shared.model_text import list_objects
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
 name = "profile"
@@ -44,10 +46,7 @@ _OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
 _CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
 _BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
 """The rest of the line, and lines below it that look like more of the object."""
-_BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
 _KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
-_ECHO = 30
-"""Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
 
 
 class Finding(Struct, frozen=True):
@@ -63,7 +62,7 @@ class Finding(Struct, frozen=True):
 
 
 def parse_finding(found: Any) -> Finding:
-    """Given a finding as JSON, return its usable part; an empty one if there is none. Raises nothing."""
+    """The usable part of a finding as JSON; an empty one if there is none."""
     if not isinstance(found, Mapping):
         return Finding()
     values: dict[str, str | tuple[str, ...]] = {}
@@ -98,10 +97,9 @@ def _parse_elements(values: list[Any]) -> list[str]:
 
 
 def as_json(what: Finding) -> Json:
-    """Return a finding as JSON: the reverse of `parse_finding`."""
-    made = nest_values(
-        {path: value if isinstance(value, str) else list(value) for path, value in what.values.items()}
-    )
+    """The reverse of `parse_finding`."""
+    values = {path: one if isinstance(one, str) else list(one) for path, one in what.values.items()}
+    made = nest_values(values)
     over = nest_values({path: list(values) or True for path, values in what.gone.items()})
     return made | ({NO_LONGER: over} if over else {})
 
@@ -111,20 +109,28 @@ def as_json(what: Finding) -> Json:
 
 @cache
 def render_addition(project: str = "") -> str:
-    """Return the Markdown to append to the prompt. It is the same in every project."""
+    """The Markdown to append to the prompt, in every project the same."""
     prompts = files("tacitd_handlers.profile") / "prompts"
     return (prompts / "question.md").read_text("utf-8").rstrip("\n") + "\n"
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
     """Given the whole answer, return the finding as JSON (None: none) and the answer without it. Raises nothing."""
-    ours = {line.strip() for line in render_addition().splitlines() if len(line) >= _ECHO}
-    text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
-    found, rest = _taken_out(text, _MARK, marked=True)
-    if rest == text:
-        # Some models leave the mark out and answer with the bare object.
-        found, rest = _taken_out(text, _BARE, marked=False)
-    return found, rest.strip("\n")
+    found, left, at = None, list[str](), 0
+    for mark in _MARK.finditer(answer):
+        opened = _OPEN.match(answer, mark.end())
+        value, end, rest = None, mark.end(), _BROKEN
+        with suppress(ValueError, RecursionError):
+            value, end = json.JSONDecoder().raw_decode(answer, opened.end() if opened else end)
+            rest = _CLOSE
+        is_finding = rest is _CLOSE or opened is not None or mark[1].isupper()
+        if is_finding and mark.start() >= at and (closed := rest.match(answer, end)):
+            left.append(answer[at : mark.start()])
+            found, at = found or as_json(parse_finding(value)) or None, closed.end()
+    match [*list_objects(answer)] if not at else []:
+        case [dict(alone)] if alone.keys() <= _KEYS:  # some models leave the mark out
+            return as_json(parse_finding(alone)) or None, ""
+    return found, "".join([*left, answer[at:]]).strip("\n")
 
 
 def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
@@ -144,44 +150,9 @@ def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
 
     values: dict[str, str | tuple[str, ...]] = {}
     for path, value in what.values.items():
-        kept = judged(path, (value,) if isinstance(value, str) else value)
-        if kept:
+        if kept := judged(path, (value,) if isinstance(value, str) else value):
             values[path] = kept[0] if isinstance(value, str) else kept
     gone = {path: judged(path, named) for path, named in what.gone.items()}
     # An empty tuple means the whole path, so one whose values were all refused must be dropped.
     gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
     return as_json(Finding(values, gone)) or None, len(refused)
-
-
-def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:
-    """The first finding, and the text without any of them."""
-    found, left, at = None, list[str](), 0
-    for match in begins.finditer(text):
-        if match.start() < at:
-            continue
-        partial, end = _finding(text, match, marked=marked)
-        if end > match.start():
-            left.append(text[at : match.start()])
-            found, at = found or partial, end
-    return found, "".join([*left, text[at:]])
-
-
-def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | None, int]:
-    """The finding after a mark, and its end. If the end is the match's start, there is nothing to take out.
-
-    Without a mark, an object counts only if all its keys are a profile's: it could be a fact's otherwise.
-    """
-    opened = _OPEN.match(text, match.end())
-    try:
-        value, end = json.JSONDecoder().raw_decode(text, opened.end() if opened else match.end())
-    except (ValueError, RecursionError):
-        said_nothing = marked and (opened is not None or match[1].isupper())
-        return None, _end_of(_BROKEN, text, match.end()) if said_nothing else match.start()
-    if not marked and not (isinstance(value, dict) and set(value) <= _KEYS):
-        return None, match.start()
-    return as_json(parse_finding(value)) or None, _end_of(_CLOSE, text, end)
-
-
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import TacitdError
 from tacitd.handler import StoredItem
-from tacitd.session_context.context_request import ContextRequest, PersonRule
+from tacitd.session_context.context_request import ContextRequest, PersonRule, cut_text
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.places import memory_dir
@@ -46,13 +46,10 @@ def make_text(request: ContextRequest) -> str:
         state = read_state(request.rows, now=now)
     except (OSError, TacitdError):
         return ""
-    rows = format_values(_list_trusted(state, request.rows, now, 0.1))
-    lines = [HEADING, *(f"- {row}" for row in rows.values() if not request.is_loaded(f"- {row}"))]
-    for count in range(min(len(lines), LINES), 1, -1):
-        said = "\n".join(lines[:count])
-        if len(said) <= min(request.budget, LONGEST):
-            return said
-    return ""
+    rows = (f"- {row}" for row in format_values(_list_trusted(state, request.rows, now, 0.1)).values())
+    lines = [HEADING, *(row for row in rows if not request.is_loaded(row))][:LINES]
+    said = cut_text("\n".join(lines), min(request.budget, LONGEST))
+    return said if "\n" in said else ""
 
 
 def _list_trusted(state: ProfileState, rows: Rows, now: float, least: float) -> dict[str, Any]:
@@ -64,17 +61,12 @@ def _list_trusted(state: ProfileState, rows: Rows, now: float, least: float) -> 
     doubted = find_clock_doubt(rows, state, now)
     found = profile_confidence.read_confidences(state.meta).values()
     weak = {one.path for one in found if (one.confidence if doubted else one.confidence_at(now)) < least}
-    return list_values(
-        {
-            leaf: value
-            for leaf, value in state.values.items()
-            if leaf not in state.learned or find_path(leaf) not in weak
-        }
-    )
+    gone = {leaf for leaf in state.learned if find_path(leaf) in weak}
+    return list_values({leaf: value for leaf, value in state.values.items() if leaf not in gone})
 
 
 def format_values(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return one line for each value by its path, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
+    """One line for each value by its path, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
     from tacitd_handlers.profile.fields import LABELS
 
     order = [*(path for path in LABELS if path in values), *sorted(values.keys() - LABELS.keys())]
@@ -83,7 +75,7 @@ def format_values(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def format_value(value: Any) -> str:
-    """Return a value in one line of at most 160 characters, without control characters."""
+    """A value in one line of at most 160 characters, without control characters."""
     line = sanitize_line(", ".join(map(format_value, value)) if isinstance(value, list) else str(value))
     return line if len(line) <= VALUE else line[: VALUE - 1] + "…"
 
@@ -114,11 +106,8 @@ class ProfileRules:
         with open_rows(make_plugin(), state_dir(self._environ)) as rows:
             state = read_state(rows, self._environ, now)
             values = _list_trusted(state, rows, now, LEAST)
-        return [
-            PersonRule(path, row, state.is_own(path))
-            for path, row in format_values(values).items()
-            if path.split(".")[0] != BIOGRAPHY
-        ]
+        rules = format_values(values).items()
+        return [PersonRule(path, row, state.is_own(path)) for path, row in rules if path != BIOGRAPHY]
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
         """Have the path removed from the profile, by a message to it."""
@@ -136,11 +125,9 @@ class ProfileRules:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """Return `directory`, `learned` (a number of paths), `own`, `next`, `suspended` and `lines`.
-
-    `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the days until then;
-    `suspended` says why nothing fades. Paths only, because values are private. An unreadable profile has `unreadable` instead.
-    """
+    """Paths only, because values are private. `own`: the paths that are the person's, also in part; `next`: what decay removes next, with
+    the days until then; `suspended`: why nothing fades."""
+    from tacitd.text.wording import count_noun
     from tacitd_handlers.profile import profile_confidence
     from tacitd_handlers.profile.profile_files import find_clock_doubt, list_values, read_state
 
@@ -155,18 +142,12 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     ends = sorted((one.days_left(now), one.path) for one in found if not state.is_own(one.path))
     following = {"path": ends[0][1], "days": round(ends[0][0], 2)} if ends else None
     suspended = find_clock_doubt(rows, state, now)
+    line = f"{len(ends)} learned"
+    if ends:
+        line += f" (next to fade: {ends[0][1]}, in {count_noun(round(ends[0][0]), 'day')})"
+    line += f", yours: {', '.join(own)}" if own else ""
     made |= {"learned": len(ends), "own": own, "next": following, "suspended": suspended}
-    return made | {"lines": list(_format_status(len(ends), own, following))}
-
-
-def _format_status(learned: int, own: Sequence[str], following: Mapping[str, Any] | None) -> Iterator[str]:
-    from tacitd.text.wording import count_noun
-
-    if learned or own:
-        line = f"{learned} learned"
-        if following:
-            line += f" (next to fade: {following['path']}, in {count_noun(round(following['days']), 'day')})"
-        yield line + (f", yours: {', '.join(own)}" if own else "")
+    return made | {"lines": [line] if paths else []}
 
 
 # --- its values for `tacitd forget`, `accept`, `review` and `why`

@@ -69,7 +69,7 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     text = run("meta").stdout
     assert text.splitlines()[:2] == [
         "PATH          CONFIDENCE  REMOVED IN  SEEN",
-        "tools.editor  0.50        69.7 d      once",
+        "tools.editor  0.50        69.7 d      1 time",
     ]
     assert "yours: does not decay" in text
 
