@@ -56,12 +56,11 @@ def read_last_session(cwd: Path, budget: int) -> str:
 def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
     """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
     now = SystemClock().now()
-    here = select_sessions(list_sessions(rows, now)[0], cwd)
-    documents = [one.document for one in here if one.id != without]
-    if not documents:
+    here = [one for one in select_sessions(list_sessions(rows, now)[0], cwd) if one.id != without]
+    if not here:
         return ""
-    id = str(documents[0]["sessionId"])
-    return build_resume_text(documents, now, load_state(rows, id), list_last_prompts(rows, id, PROMPTS))
+    state, prompts = load_state(rows, here[0].id), list_last_prompts(rows, here[0].id, PROMPTS)
+    return build_resume_text([one.document for one in here], now, state, prompts)
 
 
 def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
