@@ -106,7 +106,6 @@ def mcp() -> None:
 
 
 def make_offer() -> Offer:
-    """Everything that the engine and the plugins offer. What cannot be loaded is named on standard error."""
     from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import bind_tool
 

@@ -61,7 +61,6 @@ CallMethod = Callable[..., Any]
 
 
 def get_paths() -> Paths:
-    """The paths for this process's environment."""
     return Paths.from_env(os.environ)
 
 
@@ -211,7 +210,6 @@ def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
 
 
 def echo_json(document: object) -> None:
-    """Print a document on stdout as indented JSON."""
     echo_text(replace_surrogates(json.dumps(document, ensure_ascii=not _is_utf8(sys.stdout), indent=2)))
 
 
@@ -221,7 +219,6 @@ def _is_utf8(stream: TextIO) -> bool:
 
 
 def to_json_line(document: Mapping[str, Any]) -> str:
-    """An object as one line of JSON."""
     is_ascii = not _is_utf8(sys.stdout)
     return replace_surrogates(json.dumps(document, ensure_ascii=is_ascii, separators=(",", ":")))
 
@@ -344,6 +341,5 @@ def open_streams() -> None:
 
 
 def echo_error(error: TacitdError, name: str = "tacitd") -> None:
-    """Print what happened and its hint on stderr."""
     with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
         echo_message(f"{name}: {error.what}", error.hint)

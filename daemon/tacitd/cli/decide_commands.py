@@ -110,7 +110,6 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
 
 
 def _echo_item(found: FoundItem) -> None:
-    """Print what was found on stderr, before a question about it is asked."""
     item = found.item
     where = f"  ({escape_output(item.where)})" if item.where else ""
     echo_message(f"{item.id}  {escape_output(item.text or '(its words were purged)')}{where}")

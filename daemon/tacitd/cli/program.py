@@ -43,7 +43,6 @@ class OrderedGroup(click.Group):
         self.alone = alone
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the command that runs alone where none is named. Raises click.UsageError."""
         if not args and self.alone and not ctx.resilient_parsing:  # otherwise its commands are completed
             args = [self.alone]
         return super().parse_args(ctx, args)
@@ -52,7 +51,6 @@ class OrderedGroup(click.Group):
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command. Raises EnoughError if the reader closed stdout."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -183,7 +181,6 @@ def make_program(
     table: Mapping[str, CommandRow],
     load_more: Callable[[], Mapping[str, CommandRow]] = dict,
 ) -> LazyGroup:
-    """The `tacitd` program with these commands."""
     made = LazyGroup(
         table,
         load_more,

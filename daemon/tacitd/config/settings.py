@@ -191,7 +191,6 @@ class Config(Section):
         return names
 
     def list_directives(self, home: Path) -> list[Path]:
-        """The documents that apply to every project."""
         return [home / name[2:] if name.startswith("~/") else Path(name) for name in self.directives]
 
     def get_section(self, name: str) -> Any:

@@ -63,14 +63,12 @@ def _clean_id(raw: object) -> str | int | float | None:
 
 
 def encode_result(id: str | int | float | None, value: Any) -> bytes:
-    """The line that answers a call with its result."""
     return _encode_line({"jsonrpc": "2.0", "id": id, "result": value})
 
 
 def encode_error(
     id: str | int | float | None, code: int, message: str, data: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The line that answers a call with an error."""
     body: dict[str, Any] = {"code": code, "message": message}
     if data:
         body["data"] = dict(data)
@@ -78,7 +76,6 @@ def encode_error(
 
 
 def encode_request(method: str, params: Mapping[str, Any]) -> bytes:
-    """The line that makes a call."""
     return _encode_line({"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)})
 
 

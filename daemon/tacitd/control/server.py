@@ -230,7 +230,6 @@ def _remove_stale_socket(path: Path) -> None:
 
 
 def _has_listener(path: Path) -> bool:
-    """Whether any process is listening on this socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:

@@ -44,7 +44,6 @@ class ToolOutput(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "\n".join(self.texts)
 
 
@@ -66,7 +65,6 @@ def bind_tool(tool: AgentTool, find_command: Callable[[str, Sequence[str]], clic
 
 
 def describe_tool(bound: BoundTool) -> dict[str, Any]:
-    """The tool as the client lists it."""
     tool = bound.tool
     reads = tool.effect == "reads"
     return {

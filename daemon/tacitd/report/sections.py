@@ -30,8 +30,6 @@ MOST_WEEKS = 26
 
 
 class ReportScope(Struct, frozen=True):
-    """What the report is about."""
-
     state_dir: Path
     environ: Mapping[str, str]
     root: Path | None
@@ -45,13 +43,10 @@ class ReportScope(Struct, frozen=True):
         return self.root is None or Path(root) == self.root
 
     def covers_time(self, at: float) -> bool:
-        """Whether a time (seconds since 1970, UTC) is in the report's span."""
         return self.since <= at <= self.now
 
 
 class ReportTable(Struct, frozen=True, tag_field="kind", tag="table"):
-    """Rows with a head."""
-
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]

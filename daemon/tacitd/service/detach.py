@@ -30,8 +30,6 @@ STOP_TIMEOUT = 20.0
 
 
 class StartFailedError(TacitdError):
-    """The detached daemon did not start."""
-
     code = FAILED
 
 

@@ -31,8 +31,6 @@ AGENT = "dev.tacitd"
 
 
 class ToolExit(Struct, frozen=True):
-    """The result of a tool."""
-
     code: int
     """Exit code; 127 if the tool is not installed, 124 if it took more than 60 s."""
     out: str
@@ -77,7 +75,6 @@ class Manager(ABC):
     shown: tuple[str, ...]
 
     def __init__(self, file: Path, run: RunTool) -> None:
-        """`file`: of the service."""
         self.file, self.run = file, run
 
     @abstractmethod
@@ -137,7 +134,6 @@ class Manager(ABC):
         return [*done, "already running" if ran else "started"] if now or ran else done
 
     def require_manager(self) -> None:
-        """Raises UnavailableError if it cannot be used here."""
         if why := self.why_unavailable():
             raise UnavailableError(why, "`tacitd start` runs it without a service manager")
 
@@ -147,12 +143,10 @@ class Manager(ABC):
         self._request(*self.started)
 
     def restart(self) -> None:
-        """Raises UnavailableError or ServiceError."""
         self.require_manager()
         self._request(*self.restarted)
 
     def status(self) -> str:
-        """The manager's own report on the service."""
         return self._ask(*self.shown).out
 
     def _ask(self, *arguments: str) -> ToolExit:
@@ -182,7 +176,6 @@ class Systemd(Manager):
 
     @classmethod
     def for_user(cls, environ: Mapping[str, str], home: Path, run: RunTool = run_tool) -> Systemd:
-        """For this user: `~/.config/systemd/user/tacitd.service`."""
         named = environ.get("XDG_CONFIG_HOME", "")
         base = Path(named) if named.startswith("/") else home / ".config"
         return cls(base / "systemd" / "user" / UNIT, run)

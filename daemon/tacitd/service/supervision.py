@@ -65,7 +65,6 @@ class Notifier(Struct):
         return cls(environ.get("NOTIFY_SOCKET", ""), interval)
 
     def send(self, **states: str) -> None:
-        """Send assignments such as `READY="1"`."""
         if not self.address:
             return
         text = "\n".join(f"{name}={value}" for name, value in states.items())
@@ -96,7 +95,6 @@ class Supervision(Struct):
         self.notifier.send(READY="1", STATUS=self._last_status)
 
     def run(self) -> None:
-        """Run the App until it is stopped. Each pass of its loop reports a sign of life."""
         self.app.run(self.report_health, min(MAX_SLEEP, (self.notifier.interval or math.inf) / 2))
 
     def report_health(self) -> None:

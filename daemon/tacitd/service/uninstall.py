@@ -77,7 +77,6 @@ def uninstall_daemon(
 
 
 def _join(paths: Iterable[Iterable[Path]]) -> list[Path]:
-    """All of them, each once."""
     return list(dict.fromkeys(chain.from_iterable(paths)))
 
 

@@ -37,8 +37,6 @@ class ContextFile(Struct, frozen=True):
 
 
 class FailedCall(Struct, frozen=True):
-    """A call of a tool that failed in a session."""
-
     cwd: Path
     session: str
     tool: str

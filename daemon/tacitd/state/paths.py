@@ -12,6 +12,7 @@ import pwd
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,23 +44,15 @@ class Paths(NamedTuple):
     def from_env(cls, env: Mapping[str, str]) -> Paths:
         """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
 
-        Trigger: this environment's socket does not exist, TACITD_SOCKET is not set, and a daemon wrote the path of its
-        socket to the state directory. Why: cron, sudo and ssh have another XDG_RUNTIME_DIR than a login. Outcome: the
-        path that the daemon wrote is used.
+        Where there is no socket, the one counts that a daemon wrote to the state directory: cron, sudo and ssh have another
+        XDG_RUNTIME_DIR than a login.
         """
         socket, state = socket_path(env), state_dir(env)
         if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
             named = Path(read_socket_file(state)[0])
-            socket = named if named.is_absolute() and _is_socket(named) else socket
+            with suppress(OSError):
+                socket = named if named.is_absolute() and named.is_socket() else socket
         return cls(find_home(env), config_dir(env), state, config_file(env), socket)
-
-
-def _is_socket(path: Path) -> bool:
-    """Whether it is a socket; False if it cannot be reached."""
-    try:
-        return path.is_socket()
-    except OSError:
-        return False
 
 
 def read_socket_file(state: Path) -> tuple[str, str]:
@@ -116,14 +109,9 @@ def config_file(env: Mapping[str, str]) -> Path:
     return named or _platform(env, "config", ".config") / "config.toml"
 
 
-def cache_dir(env: Mapping[str, str]) -> Path:
-    """What can be made again at any time: `~/.cache/tacitd` (platformdirs)."""
-    return _platform(env, "cache", ".cache")
-
-
 def report_file(env: Mapping[str, str]) -> Path:
-    """The last page of `tacitd report`, mode 0600: it contains words of the person's."""
-    return cache_dir(env) / "report.html"
+    """The last page of `tacitd report`, mode 0600: `~/.cache/tacitd/report.html` (platformdirs)."""
+    return _platform(env, "cache", ".cache") / "report.html"
 
 
 def data_dir(env: Mapping[str, str]) -> Path:
@@ -148,7 +136,10 @@ def socket_path(env: Mapping[str, str]) -> Path:
     """
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
-        return _require_short(named)
+        if len(os.fsencode(named)) <= LONGEST:
+            return named
+        what = f"TACITD_SOCKET is longer than {LONGEST} bytes: {named}"
+        raise ConfigError(what, "set it to a shorter path")
     state, runtime = state_dir(env), env.get("XDG_RUNTIME_DIR", "")
     found = state / "tacitd.sock"
     if _is_ours(runtime):
@@ -188,7 +179,6 @@ def _platform(env: Mapping[str, str], kind: str, unix: str) -> Path:
 
 
 def _is_ours(text: str) -> bool:
-    """Whether this is the absolute path of a directory that belongs to this user."""
     try:
         status = os.stat(text) if text.startswith("/") else None  # noqa: PTH116
     except OSError:
@@ -209,9 +199,3 @@ def _short_directory(parent: Path = Path("/tmp")) -> Path:
     raise ConfigError(
         f"{directory} is not a private directory of your user", "remove it, or set TACITD_SOCKET"
     )
-
-
-def _require_short(path: Path) -> Path:
-    if len(os.fsencode(path)) <= LONGEST:
-        return path
-    raise ConfigError(f"TACITD_SOCKET is longer than {LONGEST} bytes: {path}", "set it to a shorter path")

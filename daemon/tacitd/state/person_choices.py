@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -43,6 +44,7 @@ class Choice(NamedTuple):
 
 
 Key = tuple[str, str, str]
+_PUT = "INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?, ?, ?, ?)"
 
 
 def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
@@ -52,7 +54,7 @@ def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
         for other in WRITE_MODES:
             if other != choice.what:
                 withdraw(tx, state_dir, choice._replace(what=other))
-    tx.execute("INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?, ?, ?, ?)", *choice)
+    tx.execute(_PUT, *choice)
     _append(state_dir, [choice._asdict()])
 
 
@@ -66,7 +68,6 @@ def withdraw(tx: Tx, state_dir: Path, choice: Choice) -> bool:
 
 
 def list_choices(tx: Tx) -> list[Choice]:
-    """All choices, the oldest first."""
     return [
         Choice(*row)
         for row in tx.rows("SELECT scope, name, what, value, at FROM choice ORDER BY at, scope, name, what")
@@ -84,8 +85,8 @@ def list_earlier_modes(state_dir: Path, root: str) -> list[str]:
 
 
 def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
-    """Fill a new store from the file, or from the logs of the first design if there is none; otherwise write the file anew if
-    it differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
+    """Fill a new store from the file, or with the exclusions of the first design if there is none; otherwise write the file anew if it
+    differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
     try:
         in_file = _fold(_read_lines(state_dir / FILE))
         known = True
@@ -93,9 +94,7 @@ def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
         in_file, known = (_read_first_design(state_dir) if new else {}), False
     if new:
         for choice in in_file.values():
-            tx.execute(
-                "INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?, ?, ?, ?)", *choice
-            )
+            tx.execute(_PUT, *choice)
     in_store = {choice[:3]: choice for choice in list_choices(tx)}
     if in_store != in_file or (in_store and not known):
         _rewrite(state_dir, in_store.values())
@@ -132,39 +131,14 @@ def _read_lines(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _read_first_design(state_dir: Path) -> dict[Key, Choice]:
-    """The choices in the logs of the first design: `projects.jsonl` with write modes, `paused.jsonl` with pauses."""
-    modes: dict[Any, What] = {"off": "exclude", "shared": "share", "local": "local"}
-    found: dict[Key, Choice] = {}
-    for record in _read_old(state_dir / "projects.jsonl"):
-        root, what = str(record.get("project", "")), modes.get(record.get("write"))
-        for each in WRITE_MODES:
-            found.pop(("project", root, each), None)
-        if what is not None:
-            found["project", root, what] = Choice("project", root, what, "", _time_of(record))
-    scopes: dict[Any, Scope] = {"all": "all", "project": "project", "session": "session"}
-    for record in _read_old(state_dir / "paused.jsonl"):
-        scope, name = scopes.get(record.get("scope")), str(record.get("name", ""))
-        if scope is None:
-            continue
-        if record.get("held"):
-            found[scope, name, "pause"] = Choice(scope, name, "pause", "", _time_of(record))
-        elif scope == "all" and not record.get("alone"):
-            found = {key: choice for key, choice in found.items() if choice.what != "pause"}
-        else:
-            found.pop((scope, name, "pause"), None)
-    return found
-
-
-def _read_old(path: Path) -> list[Mapping[str, Any]]:
-    try:
-        return _read_lines(path)
-    except FileNotFoundError:
-        return []
-
-
-def _time_of(record: Mapping[str, Any]) -> float:
-    at = record.get("at")
-    return float(at) if isinstance(at, int | float) else 0.0
+    """The exclusions in the log of the first design: the last line of a project counts."""
+    with suppress(FileNotFoundError):
+        last = {
+            str(one.get("project", "")): one.get("write") for one in _read_lines(state_dir / "projects.jsonl")
+        }
+        roots = [root for root, mode in last.items() if mode == "off"]
+        return {("project", root, "exclude"): Choice("project", root, "exclude") for root in roots}
+    return {}
 
 
 def _encode(records: Iterable[Mapping[str, Any]]) -> bytes:

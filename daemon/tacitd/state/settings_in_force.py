@@ -39,7 +39,6 @@ class SettingsInForce:
 
     @property
     def caps(self) -> CapsInForce:
-        """The caps on calls and cost."""
         return CapsInForce(
             self.get("budget", "calls_per_minute", 0),
             self.get("budget", "calls_per_day", 0),

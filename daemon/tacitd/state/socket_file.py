@@ -24,7 +24,6 @@ def write_socket_file(state_dir: Path, socket: Path) -> None:
 
 
 def remove_socket_file(state_dir: Path) -> None:
-    """Remove it, if it is there."""
     with suppress(OSError):
         (state_dir / SOCKET_FILE).unlink(missing_ok=True)
 

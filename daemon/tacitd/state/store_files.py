@@ -60,15 +60,11 @@ def create_store(path: Path) -> None:
 
 def was_left_open(path: Path) -> bool:
     """Whether the last process that wrote the store ended without closing it, or another one has it open."""
-    return any(has_bytes(Path(f"{path}{end}")) for end in ("-wal", "-journal"))
-
-
-def has_bytes(path: Path) -> bool:
-    """Whether there is a file of this name that is not empty."""
-    try:
-        return path.stat().st_size > 0
-    except OSError:
-        return False
+    for end in ("-wal", "-journal"):
+        with suppress(OSError):
+            if Path(f"{path}{end}").stat().st_size > 0:
+                return True
+    return False
 
 
 @cache

@@ -83,7 +83,6 @@ def make_tables(db: sqlite3.Connection, plugins: Mapping[str, Sequence[str]]) ->
 
 
 def _run_steps(db: sqlite3.Connection, owner: str, steps: Sequence[str], version: int) -> None:
-    """Run each step with its version in one transaction."""
     for number, step in enumerate(steps, version - len(steps) + 1):
         script = read_step(step)
         db.execute("BEGIN IMMEDIATE")

@@ -43,19 +43,16 @@ class StoreTransaction:
         self.ended = False
 
     def execute(self, sql: str, *values: Value) -> Executed:
-        """Run one statement."""
         _refuse_own(sql)
         cursor = self._run(self._db.execute, sql, values)
         return self._made(max(cursor.rowcount, 0), cursor.lastrowid or 0)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
         _refuse_own(sql)
         many = list(rows)  # what makes them may raise errors of its own
         self._run(self._db.executemany, sql, many)
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT."""
         _refuse_own(sql)
         return self._run(self._fetch, sql, values)
 
@@ -63,7 +60,6 @@ class StoreTransaction:
         return self._db.execute(sql, values).fetchall()
 
     def mark(self, statement: str) -> None:
-        """Run SAVEPOINT, RELEASE or ROLLBACK TO."""
         self._run(self._db.execute, statement, ())
 
     def require_sound(self) -> None:

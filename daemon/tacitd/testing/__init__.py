@@ -41,7 +41,6 @@ _LAZY = {"HandlerBench": "bench", "World": "world", "Crash": "faulty_disk", "Fau
 
 
 def __getattr__(name: str) -> Any:
-    """Import a module when one of its names is used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

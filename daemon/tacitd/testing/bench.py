@@ -86,7 +86,6 @@ class HandlerBench:
             raise RuntimeError(what)
 
     def close(self) -> None:
-        """Stop the daemon in an orderly way."""
         self._app.close()
 
     def restart(self, *, kill: bool = False) -> None:
@@ -199,27 +198,22 @@ class HandlerBench:
     # what came of it
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """All rows of a SELECT from the store."""
         return self._app.store.rows(sql, *values)
 
     def list_items(self, root: Path | None = None) -> list[StoredItem]:
-        """The items that a person can decide about."""
         return list_items(self.plugin, self.environ, root)
 
     @property
     def status(self) -> dict[str, Any]:
-        """The plugin's part of `tacitd status --json`."""
         part: dict[str, Any] = self._app.read_status()["slices"][self.plugin.name]
         return part
 
     @property
     def status_lines(self) -> list[str]:
-        """The plugin's lines of `tacitd status`."""
         return list(self.status.get("says", ()))
 
     @property
     def degraded(self) -> list[str]:
-        """What `tacitd status` reports as not in order."""
         return [one["what"] for one in self._app.read_status()["degraded"]]
 
     def context(self, budget: int = 9000, cwd: Path | None = None) -> str:

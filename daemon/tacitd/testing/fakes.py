@@ -32,11 +32,9 @@ class FakeClock(Struct):
     """Monotonic seconds."""
 
     def now(self) -> float:
-        """Seconds since 1970, UTC."""
         return self.wall
 
     def monotonic(self) -> float:
-        """Monotonic seconds."""
         return self.mono
 
     def advance(self, seconds: float) -> None:
@@ -62,7 +60,6 @@ class ScriptedModel(Struct):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        """Record the request and answer it. A callable reply is called with the request."""
         with self._lock:
             self.asked.append(ask)
         reply = next(
@@ -92,7 +89,6 @@ class CountedModel:
         self._budget = budget
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        """Ask, if the caps allow it."""
         call = self._budget.begin_call(ask)
         if isinstance(call, MinuteFull):
             return NoAnswer(Why.BUDGET, f"{call.calls} calls a minute")

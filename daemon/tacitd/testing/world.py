@@ -37,15 +37,12 @@ Cwd = Path | None
 
 
 class Ran(NamedTuple):
-    """What a command printed and returned."""
-
     code: int
     out: str
     err: str
 
     @property
     def json(self) -> Any:
-        """Its standard output as JSON. Raises ValueError."""
         return json.loads(self.out)
 
 
@@ -96,7 +93,6 @@ class World:
     # --- the daemon
 
     def start(self) -> World:
-        """Start the daemon. Raises TacitdError."""
         self._daemon.start()
         return self
 
@@ -106,12 +102,10 @@ class World:
         return self
 
     def restart(self, *, kill: bool = False) -> World:
-        """Stop the daemon and start it again."""
         return self.stop(kill=kill).start()
 
     @property
     def runs(self) -> bool:
-        """Whether a daemon runs."""
         return self._daemon.runs
 
     def __enter__(self) -> World:
@@ -125,7 +119,6 @@ class World:
 
     @property
     def prompts(self) -> list[str]:
-        """What the model was asked, in order."""
         return self.model.prompts
 
     def fail_calls(self, why: str, detail: str = "") -> World:
@@ -375,7 +368,6 @@ class World:
         return Ran(code, _text_of(out), _text_of(err))
 
     def call_program(self, main: Callable[[], object]) -> int:
-        """Call a program in this process; return its exit code."""
         try:
             main()
         except SystemExit as ended:

@@ -55,11 +55,9 @@ class InProcessDaemon:
 
     @property
     def runs(self) -> bool:
-        """Whether it was started and not stopped."""
         return self._app is not None
 
     def start(self) -> None:
-        """Start it. Raises TacitdError."""
         assert self._app is None, "the daemon runs"
         with self.as_this_person():
             app = App(
@@ -144,7 +142,6 @@ class InProcessDaemon:
         return float(due - now)
 
     def serve_pass(self, app: App) -> bool:
-        """Run a pass of the loop while a command runs. False: the daemon is gone, and answers nothing any more."""
         app.engine.run_pass()
         return True
 

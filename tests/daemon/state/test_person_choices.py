@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -119,43 +118,20 @@ def test_a_file_that_was_changed_by_hand(state: Path) -> None:
     ]
 
 
-def _write(path: Path, records: list[dict[str, Any]]) -> None:
-    """A log of the first design."""
-    path.write_text("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in records))
-
-
-def test_the_first_designs_choices_are_read_once(state: Path) -> None:
-    """DESIGN "The store": exclusions of the first design are read into choices.jsonl, as its own classes wrote them, with what was
-    paused and shared; its files are left alone."""
+def test_the_first_designs_exclusions_are_read_once(state: Path) -> None:
+    """DESIGN "The store": they are read into choices.jsonl; its file is left alone."""
     state.mkdir(mode=0o700)
-    modes = (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "local"), ("/c", ""))
-    _write(state / "projects.jsonl", [{"at": 1.0, "project": root, "write": mode} for root, mode in modes])
-    pauses = list[dict[str, Any]]()
-    for scope, name, held in (
-        ("project", "/a", True),
-        ("all", "", True),
-        ("all", "", False),
-        ("session", "s1", True),
-        ("session", "s2", True),
-        ("session", "s2", False),
-        ("all", "", True),
-    ):
-        pauses.append({"at": 1.0, "scope": scope, "name": name, "held": held})
-    pauses.append({"at": 1.0, "scope": "all", "name": "", "held": False, "alone": True})
-    _write(state / "paused.jsonl", pauses)
-    before = (state / "projects.jsonl").read_bytes()
-    wanted = {
-        ("project", "/a", "exclude"),
-        ("project", "/b", "share"),
-        ("project", "/d", "local"),
-        ("session", "s1", "pause"),
-    }
-    assert {choice[:3] for choice in _list(state)} == wanted
-    assert len((state / FILE).read_bytes().splitlines()) == 4
-    assert (state / "projects.jsonl").read_bytes() == before
+    file = state / "projects.jsonl"
+    modes = (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "off"), ("/c", ""))
+    rows = [{"at": 1.0, "project": root, "write": mode} for root, mode in modes]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+    before = file.read_bytes()
+    excluded = [("project", "/a", "exclude"), ("project", "/d", "exclude")]
+    assert [choice[:3] for choice in _list(state)] == excluded
+    assert file.read_bytes() == before and len((state / FILE).read_bytes().splitlines()) == 2
     store = Store.open(state, FakeClock())
     with store.write() as tx:
         withdraw(tx, state, Choice("project", "/a", "exclude"))
     store.close()
     _lose_store(state)
-    assert {choice[:3] for choice in _list(state)} == wanted - {("project", "/a", "exclude")}
+    assert [choice[:3] for choice in _list(state)] == excluded[1:]
