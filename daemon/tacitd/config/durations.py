@@ -1,7 +1,6 @@
 """Durations as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds.
 
-The fast commands use this module, so it imports no more than `re` and `math`. The type for configuration fields is in
-`types.py`.
+The fast commands use this module, so it imports no more than `re` and `math`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ ALLOWED = "a duration such as 500ms, 20s, 30m, 6h, 2d, or a number of seconds"
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", re.ASCII)
-_NUMBER = re.compile(r"\s*\d+(?:\.\d+)?\s*", re.ASCII)
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 def parse_duration(value: object) -> float:
@@ -22,31 +22,18 @@ def parse_duration(value: object) -> float:
 
     Raises ValueError, which names the allowed forms, for anything else: negative, infinite, empty, a boolean.
     """
+    seconds = -1.0
     if isinstance(value, str):
-        return _from_text(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            seconds = float(value)
-        except OverflowError:
-            seconds = math.inf
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
+        text = value.strip().lower()
+        if _NUMBER.fullmatch(text):
+            seconds = float(text)
+        elif _WHOLE.fullmatch(text):
+            seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    if math.isfinite(seconds) and seconds >= 0:
+        return seconds
     raise ValueError(f"it must be {ALLOWED}")
-
-
-def _from_text(text: str) -> float:
-    if _NUMBER.fullmatch(text):
-        return parse_duration(float(text))
-    total, at, lowered = 0.0, 0, text.strip().lower()
-    while at < len(lowered):
-        part = _PART.match(lowered, at)
-        if part is None:
-            raise ValueError(f"it must be {ALLOWED}")
-        total += float(part[1]) * _SECONDS[part[2]]
-        at = part.end()
-    if not lowered:
-        raise ValueError(f"it must be {ALLOWED}")
-    return parse_duration(total)
 
 
 def format_duration(seconds: float) -> str:

@@ -54,35 +54,22 @@ Duration = Annotated[
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 """Several strings: a list in config.toml, `A,B` in a variable."""
 
-_SOURCES = ("user", "project", "local")
-
-
-def _sources(value: Any) -> Any:
-    """`["user", "project"]` is accepted as well as `"user,project"`."""
-    return (
-        ",".join(value)
-        if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
-        else value
-    )
-
 
 def _known_sources(value: str) -> str:
     words = [word.strip() for word in value.split(",") if word.strip()]
-    if any(word not in _SOURCES for word in words):
-        raise ValueError('it must be "" (none) or a list of user, project, local, joined by commas')
+    if not {"user", "project", "local"}.issuperset(words):
+        raise ValueError('it must be "" (none) or some of user, project, local, joined by commas')
     return ",".join(words)
 
 
 def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not name.isascii() or not name.isidentifier():
-            raise ValueError(
-                f"{name!r} is not the name of an environment variable (names only, never NAME=value)"
-            )
+            raise ValueError(f"{name!r} is not the name of an environment variable")
     return names
 
 
-SettingSources = Annotated[str, BeforeValidator(_sources), AfterValidator(_known_sources)]
+SettingSources = Annotated[str, AfterValidator(_known_sources)]
 Variables = Annotated[Names, AfterValidator(_names_of_variables)]
 Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
 """Not empty and not an option: it is one argument on the command line."""
@@ -234,19 +221,15 @@ def _toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{file} is not TOML: {error}", "fix the line that it names, or remove the file"
-        ) from None
+    except ValueError as error:
+        what, hint = f"is not TOML: {error}", "fix the line that it names, or remove the file"
     except OSError as error:
-        raise ConfigError(
-            f"{file} cannot be read: {error.strerror}", "check its owner and mode, and that it is a file"
-        ) from None
+        what, hint = f"cannot be read: {error.strerror}", "check its owner and mode, and that it is a file"
+    raise ConfigError(f"{file} {what}", hint)
 
 
 def _add_variables(table: Mapping[str, Any], environ: Mapping[str, str], known: Set[str]) -> dict[str, Any]:
-    """The file's table with what the variables set: `TACITD_SESSION__IDLE=10m` is `idle` of `[session]`, `TACITD_DIRECTIVES`
-    a setting of no section. Values are text, which the models convert."""
+    """The file's table with what the variables set. Values are text, which the models convert."""
     merged = dict(table)
     for name in sorted(environ, key=lambda name: "__" in name):
         section, separator, key = name[len(PREFIX) :].lower().partition("__")
@@ -272,28 +255,21 @@ def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
 
 
 def _refused(error: ValidationError, file: Path, environ: Mapping[str, str]) -> ConfigError:
-    """The first error as a ConfigError, with the value as it was written, and the variable or file."""
+    """The first error, with the value as it was written, and the variable or file."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    variable = next((name for name in environ if name.upper() == _variable(key)), None)
-    value = repr(environ[variable]) if variable is not None else repr(first["input"])
-    where, named = (variable, f"{variable} ({key})") if variable is not None else (str(file), key)
+    name = PREFIX + key.upper().replace(".", "__")
+    variable = next((one for one in environ if one.upper() == name), None)
+    value = repr(first["input"] if variable is None else environ[variable])
+    where, named = (str(file), key) if variable is None else (variable, f"{variable} ({key})")
     if first["type"] == "extra_forbidden":
-        return ConfigError(
-            f"{named} = {value} is not a setting of tacitd",
-            f"`tacitd config show` lists all settings; correct {where}",
-        )
+        hint = f"`tacitd config show` lists all settings; correct {where}"
+        return ConfigError(f"{named} = {value} is not a setting of tacitd", hint)
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "model_type":
         message = "this is a section, not a setting"
-    hint = (
-        f"correct it in {where}" if variable is not None else f"correct it in {file}, or set {_variable(key)}"
-    )
+    hint = f"correct it in {where}" + (f", or set {name}" if variable is None else "")
     return ConfigError(f"{named} = {value} is not allowed: {message}", hint)
-
-
-def _variable(key: str) -> str:
-    return PREFIX + key.upper().replace(".", "__")
 
 
 def list_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
