@@ -149,5 +149,5 @@ def statusline(setting: bool) -> None:
 
 
 def make_statusline_command() -> str:
-    """The shell command: the interpreter outside the virtual environment runs the module's file by itself."""
+    """The interpreter outside the virtual environment runs the module's file by itself."""
     return shlex.join([os.path.realpath(sys.executable), "-I", "-S", statusline_program.__file__])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,8 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
         try:
             for row in _list_rows(path, source, seen, find_project):
                 if explain or "left_out" not in row:
-                    shown = (
-                        row if explain else {name: row[name] for name in row if name not in ("rule", "file")}
-                    )
+                    hidden = () if explain else ("rule", "file")
+                    shown = {name: value for name, value in row.items() if name not in hidden}
                     echo_text(to_json_line(shown) if as_json else escape_output(_format_row(row)))
         except BrokenPipeError:
             raise  # the reader of stdout is gone; the transcript is fine
@@ -54,16 +54,14 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
 
 def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
     for path in where:
-        try:
+        is_folder = False
+        with suppress(OSError):  # to read it fails too, and is reported
             is_folder = path.is_dir()
-        except OSError:  # to read it fails too, and is reported
-            is_folder = False
-        inside = (
-            sorted(Path(folder) / name for folder, _, names in os.walk(path) for name in names)
-            if is_folder
-            else []
-        )
-        yield from (one for one in inside if source.is_transcript(one.name)) if is_folder else [path]
+        if is_folder:
+            inside = sorted(Path(folder) / name for folder, _, names in os.walk(path) for name in names)
+            yield from (one for one in inside if source.is_transcript(one.name))
+        else:
+            yield path
 
 
 def _list_rows(
@@ -72,12 +70,8 @@ def _list_rows(
     """What a person typed in a transcript, and what was left out, with the rule that says so."""
     file = str(path)
     if source.is_subagent(file):
-        yield {
-            "left_out": "a sub-agent's transcript: a person typed nothing in it",
-            "rule": 1,
-            "file": file,
-            "at": 0,
-        }
+        reason = "a sub-agent's transcript: a person typed nothing in it"
+        yield {"left_out": reason, "rule": 1, "file": file, "at": 0}
         return
     for judged in judge_transcript(path, source):
         rule = judged.verdict.rule

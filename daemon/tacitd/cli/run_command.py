@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, Signals, getsignal
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from loguru import logger
@@ -63,7 +63,8 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
     Transcripts that exist at the very first start are taken as read: they cost nothing unless you run `tacitd scan`.
     """
     if detached is not None:
-        ctx.exit(_run_detached(detached))
+        work = partial(_run_until_stopped, "detached", quiet=True)
+        ctx.exit(run_detached(get_paths().state_dir, detached, work, echo_error))
     ctx.exit(_run_once(quiet) if once else _run_until_stopped("service" if service else "foreground", quiet))
 
 
@@ -81,15 +82,6 @@ def _run_once(quiet: bool) -> int:
     for text, hint in parked_lines(said["parked"]):
         echo_message(f"parked: {text}", hint)
     return PARKED if said["parked"] else 0
-
-
-def _run_detached(fd: int) -> int:
-    """`fd`: the pipe to the parent process, which receives the exit code."""
-
-    def work() -> int:
-        return _run_until_stopped("detached", quiet=True)
-
-    return run_detached(get_paths().state_dir, fd, work, echo_error)
 
 
 def _run_until_stopped(mode: Mode, quiet: bool) -> int:
@@ -113,7 +105,6 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals(actions, ending=True), closing(Editors(SystemClock())) as editors:
-        set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
 
         def end_by(end: Callable[[], None]) -> None:
             actions.update(dict.fromkeys((SIGTERM, SIGINT), end))
@@ -124,7 +115,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
             app = open_when_possible(build, places, notifier, on_wait=end_by)
             if app is None:
                 return 0
-            set_level(app.config.log.level)
+            _begin_log(mode, quiet, places.state_dir / "tacitd.log", app.config.log.level)
             with closing(app):
                 life = Supervision(app, notifier)
                 hup = life.request_stop if mode == "foreground" else life.reload_or_keep
@@ -158,20 +149,14 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     return 0
 
 
-def _choose_log(mode: Mode, quiet: bool, file: Path) -> Callable[[str], None]:
-    """Return the function that begins to log at a level: to the journal, or to the log file."""
-    journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
-
-    def begin(level: str) -> None:
-        if journal:
-            to_journal(level)
-            return
-        with suppress(OSError):  # the daemon runs on with a full disk
-            to_file(file, level)
-        if mode == "foreground":
-            to_stderr("WARNING" if quiet else level)
-
-    return begin
+def _begin_log(mode: Mode, quiet: bool, file: Path, level: str) -> None:
+    if mode == "service" and "NOTIFY_SOCKET" in os.environ:
+        to_journal(level)
+        return
+    with suppress(OSError):  # the daemon runs on with a full disk
+        to_file(file, level)
+    if mode == "foreground":
+        to_stderr("WARNING" if quiet else level)
 
 
 # --- an engine in this process, for commands without a running daemon and for `run --once`
@@ -182,11 +167,7 @@ def run_in_process(places: Paths) -> Iterator[CallMethod]:
     """Take the lock, run the engine in a thread and yield a `CallMethod` on it. Raises what `App` raises."""
     with open_app(places) as app:
         table = build_methods(app)
-
-        def ask(method: str, /, **params: Any) -> Any:
-            return table[method](params)
-
-        yield ask
+        yield lambda method, /, **params: table[method](params)
 
 
 @contextmanager
@@ -209,16 +190,14 @@ def open_app(places: Paths) -> Iterator[App]:
         if not asked:
             raise
     if asked:
-        raise InterruptedByError(
-            f"ended by {asked[0].name}; no work is lost", "run the same command again to continue", asked[0]
-        )
+        raise InterruptedByError(asked[0])
 
 
 class InterruptedByError(TacitdError):
     """A signal ended the command early. The exit code is 128 + the signal's number, as in a shell."""
 
-    def __init__(self, what: str, hint: str, signal: Signals) -> None:
-        super().__init__(what, hint)
+    def __init__(self, signal: Signals) -> None:
+        super().__init__(f"ended by {signal.name}; no work is lost", "run the same command again to continue")
         self.code = 128 + signal
 
 
@@ -226,19 +205,16 @@ class InterruptedByError(TacitdError):
 def _stop_on_signals(app: App, asked: list[Signals]) -> Iterator[None]:
     """While this is entered, a signal stops the engine as it stops a daemon: no child of the model outlives it."""
 
-    def leave(signal: Signals) -> Callable[[], None]:
-        def act() -> None:
-            if not asked:
-                echo_message("stopping; a running call has some seconds to end")
-            asked.append(signal)
-            app.request_stop()
-
-        return act
+    def leave(signal: Signals) -> None:
+        if not asked:
+            echo_message("stopping; a running call has some seconds to end")
+        asked.append(signal)
+        app.request_stop()
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with handle_signals({one: leave(one) for one in (SIGTERM, SIGINT, SIGHUP)}):
+    with handle_signals({one: partial(leave, one) for one in (SIGTERM, SIGINT, SIGHUP)}):
         yield
 
 
@@ -272,7 +248,7 @@ def banner_lines(app: App) -> Iterator[str]:
     missing = {one["id"]: (one["what"], one["hint"]) for one in document["degraded"]}
     if app.engine.first_start.is_now:
         found = examine_client(app.paths, app.config, app.environ)
-        missing |= {one.id: (one.what, one.hint) for one in found if one.id not in missing}
+        missing = {one.id: (one.what, one.hint) for one in found} | missing
     for what, hint in missing.values():
         yield f"missing: {what}"
         if hint:

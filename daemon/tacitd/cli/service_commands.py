@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_message, get_paths
+from tacitd.cli.common import echo_message, get_paths, read_store
 from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError
 
 NOT_RUNNING = 3
@@ -33,7 +33,7 @@ def service() -> None:
 def install(now: bool, dry_run: bool) -> None:
     """Write the service's file, enable the service and start it. A second time changes only what differs."""
     places = get_paths()
-    manager, facts = _manager(places), _facts(places)
+    manager, facts = find_manager_and_facts(places)
     if dry_run:
         click.echo(manager.render_file(facts), nl=False)
         return
@@ -54,9 +54,8 @@ def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: 
 
     manager.require_manager()
     if manager.file.exists() and not _runs_this_daemon(manager, places):
-        watched, _ = _find_service_paths(manager, places)
         raise UnavailableError(
-            f"the service runs the daemon for {watched}, and each user has one service",
+            "the service runs the daemon of another account, and each user has one service",
             "`tacitd start` runs a second daemon; to move the service, run `tacitd service uninstall` first",
         )
     found = find_plugins()
@@ -70,8 +69,7 @@ def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: 
 @service.command(epilog="\b\nExample: tacitd service uninstall")
 def uninstall() -> None:
     """Stop the service and remove its file. What was learned stays."""
-    done = _manager(get_paths()).uninstall()
-    for text in done or ["there was nothing to remove"]:
+    for text in _manager(get_paths()).uninstall() or ["there was nothing to remove"]:
         echo_message(text)
 
 
@@ -94,10 +92,8 @@ def logs(ctx: click.Context, follow: bool, since: str) -> None:
     places = get_paths()
     manager = _manager(places)
     if not manager.file.exists():
-        log = places.state_dir / "tacitd.log"
-        raise UnavailableError(
-            "no service is installed", f"a daemon that runs without a service logs to {log}"
-        )
+        hint = f"a daemon that runs without a service logs to {places.state_dir / 'tacitd.log'}"
+        raise UnavailableError("no service is installed", hint)
     ctx.exit(subprocess.run(manager.logs_command(follow, since), check=False).returncode)
 
 
@@ -126,17 +122,13 @@ def start() -> None:
 def _find_missing(places: Paths) -> list[DoctorFinding]:
     """What a person is to know at the very first start; nothing at a later one."""
     from tacitd.service.doctor import examine_client, load_or_default
-    from tacitd.store import open_readonly
     from tacitd.work.work_status import read_note
 
     try:
-        store = open_readonly(places.state_dir)
+        if read_store(read_note) is not None:
+            return []
     except TacitdError:
         return []
-    if store is not None:  # a command may have made it
-        with store:
-            if read_note(store.rows) is not None:
-                return []
     return examine_client(places, load_or_default(places, os.environ), os.environ)
 
 
@@ -206,9 +198,8 @@ def _remove_plugin(places: Paths) -> None:
             echo_message("removed the plugin from Claude Code")
             echo_message(LEFT)
     except TacitdError as error:
-        echo_message(
-            f"kept the plugin in Claude Code: {error.what}; `claude plugin uninstall tacitd@tacitd` removes it"
-        )
+        cure = "`claude plugin uninstall tacitd@tacitd` removes it"
+        echo_message(f"kept the plugin in Claude Code: {error.what}; {cure}")
 
 
 def _manager(places: Paths) -> Manager:
@@ -217,42 +208,24 @@ def _manager(places: Paths) -> Manager:
     return find_manager(os.environ, places.home, places.state_dir / "tacitd.log")
 
 
-def _facts(places: Paths) -> ServiceFacts:
+def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
+    """This system's service manager and the facts for it. Raises UnavailableError if there is none."""
     from tacitd.model.environment import account_environment, find_command
     from tacitd.service.detach import own_command
     from tacitd.service.managers import collect_facts
 
-    command = os.environ.get("TACITD_CLAUDE__COMMAND", "claude")
-    claude = find_command(command, os.environ)
-    return collect_facts(
-        tuple(own_command()),
-        os.environ,
-        account_environment(os.environ),
-        claude,
-        places.state_dir / "tacitd.log",
-    )
-
-
-def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
-    """This system's service manager and the facts for it. Raises UnavailableError if there is none."""
-    return _manager(places), _facts(places)
+    claude = find_command(os.environ.get("TACITD_CLAUDE__COMMAND", "claude"), os.environ)
+    account, log = account_environment(os.environ), places.state_dir / "tacitd.log"
+    return _manager(places), collect_facts(tuple(own_command()), os.environ, account, claude, log)
 
 
 def _runs_this_daemon(manager: Manager, places: Paths) -> bool:
     """Whether a service is installed and is of this account: there is one for each user, and the daemon of a second account runs
     beside it, with another directory of the client and another state directory."""
-    if not manager.file.exists():
-        return False
-    service = _find_service_paths(manager, places)
-    return any(
-        one.resolve() == other.resolve()
-        for one, other in zip(service, (places.config_dir, places.state_dir), strict=True)
-    )
-
-
-def _find_service_paths(manager: Manager, places: Paths) -> tuple[Path, Path]:
-    """The client's directory and the state directory of the installed service."""
     from tacitd.state.paths import config_dir, state_dir
 
+    if not manager.file.exists():
+        return False
     environ = {"HOME": str(places.home), **manager.read_environment()}
-    return config_dir(environ), state_dir(environ)
+    is_same = config_dir(environ).resolve() == places.config_dir.resolve()
+    return is_same or state_dir(environ).resolve() == places.state_dir.resolve()

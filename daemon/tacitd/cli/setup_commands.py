@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,6 @@ from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd.config.settings import Config
-    from tacitd.service.doctor import Service
 
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
@@ -33,9 +33,12 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
     """
     from msgspec.structs import asdict
 
-    from tacitd.service.doctor import examine_machine, load_or_default, probe_model
+    from tacitd.cli.service_commands import find_manager_and_facts
+    from tacitd.service.doctor import Service, examine_machine, load_or_default, probe_model
 
-    places, service = get_paths(), _find_service()
+    places, service = get_paths(), None
+    with suppress(TacitdError):  # a system without a supported manager
+        service = Service(*find_manager_and_facts(places))
     if model:
         echo_message(COST)
         if not yes:
@@ -48,21 +51,9 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
         echo_json([asdict(finding) for finding in found])
     for one in () if as_json else found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[one.severity]
-        echo_text(
-            escape_lines(f"{mark} {one.id}: {one.what}" + (f"\n     hint: {one.hint}" if one.hint else ""))
-        )
+        hint = f"\n     hint: {one.hint}" if one.hint else ""
+        echo_text(escape_lines(f"{mark} {one.id}: {one.what}{hint}"))
     return FAILED if any(f.severity == "error" for f in found) else 0
-
-
-def _find_service() -> Service | None:
-    """The service manager and its facts; None on a system without a supported manager."""
-    from tacitd.cli.service_commands import find_manager_and_facts
-    from tacitd.service.doctor import Service
-
-    try:
-        return Service(*find_manager_and_facts(get_paths()))
-    except TacitdError:
-        return None
 
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
