@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,6 @@ from tacitd.work.task_rows import make_parked_due
 from tacitd.work.work_status import PAUSED, PAUSED_SESSION, describe_waiting
 from tacitd.work.write_modes import set_pause
 
-LONGEST = 200
-"""Characters of a session's id."""
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""
 
@@ -108,15 +106,9 @@ def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping
     What a person paused or excluded waits for them.
     """
     held = [row for row in said["parked"] if row["reason"].startswith(PAUSED)]
-    roots = _list_held_roots(held)
+    roots = {row.get("project") for row in held if not row["reason"].startswith(PAUSED_SESSION)}
     waits = [row for row in said["waits"] if row.get("job") != "" and row["project"] not in roots]
     return [*(row for row in said["parked"] if row not in held), *(waits if write else ())]
-
-
-def _list_held_roots(parked: Sequence[Mapping[str, Any]]) -> set[str | None]:
-    """The projects of what is parked, whose facts wait for the same; a task of no project has none. The pause of a session holds nothing
-    else of its project."""
-    return {row.get("project") for row in parked if not row["reason"].startswith(PAUSED_SESSION)}
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
@@ -129,14 +121,9 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         echo_message(f"parked: {text}", hint)
     for text in describe_waiting(said["waits"]):
         echo_message(f"waits: {text}")
-    parked = _list_held_roots(said["parked"])
-    undone = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     if write:
-        echo_reasons(said, undone)
-        for root in undone if said["done"] else ():
-            if root not in parked and not any(find_reasons(said["degraded"], [root])):
-                echo_message(f"{root}: it came after the call, or is not to be written now")
-    elif undone.keys() - parked:
+        echo_reasons(said, {str(row["project"]) for row in said["waits"]})
+    elif len(find_undone(said, write=True)) > len(find_undone(said)):
         echo_message("hint: `tacitd sync --write` does it now")
     if rescued := said["rescued"]:
         echo_message(f"{count_noun(rescued, 'text')} rejected or waiting: `tacitd rescue` lists them")
@@ -158,8 +145,6 @@ def _set_pause(project: str | None, session: str | None, *, held: bool) -> tuple
         raise click.UsageError("the name is empty; leave the option out for everything")
     scope: Scope = "session" if session else "project" if project else "all"
     name = session or (str(find_project(project).root) if project else "")
-    if session and (not session.isprintable() or any(map(str.isspace, session)) or len(session) > LONGEST):
-        raise UsageError("this is no session's id", "`tacitd sessions list` has them")
     answers = wake_daemon()  # what was typed before is read first, and counted
     with open_store() as store:
         done = set_pause(store, get_paths().state_dir, scope, name, SystemClock().now(), held=held)
@@ -262,14 +247,12 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         said = call("retry", all=True) if everything else call("retry", ids=list(ids))
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"]:
-        hint = "`tacitd rescue` lists the ids; parked work is retried automatically, or now with `tacitd rescue retry --all`"
-        raise TacitdError("nothing was rejected under these ids", hint)
-    tried = [count_noun(said["retried"], "rejected prompt")]
-    tried += [count_noun(said["parked"], "parked work item")] if everything else []
-    if said["retried"] or said["parked"]:
-        echo_message(f"tried again: {', '.join(tried)}")
-    else:
-        echo_message("nothing was rejected, and nothing is parked that can be tried now")
+        raise TacitdError("nothing was rejected under these ids", "`tacitd rescue` lists the ids")
+    rejected, parked = (
+        count_noun(said["retried"], "rejected prompt"),
+        count_noun(said["parked"], "parked work item"),
+    )
+    echo_message(f"tried again: {rejected}" + (f", {parked}" if everything else ""))
     if after is not None:
         echo_sync(after)
         ctx.exit(PARKED if find_undone(after) or not after["done"] else 0)

@@ -58,10 +58,8 @@ class OrderedGroup(click.Group):
 
 
 class LazyGroup(OrderedGroup):
-    """A group that takes its commands' names and help from tables and imports a command when it is called.
-
-    `load_more` returns further rows. It is called only if the first table does not answer, because it may take time.
-    """
+    """A group that takes its commands' names and help from tables and imports a command when it is called. `load_more` returns further
+    rows, and is called only if the first table does not answer."""
 
     def __init__(
         self,
@@ -74,24 +72,22 @@ class LazyGroup(OrderedGroup):
         self._load_more = load_more
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._list_rows())
-
-    def _list_rows(self) -> dict[str, CommandRow]:
-        return {**self.table, **self._load_more()}
+        return [*self.table, *self._load_more()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command; None if no table names it. Raises TacitdError if a plugin's cannot be imported."""
-        row = self.table.get(cmd_name)
-        if row is not None:
-            return _import_command(row)
-        row = self._load_more().get(cmd_name)
+        row = self.table.get(cmd_name) or self._load_more().get(cmd_name)
         if row is None:
             return None
+        module, _, name = row[0].partition(":")
         try:
-            return _import_command(row)
+            command = getattr(import_module(module), name)
+            if not isinstance(command, click.Command):
+                raise TypeError("it is not a click command")
         except Exception as error:  # a third-party package may raise anything when it is imported
             what = f"the command {cmd_name} ({row[0]}) cannot be loaded: {type(error).__name__}: {error}"
             raise TacitdError(what, "update or remove the package that brings it") from error
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -109,20 +105,11 @@ class LazyGroup(OrderedGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""
-        table = self._list_rows()
+        table = {**self.table, **self._load_more()}
         for group in (SEE, DECIDE, RUN, MORE, REST)[: 5 if ctx.meta.get(LIST_ALL) else 4]:
             if rows := [(name, about) for name, (_, about, its) in table.items() if its == group]:
                 with formatter.section(group):
                     formatter.write_dl(rows)
-
-
-def _import_command(row: CommandRow) -> click.Command:
-    where, _, _ = row
-    module, _, name = where.partition(":")
-    command = getattr(import_module(module), name)
-    if not isinstance(command, click.Command):
-        raise TypeError(f"{where} is not a click command")
-    return command
 
 
 def load_command(name: str, path: Sequence[str] = ()) -> click.Command:

@@ -4,7 +4,7 @@ starts in a directory gets."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +28,10 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
-from tacitd.errors import FAILED, TacitdError, describe_plugin_error
+from tacitd.errors import FAILED, TacitdError
 from tacitd.mcp.agent_caller import find_own_session
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.plugin_view import collect_sections, explain_text, fence_sections
+from tacitd.session_context.plugin_view import ask_each, collect_sections, explain_text, fence_sections
 from tacitd.text.wording import format_dollars
 
 if TYPE_CHECKING:
@@ -53,43 +53,33 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
     TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
     contains TEXT.
     """
-    found = collect_reasons(load_plugin_table(), asked, resolve_directory(cwd))
+    failed = list[str]()
+    found = collect_reasons(load_plugin_table(), asked, resolve_directory(cwd), failed.append)
+    for what in failed:
+        echo_message(what)
     if as_json:
         echo_json(found)
     else:
         echo_paged((line for one in found for line in format_reason(one)), no_pager=no_pager)
-    if not found:
+    if not found and not failed:  # otherwise the match may be where it failed
         echo_message(f"nothing that tacitd wrote here contains “{show_argument(asked)}”")
     return 0 if found else FAILED
 
 
-def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is reported on standard error.
-
-    Raises the first plugin's error if nothing was found: the match may be there.
-    """
+def collect_reasons(
+    table: PluginTable, asked: str, cwd: Path, report: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is reported."""
     from tacitd.files.git import find_project_root
     from tacitd.files.row_history import list_reasons
 
     for what in table.broken:
         echo_message(what)
-    found, failed, explaining = list[dict[str, Any]](), list[tuple[str, Exception]](), set[str]()
-    for one in (one for one in table.plugins if one.why):
-        explaining.add(one.name)
-        try:
-            found += [_check_reason(each) for each in explain_text(one, asked, cwd)]
-        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            what = f"{one.name}: {describe_plugin_error(error)}"
-            is_known = isinstance(error, OSError | TacitdError)
-            failed.append((what, error if is_known else TacitdError(what, "update or remove this plugin")))
-    root = find_project_root(cwd)
-    found += read_store(lambda rows: list(list_reasons(rows, asked, root, explaining))) or []
-    first = failed.pop(0) if failed and not found else None
-    for what, _ in failed:
-        echo_message(what)
-    if first is not None:
-        raise first[1]
-    return found
+    explaining, root = [one for one in table.plugins if one.why], find_project_root(cwd)
+    answers = ask_each(explaining, lambda one: map(_check_reason, explain_text(one, asked, cwd)), report)
+    found = [answer for _, answer in answers]
+    names = {one.name for one in explaining}
+    return found + (read_store(lambda rows: list(list_reasons(rows, asked, root, names))) or [])
 
 
 def _check_reason(one: Any) -> dict[str, Any]:
