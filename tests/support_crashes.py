@@ -33,6 +33,7 @@ import pytest
 
 from support_crash_plan import OPEN, CrashPlan
 from support_disk import CHANGES
+from support_faulty_disk import Crash
 from support_recording import Files, compare_files, record_files
 from support_world import make_world
 from tacitd.app import App
@@ -41,7 +42,7 @@ from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.atomic import TEMP_PREFIX, sweep_temporary
 from tacitd.files.disk import Disk
 from tacitd.store import Store
-from tacitd.testing import Crash, World
+from tacitd.testing import World
 from tacitd.testing.world import Cwd, Ran
 from tacitd.testing.world_daemon import InProcessDaemon
 

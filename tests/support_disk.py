@@ -1,5 +1,5 @@
-"""Every disk of the process, failing on demand, and one that knows what a power cut would take. `tacitd.testing.FaultyDisk` is one
-disk that fails."""
+"""Every disk of the process, failing on demand, and one that knows what a power cut would take. `support_faulty_disk` has one disk that
+fails."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from support_faulty_disk import Crash, FaultyDisk
 from tacitd.files.disk import Disk
-from tacitd.testing import Crash, FaultyDisk
 
 CHANGES = (
     "open_append",

@@ -15,10 +15,11 @@ import click
 from click.testing import CliRunner, Result
 from msgspec.structs import asdict
 
+from support_faulty_disk import Crash
 from tacitd.errors import TacitdError
 from tacitd.model.port import Model
 from tacitd.plugin import PluginSpec
-from tacitd.testing import Crash, FakeClock, HandlerBench
+from tacitd.testing import FakeClock, HandlerBench
 
 
 class PluginHome:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tacitd.testing import Crash
+from support_faulty_disk import Crash
 
 SHIM = r"""
 #define _GNU_SOURCE

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from support_faulty_disk import Crash
 from support_store import CrashSteps
 from tacitd.contract import Tx
 from tacitd.errors import ConfigError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
 from tacitd.state.store_files import STORE
 from tacitd.store import Store, open_readonly, savepoint
-from tacitd.testing import Crash, FakeClock
+from tacitd.testing import FakeClock
 
 INSERT = "INSERT INTO shown(session, name, digest, at) VALUES('s', ?, x'00', 1)"
 NAMES = "SELECT name FROM shown ORDER BY name"

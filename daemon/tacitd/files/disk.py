@@ -1,6 +1,6 @@
 """`Disk`: every system call that the durable files make, each as thin as possible.
 
-A test can count the calls, make one fail, or stop the process before it (`tacitd.testing.FaultyDisk`). What the kernel guarantees,
+A test can count the calls, make one fail, or stop the process before it (`tests/support_faulty_disk.py`). What the kernel guarantees,
 and the other modules of this folder rely on:
 
 - One `write` on an O_APPEND descriptor goes to the end of the file in one piece (write(2)). It may be short if the disk

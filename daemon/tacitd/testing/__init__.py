@@ -2,7 +2,6 @@
 
 clock = FakeClock(wall=1_700_000_000)
 model = ScriptedModel([("Message:", "Prefers pnpm over npm")])
-disk = FaultyDisk(crash_at=3)
 with HandlerBench(tmp_path, make_plugin(), model=model, clock=clock) as bench:
     bench.type("no, use pnpm")
     bench.settle()
@@ -20,27 +19,14 @@ from tacitd.testing.fakes import DAY, START, FakeClock, Reply, ScriptedModel
 
 if TYPE_CHECKING:
     from tacitd.testing.bench import HandlerBench
-    from tacitd.testing.faulty_disk import Crash, FaultyDisk
     from tacitd.testing.world import World
 
-__all__ = [
-    "DAY",
-    "START",
-    "Crash",
-    "FakeClock",
-    "FaultyDisk",
-    "HandlerBench",
-    "Reply",
-    "ScriptedModel",
-    "World",
-]
-
-
-_LAZY = {"HandlerBench": "bench", "World": "world", "Crash": "faulty_disk", "FaultyDisk": "faulty_disk"}
-"""The names that need the engine or the disk, and their modules."""
+__all__ = ["DAY", "START", "FakeClock", "HandlerBench", "Reply", "ScriptedModel", "World"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    """Import the engine when a name needs it."""
+    modules = {"HandlerBench": "bench", "World": "world"}
+    if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return getattr(import_module(f"{__name__}.{modules[name]}"), name)

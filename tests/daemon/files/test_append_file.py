@@ -12,11 +12,11 @@ from threading import Thread
 
 import pytest
 
+from support_faulty_disk import Crash, FaultyDisk
 from tacitd.errors import UNAVAILABLE, FileRefusedError, UnavailableError
 from tacitd.files.append_file import append_text, hold_file
 from tacitd.files.disk import Disk
 from tacitd.files.locks import acquire_lock, make_private_dir
-from tacitd.testing import Crash, FaultyDisk
 
 
 def test_appends(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from support_disk import PowerCutDisk
+from support_faulty_disk import Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files.append_file import append_missing, append_text
 from tacitd.files.atomic import LIMIT, STALE, edit_file, remove_empty, replace_file, sweep_temporary
 from tacitd.files.disk import Disk
-from tacitd.testing import Crash, FaultyDisk
 
 
 def add(line: bytes) -> Callable[[bytes | None], bytes]:

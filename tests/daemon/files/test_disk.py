@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support_faulty_disk import FaultyDisk
 from tacitd.files import disk as disk_calls
 from tacitd.files.disk import Disk, make_dirs, mode_within, read_all, write_all
-from tacitd.testing import FaultyDisk
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o775, 0o2770, 0o700])

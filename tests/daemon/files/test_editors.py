@@ -11,11 +11,11 @@ from typing import BinaryIO
 import pytest
 
 from support_editor_marks import open_in_editor
+from support_faulty_disk import Crash, FaultyDisk
 from tacitd.errors import FileBusyError
 from tacitd.files.atomic import edit_file
 from tacitd.files.editors import AGAIN, AT_ONCE, PATIENCE, REST, WATCHED, Editors
-from tacitd.testing import FakeClock, FaultyDisk
-from tacitd.testing.faulty_disk import Crash
+from tacitd.testing import FakeClock
 
 BEFORE = b"# T\n\n## A\n- one\n"
 AFTER = BEFORE + b"- ours\n"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from support_budget import CALL, NOON, PLAIN, World, make_part
 from support_calls import WIDE, spend
+from support_faulty_disk import Crash
 from tacitd.clock import local_date
 from tacitd.contract import Part, Tx
 from tacitd.errors import UnwritableError
@@ -27,7 +28,7 @@ from tacitd.model.budget import (
 )
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.store import Store
-from tacitd.testing import DAY, Crash, FakeClock
+from tacitd.testing import DAY, FakeClock
 
 
 def test_a_part_is_paid_for_at_most_twice(world: World) -> None:

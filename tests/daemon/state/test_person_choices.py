@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from support_faulty_disk import Crash
 from support_store import CrashSteps
 from tacitd.errors import TacitdError
 from tacitd.state.person_choices import FILE, Choice, choose, list_choices, withdraw
 from tacitd.state.store_files import STORE
 from tacitd.store import Store
-from tacitd.testing import Crash, FakeClock
+from tacitd.testing import FakeClock
 
 EXCLUDE = Choice("project", "/home/ann/größe", "exclude", "", 5.0)
 PAUSE = Choice("all", "", "pause", "", 6.0)

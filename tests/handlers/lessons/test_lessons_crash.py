@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.testing import Crash, FakeClock, FaultyDisk
+from support_faulty_disk import Crash, FaultyDisk
+from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, build_index
 from tacitd_handlers.lessons.pattern import Pattern
