@@ -55,6 +55,7 @@ def make_text(request: ContextRequest) -> str:
     """The open sessions of the directory's project; "" if there are none. The hook `session_text`. Raises OSError."""
     import os
 
+    from tacitd.session_context.context_request import cut_text
     from tacitd.state.paths import data_dir
 
     folder = data_dir(os.environ) / "tutor"
@@ -65,17 +66,12 @@ def make_text(request: ContextRequest) -> str:
 
     store = TutorStore(folder)
     places = {str(one) for one in (request.cwd, *request.cwd.parents)}
-    head = text = "## Tutor: what the person learns in this project"
+    lines = ["## Tutor: what the person learns in this project"]
     for found in reversed(store.list_sessions(NEWEST)):
-        plan = found.state.plan
-        is_waiting = found.outcome in ("open", "ungraded") and not is_expired(
-            found.state, store.clock.now() - found.last
-        )
-        if plan.project not in places or not is_waiting:
-            continue
-        line = f"\n- open session: {plan.title} (`tacitd tutor resume`)"
-        if found.outcome == "ungraded":
-            line = f"\n- waits for its grade: {plan.title} (`tacitd tutor grade`)"
-        if len(text) + len(line) <= request.budget:
-            text += line
-    return text if text != head else ""
+        title, is_here = found.state.plan.title, found.state.plan.project in places
+        if is_here and found.outcome == "ungraded":
+            lines.append(f"- waits for its grade: {title} (`tacitd tutor grade`)")
+        elif is_here and found.state.is_open and not is_expired(found.state, store.clock.now() - found.last):
+            lines.append(f"- open session: {title} (`tacitd tutor resume`)")
+    text = cut_text("\n".join(lines), request.budget)
+    return text if "\n" in text else ""

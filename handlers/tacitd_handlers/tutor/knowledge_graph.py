@@ -14,9 +14,8 @@ A graph file is YAML or JSON:
         references_sections:
           - {rid: progit, loc: chapter 10.2}
 
-`check_graph` makes a graph of such a document, or lists its faults. A fault names the node that it is in. Files are found in a
-project's `tutor/`, the data directory, and among the two samples of the package. A graph of a cloned repository is a
-stranger's file: only regular files inside the project are read, and only so much.
+Files are found in a project's `tutor/`, the data directory, and among the two samples of the package. A graph of a cloned repository
+is a stranger's file: only regular files inside the project are read, and only so much.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
@@ -84,14 +83,13 @@ class _NodeItem(Struct, forbid_unknown_fields=True):
 
 
 class _FileItem(Struct, forbid_unknown_fields=True):
-    """A file without its nodes, each of which is converted alone, so that a person sees the faults of all."""
-
+    nodes: Annotated[list[_NodeItem], Meta(min_length=1, max_length=MOST_NODES)]
     title: Text = ""
     level: Text = ""
     references: Annotated[list[_ReferenceItem], Meta(max_length=MOST_NODES)] = []
 
 
-_FILE, _NODE = Converter(_FileItem), Converter(_NodeItem)
+_FILE = Converter(_FileItem)
 
 
 class GraphNode(Struct, frozen=True):
@@ -129,32 +127,14 @@ class KnowledgeGraph(Struct, frozen=True):
 
 
 def check_graph(document: object) -> KnowledgeGraph:
-    """Given what YAML or JSON contains, return the graph or the faults of each node. Scalars must be text. Raises nothing."""
-    if not isinstance(document, dict):
-        return KnowledgeGraph(faults=["the file is not a mapping of fields"])
-    items, faults, nodes = document.get("nodes") or [], list[str](), list[GraphNode]()
-    if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
-        return KnowledgeGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
+    """The graph that YAML or JSON contains, or its faults: the first one of its form, otherwise all. Scalars must be text."""
     try:
-        top: _FileItem = _FILE.convert({key: value for key, value in document.items() if key != "nodes"})
+        file: _FileItem = _FILE.convert(document)
     except ValidationError as error:
-        return KnowledgeGraph(faults=[f"the file: {sanitize_line(describe_mismatch(error))[:LONGEST]}"])
-    references = {sanitize_line(one.id): one for one in top.references}
-    for number, item in enumerate(items, 1):
-        try:
-            found: _NodeItem = _NODE.convert(item)
-        except ValidationError as error:
-            id = item.get("node_id") if isinstance(item, dict) else None
-            name = f"the node {id[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
-            faults.append(sanitize_line(f"{name}: {describe_mismatch(error)}")[:LONGEST])
-            continue
-        node = _make_node(found, references)
-        unknown = {one.id for one in node.references} - references.keys()
-        faults += [
-            f"the node {node.id} names the reference {id}, which is not in `references`" for id in unknown
-        ]
-        nodes.append(node)
-    faults += _find_faults(nodes) if len(nodes) == len(items) else []
+        return KnowledgeGraph(faults=[sanitize_line(describe_mismatch(error))[:LONGEST]])
+    references = {sanitize_line(one.id): one for one in file.references}
+    nodes = [_make_node(item, references) for item in file.nodes]
+    faults = [*_find_faults(nodes, references)]
     by_id, ordered = {node.id: node for node in nodes}, list[str]()
     edges = {id: [one for one in node.prerequisites if one in by_id] for id, node in by_id.items()}
     try:
@@ -169,7 +149,7 @@ def check_graph(document: object) -> KnowledgeGraph:
     if faults:
         return KnowledgeGraph(faults=faults, warnings=warnings)
     sorted_nodes = tuple(by_id[id] for id in ordered)
-    return KnowledgeGraph(sanitize_line(top.title), sanitize_line(top.level), sorted_nodes, (), warnings)
+    return KnowledgeGraph(sanitize_line(file.title), sanitize_line(file.level), sorted_nodes, (), warnings)
 
 
 def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> GraphNode:
@@ -198,7 +178,7 @@ def make_objective_id(text: str) -> str:
     return f"{words}-{digest}" if words else f"o-{digest}"
 
 
-def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
+def _find_faults(nodes: Sequence[GraphNode], references: Collection[str]) -> Iterator[str]:
     """What is there twice, or not in the graph (SPEC T-01, T-02)."""
     known = [node.id for node in nodes]
     yield from (f"the node {id} is there twice" for id in _find_repeated(known))
@@ -208,6 +188,8 @@ def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
         yield from (f"{where} has the objective {id} twice" for id in repeated)
         dangling = [id for id in node.prerequisites if id not in known]
         yield from (f"{where} has the prerequisite {id}, which is not in the graph" for id in dangling)
+        unknown = {one.id for one in node.references}.difference(references)
+        yield from (f"{where} names the reference {id}, which is not in `references`" for id in unknown)
 
 
 def _find_repeated(ids: Sequence[str]) -> list[str]:

@@ -46,6 +46,12 @@ BACK = {
     Step.JUDGE_QUIZ: Step.QUIZ_ANSWER,
 }
 """By a step that judges an answer, the step at which its question is pending."""
+ASKED_AT = {
+    Step.BUILD_CHECK: Step.CHECK_ANSWER,
+    Step.BUILD_QUIZ: Step.QUIZ_ANSWER,
+    Step.BUILD_TEST: Step.TEST_ANSWER,
+}
+"""By a step that makes questions, the step at which they are pending."""
 LETTERS = "ABCDEFGH"
 """Letters of the choices, in order."""
 _LETTER = re.compile(r"[(\[]?([A-Ha-h])(?:[)\].:]\s*(\S.*)|[)\].:]?)", re.DOTALL)
@@ -167,18 +173,13 @@ def _speak(state: SessionState, event: Spoke, text: str) -> SessionState:
 
 
 def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
-    after = replace(state, questions=questions, asked=0)
-    match state.step:
-        case Step.BUILD_CHECK:
-            return replace(after, step=Step.CHECK_ANSWER)
-        case Step.BUILD_QUIZ:
-            return replace(after, step=Step.QUIZ_ANSWER)
-        case Step.BUILD_TEST:
-            named = {id for one in questions for id in one.objective_ids}
-            tested = tuple(id for id in state.covered if id in named)
-            return replace(after, step=Step.TEST_ANSWER, answers=(), tested=tested)
-        case _:
-            raise _wrong(state, QuestionsMade(questions))
+    if state.step not in ASKED_AT:
+        raise _wrong(state, QuestionsMade(questions))
+    after = replace(state, step=ASKED_AT[state.step], questions=questions, asked=0)
+    if state.step is not Step.BUILD_TEST:
+        return after
+    named = {id for one in questions for id in one.objective_ids}
+    return replace(after, tested=tuple(id for id in state.covered if id in named))
 
 
 def _answer(state: SessionState, text: str) -> SessionState:

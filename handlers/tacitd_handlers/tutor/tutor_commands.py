@@ -90,10 +90,8 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
     for one in store.tend_sessions():
         other = one.state.plan
         if one.state.is_open and (other.graph, other.node_id) == (file.key, found.id):
-            raise UsageError(
-                f"the session {other.session} on {other.title} is open",
-                "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it",
-            )
+            hint = "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it"
+            raise UsageError(f"the session {other.session} on {other.title} is open", hint)
     access, screen = ModelAccess(os.environ, file.project), Screen()
     plan = plan_session(file, found, store.read_mastery(), store.clock.now())
     screen.show_note(
@@ -180,23 +178,21 @@ def history(as_json: bool) -> None:
     A test without scores is graded first. What nobody continued for thirty days is closed.
     """
     store = _open_store()
-    rows = [_describe(store, one) for one in _list_graded(store)]
+    rows, cells = list[dict[str, Any]](), list[tuple[str, ...]]()
+    for one in _list_graded(store):
+        plan, scores, started = one.state.plan, one.state.scores, local_minutes(one.started)
+        mean = compute_mean(list(scores.values())) if scores is not None else None
+        row = {"id": plan.session, "session": plan.session, "title": plan.title, "started": started}
+        scored = {"outcome": one.outcome, "mean": mean, "scores": dict(scores or {})}
+        rows.append({**row, **scored, "log": str(store.sessions / f"{plan.session}.md")})
+        shown = "-" if mean is None else f"{mean:.2f}"
+        cells.append((started.replace("T", " "), one.outcome, shown, plan.session, plan.title))
     if store.bad:
         echo_message(f"{store.bad} records cannot be read and are skipped")
     if as_json:
         echo_json(rows)
         return
     head = ("STARTED", "OUTCOME", "MEAN", "SESSION", "TITLE")
-    cells = (
-        (
-            row["started"],
-            row["outcome"],
-            "-" if row["mean"] is None else f"{row['mean']:.2f}",
-            row["session"],
-            row["title"],
-        )
-        for row in rows
-    )
     echo_table(head, cells, "no sessions yet; `tacitd tutor map` lists what can be learned", right=(2,))
 
 
@@ -276,21 +272,6 @@ def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
             echo_message(f"{escape_output(str(file.path))}: {escape_output(file.graph.faults[0])}")
         else:
             yield file
-
-
-def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
-    """One session of `tutor history --json`."""
-    plan, scores = found.state.plan, found.state.scores
-    return {
-        "id": plan.session,
-        "session": plan.session,
-        "title": plan.title,
-        "started": local_minutes(found.started),
-        "outcome": found.outcome,
-        "mean": compute_mean(list(scores.values())) if scores is not None else None,
-        "scores": dict(scores or {}),
-        "log": str(store.sessions / f"{plan.session}.md"),
-    }
 
 
 # --- leading and grading sessions

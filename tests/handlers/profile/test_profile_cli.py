@@ -41,7 +41,7 @@ def test_odd_keys_are_shown_escaped(run: Run, box: Box) -> None:
         (["set", "custom.", "x"], "custom"),
         (["set", "custom.x..y", "x"], "custom"),
         (["set", "codePreferences.tone", "rude"], "neutral"),
-        (["set", "work.languages", "[1]"], "A,B"),
+        (["set", "work.languages", "[1]"], "correct it"),
         (["set", "work.role", " "], "remove"),
         (["set", "custom.x", "null"], "remove"),
         (["remove", "work.role"], "show"),
