@@ -33,7 +33,7 @@ NOT_RUN = "not run"
 class SoakRow:
     """A requirement, and what is run for it."""
 
-    number: int
+    number: str
     condition: str
     asked: str
     tests: tuple[str, ...] = ()
@@ -61,27 +61,29 @@ class SoakResult:
 FULL = {"TACITD_EXAMPLES": "1"}
 COUNTED = FULL | {"TACITD_COUNT_FAULTS": "1"}
 ROWS = (
-    SoakRow(1, "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
-    SoakRow(2, "a crash before and after each commit of the store, and before every write, sync, rename and unlink, also in each story of a person", "0 violations", ("tests/stories", f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py"), COUNTED | {"TACITD_CRASHES": "1"}),
-    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", f"{HANDLERS}profile", f"{HANDLERS}learner", f"{HANDLERS}lessons"), COUNTED, least_faults=1000),
-    SoakRow(4, "disk full for a minute", "no crash loop, under 1 % CPU, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py"), {"TACITD_FULL_DISK_SECONDS": "60"}),
-    SoakRow(5, "60,000 appends over 600 files of 200 projects with 600 prompts while stopped", "0 lost; reading and folding within 2 times a JSON pass, all tasks within 6 times", benchmarks=(("catch_up.py",),)),
-    SoakRow(6, "10,000 and 20,000 files in 5,000 directories", "ready within 1 s (2 s), caught up from positions within 2 s, under 60 MB (80 MB), idle under 0.3 %", benchmarks=(("memory.py", "--only", "files"),)),
-    SoakRow(7, "watch limit reached", "no change unnoticed for longer than 4 s", (f"{SCENARIO}watch_limit.py",)),
-    SoakRow(8, "root deleted, moved; permission removed", "resumes within 60 s, 0 lost", (f"{DAEMON}sources/test_follow.py", f"{DAEMON}sources/test_watch.py", f"{DAEMON}sources/test_follow_random.py"), FULL),
-    SoakRow(9, "malformed input, fuzzed lines", "1,000,000 fuzzed lines: 0 crashes; every complete record recovered, none invented, memory bounded", (f"{DAEMON}sources", f"{DAEMON}test_engine_unterminated.py", f"{SCENARIO}bad_files.py"), {"TACITD_EXAMPLES": "10", "TACITD_FUZZED_LINES": "1000000"}),
-    SoakRow(10, "latency from append to handler", "p50 under 5 ms, p99 under 50 ms; under 2 s if file events are lost", benchmarks=(("latency.py",),)),
-    SoakRow(11, "an editor saves while tacitd rewrites", "10,000 edits, 0 lost", (f"{SCENARIO}editors.py",), {"TACITD_EDITS": "10000"}),
-    SoakRow(12, "clock jumps", "each job at most once in its interval, and at least once within it and 60 s; decay never raises a confidence", (f"{SCENARIO}clock.py", f"{DAEMON}test_schedule.py", f"{HANDLERS}profile/test_profile_decay.py"), FULL),
-    SoakRow(13, "100 simultaneous starts", "exactly one process remains", (f"{SCENARIO}life.py", "-k", "start"), {"TACITD_TEST_STARTS": "100"}),
-    SoakRow(14, "SIGTERM", "within 2 s when idle, 15 s with a model call in flight and at any moment of a synthesis; no orphan process", (f"{SCENARIO}life.py", f"{SCENARIO}floods.py::test_sigterm_in_the_middle_of_a_long_synthesis"), {"TACITD_WAITING_FACTS": "5000"}),
-    SoakRow(15, "a hung model; a wedged loop", "ended at its deadline; restarted by systemd", (f"{SCENARIO}model_faults.py", f"{SCENARIO}systemd.py")),
-    SoakRow(16, "cost", "paid for at most twice; the cap is kept; a loop of own sessions is stopped", (f"{DAEMON}model", f"{SCENARIO}model_faults.py", f"{SCENARIO}beginnings.py", f"{DAEMON}test_engine_growth.py"), FULL),
-    SoakRow(17, "socket abuse", "1,000 connections, 100 MB request, garbage: reading continues (lag under 50 ms), at most 10 MB more, another uid is refused", (f"{SCENARIO}life.py", f"{DAEMON}control"), FULL, benchmarks=(("memory.py", "--only", "requests"), ("latency.py", "--only", "misused"))),
-    SoakRow(18, "a year of use", "start 2 s, under 80 MB, idle under 0.3 %; memory grows by less than 1 MB a day, the number of descriptors is constant", benchmarks=(("year.py",),)),
-    SoakRow(19, "hostile model answers", "nothing outside the project, nothing of it in a session", (f"{SCENARIO}bad_answers.py", f"{SCENARIO}cloned.py", f"{SCENARIO}model_faults.py")),
-    SoakRow(20, "uninstall", "no file of tacitd left, no file of a person changed", (f"{SCENARIO}uninstall.py",)),
-    SoakRow(21, "a transcript that grows by 50 MB a second, floods of useless lines and files, a slow disk", "0 lost, memory bounded", (f"{SCENARIO}floods.py", "-k", "not sigterm"), {"TACITD_FLOOD_SECONDS": "20", "TACITD_UNKNOWN_LINES": "100000", "TACITD_EMPTY_FILES": "5000", "TACITD_SYNC_SECONDS": "0.5"}),
+    SoakRow("1", "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
+    SoakRow("2", "a crash before and after each commit of the store, and before every write, sync, rename and unlink, also in each story of a person", "0 violations", ("tests/stories", f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py"), COUNTED | {"TACITD_CRASHES": "1"}),
+    SoakRow("3", "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", f"{HANDLERS}profile", f"{HANDLERS}learner", f"{HANDLERS}lessons"), COUNTED, least_faults=1000),
+    SoakRow("4", "disk full for a minute", "no crash loop, under 1 % CPU, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py"), {"TACITD_FULL_DISK_SECONDS": "60"}),
+    SoakRow("5", "60,000 appends over 600 files of 200 projects with 600 prompts while stopped", "0 lost; reading and folding within 2 times a JSON pass, all tasks within 6 times", benchmarks=(("catch_up.py",),)),
+    SoakRow("6", "10,000 and 20,000 files in 5,000 directories", "ready within 1 s (2 s), caught up from positions within 2 s, under 60 MB (80 MB), idle under 0.3 %", benchmarks=(("memory.py", "--only", "files"),)),
+    SoakRow("7", "watch limit reached", "no change unnoticed for longer than 4 s", (f"{SCENARIO}watch_limit.py",)),
+    SoakRow("8", "root deleted, moved; permission removed", "resumes within 60 s, 0 lost", (f"{DAEMON}sources/test_follow.py", f"{DAEMON}sources/test_watch.py", f"{DAEMON}sources/test_follow_random.py"), FULL),
+    SoakRow("9", "malformed input, fuzzed lines", "1,000,000 fuzzed lines: 0 crashes; every complete record recovered, none invented, memory bounded", (f"{DAEMON}sources", f"{DAEMON}test_engine_unterminated.py", f"{SCENARIO}bad_files.py"), {"TACITD_EXAMPLES": "10", "TACITD_FUZZED_LINES": "1000000"}),
+    SoakRow("10", "latency from append to handler", "p50 under 5 ms, p99 under 50 ms; under 2 s if file events are lost", benchmarks=(("latency.py",),)),
+    SoakRow("11", "an editor saves while tacitd rewrites", "10,000 edits, 0 lost", (f"{SCENARIO}editors.py",), {"TACITD_EDITS": "10000"}),
+    SoakRow("12", "clock jumps", "each job at most once in its interval, and at least once within it and 60 s; decay never raises a confidence", (f"{SCENARIO}clock.py", f"{DAEMON}test_schedule.py", f"{HANDLERS}profile/test_profile_decay.py"), FULL),
+    SoakRow("13", "100 simultaneous starts", "exactly one process remains", (f"{SCENARIO}life.py", "-k", "start"), {"TACITD_TEST_STARTS": "100"}),
+    SoakRow("14", "SIGTERM", "within 2 s when idle, 15 s with a model call in flight and at any moment of a synthesis; no orphan process", (f"{SCENARIO}life.py", f"{SCENARIO}floods.py::test_sigterm_in_the_middle_of_a_long_synthesis"), {"TACITD_WAITING_FACTS": "5000"}),
+    SoakRow("15", "a hung model; a wedged loop", "ended at its deadline; restarted by systemd", (f"{SCENARIO}model_faults.py", f"{SCENARIO}systemd.py")),
+    SoakRow("16", "cost", "paid for at most twice; the cap is kept; a loop of own sessions is stopped", (f"{DAEMON}model", f"{SCENARIO}model_faults.py", f"{SCENARIO}beginnings.py", f"{DAEMON}test_engine_growth.py"), FULL),
+    SoakRow("17", "socket abuse", "1,000 connections, 100 MB request, garbage: reading continues (lag under 50 ms), at most 10 MB more, another uid is refused", (f"{SCENARIO}life.py", f"{DAEMON}control"), FULL, benchmarks=(("memory.py", "--only", "requests"), ("latency.py", "--only", "misused"))),
+    SoakRow("18", "a year of use", "start 2 s, under 80 MB, idle under 0.3 %; memory grows by less than 1 MB a day, the number of descriptors is constant", benchmarks=(("year.py",),)),
+    SoakRow("19", "hostile model answers", "nothing outside the project, nothing of it in a session", (f"{SCENARIO}bad_answers.py", f"{SCENARIO}cloned.py", f"{SCENARIO}model_faults.py")),
+    SoakRow("20", "uninstall", "no file of tacitd left, no file of a person changed", (f"{SCENARIO}uninstall.py",)),
+    SoakRow("20a", "the store: deleted, replaced, garbled, read-only, full; two daemons; a command that stops in a write", "nothing silently lost, no choice of a person forgotten", (f"{DAEMON}test_store_damage.py", f"{DAEMON}test_store_faults.py", f"{DAEMON}test_store.py", f"{SCENARIO}lost_store.py", f"{SCENARIO}two_daemons.py"), FULL),
+    SoakRow("20b", "a project on a mount that stalls; a disk on which each fsync takes 3 s", "`status` answers within 1 s, and a prompt of another project is handled", (f"{SCENARIO}stalled.py",)),
+    SoakRow("21", "a transcript that grows by 50 MB a second, floods of useless lines and files, a slow disk", "0 lost, memory bounded", (f"{SCENARIO}floods.py", "-k", "not sigterm"), {"TACITD_FLOOD_SECONDS": "20", "TACITD_UNKNOWN_LINES": "100000", "TACITD_EMPTY_FILES": "5000", "TACITD_SYNC_SECONDS": "0.5"}),
 )  # fmt: skip
 """1 to 20 are the requirements; 21 is bad input."""
 
@@ -148,7 +150,7 @@ def describe_machine() -> str:
     return f"{cores} cores of {kind}, {platform.system()}, Python {platform.python_version()}"
 
 
-def format_page(results: Mapping[int, SoakResult]) -> str:
+def format_page(results: Mapping[str, SoakResult]) -> str:
     """docs/reliability.md."""
     machines = sorted({one.machine for one in results.values()})
     lines = [
@@ -170,16 +172,16 @@ def format_page(results: Mapping[int, SoakResult]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def load_results(path: Path) -> dict[int, SoakResult]:
+def load_results(path: Path) -> dict[str, SoakResult]:
     """The stored results, by row."""
     stored = json.loads(path.read_text()) if path.exists() else {}
-    return {int(number): SoakResult(**one) for number, one in stored.items()}
+    return {number: SoakResult(**one) for number, one in stored.items()}
 
 
 def main(argv: list[str]) -> int:
     """Run rows, store and print what they reached; 1 if one of them missed what is asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--row", type=int, action="append", help="only this row; may be repeated")
+    parser.add_argument("--row", action="append", help="only this row; may be repeated")
     parser.add_argument("--results", type=Path, default=ROOT / "soak-results.json")
     parser.add_argument(
         "--write", action="store_true", help="make docs/reliability.md, and run no row that was not named"
@@ -196,7 +198,7 @@ def main(argv: list[str]) -> int:
             options.results.write_text(json.dumps(stored, indent=1) + "\n")
             one = results[row.number]
             kept = "kept  " if one.kept else "MISSED"
-            sys.stdout.write(f"{row.number:3} {kept} asked: {row.asked}; reached: {one.reached}\n")
+            sys.stdout.write(f"{row.number:>3} {kept} asked: {row.asked}; reached: {one.reached}\n")
             sys.stdout.flush()
     if options.write:
         PAGE.write_text(format_page(results))
