@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
@@ -51,6 +52,20 @@ def match_entries(
     return found
 
 
+class Slot(Struct):
+    """An entry as it will be: its fields, and whether it is below Resolved."""
+
+    weakness: Weakness
+    is_resolved: bool = False
+    entry: WeaknessEntry | None = None
+    """As it is in the profile; None for a new one."""
+
+    @property
+    def is_being_edited(self) -> bool:
+        """Whether it has no status: a person is in the middle of writing it, and it is left alone."""
+        return self.entry is not None and self.entry.status is None
+
+
 class EntryBook:
     """The entries of one profile while sessions are applied to them, by the tags of their gaps; those without one by their leaves."""
 
@@ -59,22 +74,20 @@ class EntryBook:
         self._state = state
         self.tags = dict.fromkeys(tags)
         tag_of_leaf = {one.leaf: tag for tag, one in match_entries(given, self.tags, state.aliases).items()}
-        self.placed = {tag_of_leaf.get(entry.leaf, entry.leaf): entry for entry in given}
-        self.entries = {key: entry.as_weakness(key) for key, entry in self.placed.items()}
-        self.active = [key for key, entry in self.placed.items() if not entry.resolved]
-        self.resolved = [key for key, entry in self.placed.items() if entry.resolved]
+        keys = {tag_of_leaf.get(one.leaf, one.leaf): one for one in given}
+        self.slots = {key: Slot(one.as_weakness(key), one.resolved, one) for key, one in keys.items()}
         self.notices: list[Notice] = []
 
-    def _is_being_edited(self, key: str) -> bool:
-        """Whether an entry has no status: a person is in the middle of writing it, and it is left alone."""
-        return key in self.placed and self.placed[key].status is None
+    @property
+    def entries(self) -> dict[str, Weakness]:
+        return {key: slot.weakness for key, slot in self.slots.items()}
 
     # --- sessions
 
     def put(self, changes: Mapping[str, Weakness], replayed: Replay) -> None:
         """Take over what a session changed, and apply the caps."""
         for tag, weakness in changes.items():
-            if not self._state.find_tag(tag).removed and not self._is_being_edited(tag):
+            if not self._state.find_tag(tag).removed:
                 self._put_one(tag, weakness)
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
@@ -84,49 +97,45 @@ class EntryBook:
                 self._resolve(tag, course)
         self._drop_surplus()
         for tag in self._state.waiting:
-            if len(self.active) >= MAX_ACTIVE:
+            if self._is_full():
                 self._make_room(replayed)
-            if len(self.active) < MAX_ACTIVE:
+            if not self._is_full():
                 self._state.set_waiting(tag, waits=False)
-                self.entries[tag] = replayed.tags[tag]
-                self.active.append(tag)
+                self.slots[tag] = Slot(replayed.tags[tag])
 
     def correct(self, replayed: Replay) -> None:
         """Take the ledger's course for entries that miss a failure before their last test: the ledger wins (SPEC L-25)."""
-        for tag, entry in self.entries.items():
-            course = replayed.tags.get(tag)
+        for tag, slot in self.slots.items():
+            entry, course = slot.weakness, replayed.tags.get(tag)
             if course is not None and entry.failed < course.failed <= entry.tested:
-                self.entries[tag] = replace(course, first=min(entry.first or course.first, course.first))
+                slot.weakness = replace(course, first=min(entry.first or course.first, course.first))
 
     def resolve_again(self) -> None:
         """Move the long-term resolved entries below the heading Resolved, which was lost."""
-        moved = [key for key in self.active if self.entries[key].status == LONG]
-        self.active = [key for key in self.active if key not in moved]
-        self.resolved += moved
+        for slot in self.slots.values():
+            slot.is_resolved = slot.is_resolved or slot.weakness.status == LONG
 
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
-        kept = {self.placed[key].leaf for key in self.entries if key in self.placed}
-        changes: dict[Leaf, str | None] = {one.leaf: None for one in self._given if one.leaf not in kept}
         taken = {one.leaf for one in self._given}
-        for is_resolved, keys in ((False, self.active), (True, self.resolved)):
-            for key in keys:
-                current, weakness = self.placed.get(key), self.entries[key]
-                if current is None:
-                    record = self._state.find_tag(key)
-                    label = record.label or key
-                    text = format_entry(label, record.description or key, weakness)
-                else:
-                    label = current.label
-                    is_same = self._is_being_edited(key) or weakness == current.as_weakness(key)
-                    text = current.text if is_same else update_entry(current.text, weakness)
-                if current is not None and current.resolved is is_resolved:
-                    changes |= {current.leaf: text} if text != current.text else {}
-                    continue
-                changes |= {current.leaf: None} if current is not None else {}
-                # A person may have one of this label there.
-                names = (name_entry(label, resolved=is_resolved, number=number) for number in range(1, 1000))
-                changes[next(leaf for leaf in names if leaf not in taken)] = text
+        kept = {slot.entry.leaf for slot in self.slots.values() if slot.entry is not None}
+        changes: dict[Leaf, str | None] = dict.fromkeys(taken - kept)
+        for key, slot in self.slots.items():
+            entry = slot.entry
+            if entry is None:
+                record = self._state.find_tag(key)
+                label = record.label or key
+                text = format_entry(label, record.description or key, slot.weakness)
+            else:
+                is_same = slot.is_being_edited or slot.weakness == entry.as_weakness(key)
+                label, text = entry.label, entry.text if is_same else update_entry(entry.text, slot.weakness)
+            if entry is not None and entry.resolved is slot.is_resolved:
+                changes |= {entry.leaf: text} if text != entry.text else {}
+                continue
+            changes |= {entry.leaf: None} if entry is not None else {}
+            # A person may have one of this label there.
+            names = (name_entry(label, resolved=slot.is_resolved, number=number) for number in range(1, 1000))
+            changes[next(leaf for leaf in names if leaf not in taken)] = text
         return changes
 
     # --- what a person decides (SPEC L-11, L-27, L-30); each raises TacitdError if the name fits nothing
@@ -134,8 +143,7 @@ class EntryBook:
     def forget(self, name: str) -> list[str]:
         """Remove the entry of a gap, and never write it again; return its tag."""
         tag = self._find_tag(name)
-        if tag in self.entries:
-            self._take_out(tag)
+        self.slots.pop(tag, None)
         self._state.set_waiting(tag, waits=False)
         self._state.find_tag(tag).removed = True
         return [tag]
@@ -155,10 +163,11 @@ class EntryBook:
 
         Rule 6 of seed 000 forbids a promotion without proof, so the status stays. Entries that wait get its room.
         """
-        labels = {key: self.placed[key].label for key in self.active if key in self.placed}
+        labels = {
+            key: one.entry.label for key, one in self.slots.items() if one.entry and not one.is_resolved
+        }
         key = _find_name(name, labels, "an active weakness")
-        self.active.remove(key)
-        self.resolved.append(key)
+        self.slots[key].is_resolved = True
         return [labels[key]]
 
     def join(self, name: str, gap: str) -> list[str]:
@@ -166,74 +175,68 @@ class EntryBook:
 
         The gap's own entry goes; one with a label that a person gave is theirs again.
         """
-        labels = {key: one.label for key, one in self.placed.items()}
+        labels = {key: one.entry.label for key, one in self.slots.items() if one.entry is not None}
         tag, key = self._find_tag(gap), _find_name(name, labels, "a label in Known Weaknesses")
+        label = labels[key]
         if key != tag:
-            course, own = self.entries.get(tag), self.placed.get(tag)
-            if own is not None and own.label != tag:
-                self._rename(tag, own.leaf)
-            elif own is not None:
-                self._take_out(tag)
-            self._rename(key, tag)
-            self.entries[tag] = course or self.entries[tag]
-        entry = self.placed[tag]
+            own, slot = self.slots.pop(tag, None), self.slots.pop(key)
+            if own is not None and own.entry is not None and own.entry.label != tag:
+                self.slots[own.entry.leaf] = own
+            course = own.weakness if own is not None else slot.weakness
+            self.slots[tag] = Slot(replace(course, tag=tag), slot.is_resolved, slot.entry)
         for record in self._state.tags.values():
-            record.label = "" if record.label == entry.label else record.label
+            record.label = "" if record.label == label else record.label
         self._state.tags.pop(tag, None)
-        self._state.tags[tag] = TagRecord(entry.label, description=entry.description)
-        return [entry.label, tag]
-
-    def _rename(self, key: str, new: str) -> None:
-        self.placed[new] = self.placed.pop(key)
-        self.entries[new] = replace(self.entries.pop(key), tag=new)
-        for keys in (self.active, self.resolved):
-            keys[:] = [new if one == key else one for one in keys]
+        entry = self.slots[tag].entry
+        self._state.tags[tag] = TagRecord(label, description=entry.description if entry is not None else "")
+        return [label, tag]
 
     def _find_tag(self, name: str) -> str:
         return _find_name(name, dict.fromkeys(self.tags, "") | self._state.aliases, "a known gap")
 
     # --- lists
 
+    def _is_full(self) -> bool:
+        return sum(not slot.is_resolved for slot in self.slots.values()) >= MAX_ACTIVE
+
     def _put_one(self, tag: str, weakness: Weakness) -> None:
-        is_full = len(self.active) >= MAX_ACTIVE
+        slot = self.slots.get(tag)
+        if slot is not None and slot.is_being_edited:
+            return
         if weakness.status == LONG:
-            if tag not in self.resolved:
-                self._resolve(tag, weakness)
-        elif tag in self.resolved and (not weakness.clean or self.entries[tag].status == LONG):
-            if is_full:
-                self._take_out(tag)
-                self._state.set_waiting(tag, waits=True)
-                return
-            self.resolved.remove(tag)  # a person may have archived it: then only a failure brings it back
-            self.active.append(tag)
-        elif tag not in self.entries:
+            self._resolve(tag, weakness)
+        elif slot is None:
             if tag not in self._state.waiting:
                 self._state.set_waiting(tag, waits=True)
-            return
-        self.entries[tag] = weakness
+        elif slot.is_resolved and (not weakness.clean or slot.weakness.status == LONG):
+            # A person may have archived it: then only a failure brings it back.
+            if self._is_full():
+                del self.slots[tag]
+                self._state.set_waiting(tag, waits=True)
+            slot.weakness, slot.is_resolved = weakness, False
+        else:
+            slot.weakness = weakness
 
     def _resolve(self, tag: str, weakness: Weakness) -> None:
-        if tag in self.active:
-            self.active.remove(tag)
-        self.entries[tag] = weakness
-        self.resolved.append(tag)
-        self.notices.append(Notice("promoted", tag, PROFILE))
-
-    def _take_out(self, tag: str) -> None:
-        del self.entries[tag]
-        (self.active if tag in self.active else self.resolved).remove(tag)
+        slot = self.slots.setdefault(tag, Slot(weakness))
+        if not slot.is_resolved:
+            self.notices.append(Notice("promoted", tag, PROFILE))
+        slot.weakness, slot.is_resolved = weakness, True
 
     def _drop_surplus(self) -> None:
         """Drop the gaps of a full Resolved that were tested longest ago (SPEC L-28). The ledger keeps them."""
-        able = [tag for tag in self.resolved if tag in self.tags and not self._is_being_edited(tag)]
-        able.sort(key=lambda tag: (self.entries[tag].tested, self.entries[tag].first, tag))
-        for tag in able[: max(0, len(self.resolved) - MAX_RESOLVED)]:
-            self._take_out(tag)
+        resolved = {tag: slot for tag, slot in self.slots.items() if slot.is_resolved}
+        able = [tag for tag, slot in resolved.items() if tag in self.tags and not slot.is_being_edited]
+        able.sort(key=lambda tag: (resolved[tag].weakness.tested, resolved[tag].weakness.first, tag))
+        for tag in able[: max(0, len(resolved) - MAX_RESOLVED)]:
+            del self.slots[tag]
             self.notices.append(Notice("dropped", tag, PROFILE))
 
     def _make_room(self, replayed: Replay) -> None:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27), if there is one."""
-        able = (self.entries[tag] for tag in self.active if tag in self.tags)
+        able = (
+            slot.weakness for tag, slot in self.slots.items() if tag in self.tags and not slot.is_resolved
+        )
         for weakness in most_resolved(one for one in able if one.status == SHORT):
             if is_long_term(weakness, replayed.stamps):
                 self._resolve(weakness.tag, replace(weakness, status=LONG))

@@ -27,6 +27,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class LessonsSettings(BaseModel):
+    """Where lessons are promoted to."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tools: str = Field(
