@@ -55,7 +55,6 @@ class WeaknessEntry(Struct, frozen=True):
 
     @property
     def resolved(self) -> bool:
-        """Whether it is below `### Resolved`."""
         return self.leaf.startswith(f"{RESOLVED}\n")
 
     @property
@@ -93,7 +92,6 @@ def parse_entry(text: str, leaf: Leaf = "") -> WeaknessEntry | None:
 
 
 def format_entry(label: str, description: str, weakness: Weakness) -> str:
-    """The four lines of an entry (SPEC L-07, L-12)."""
     ended = description if description.endswith((".", "!", "?")) else f"{description}."
     w = weakness
     return (
@@ -206,7 +204,6 @@ class HistoryEntry(Struct, frozen=True):
 
 
 def parse_session(text: str, leaf: Leaf = "") -> HistoryEntry | None:
-    """The fields of an entry's lines; None if they are not an entry."""
     head = _HEADER.match(text)
     if head is None or time_of(head["stamp"]) is None:
         return None
@@ -250,7 +247,6 @@ def correct_entry(session: HistoryEntry, row: LedgerRow) -> str:
 
 
 def matches_row(session: HistoryEntry, row: LedgerRow) -> bool:
-    """Whether an entry's verdict, gaps and review equal its row's, byte for byte (SPEC L-36)."""
     return (session.verdict, session.gaps, session.review) == (row.verdict, row.gaps, row.review)
 
 

@@ -239,30 +239,25 @@ def alias(label: str, tag: str) -> None:
 def context(session_id: str, budget: int) -> None:
     """Print the session-start text: metadata, profile, repairs and retests. For a SessionStart hook.
 
-    What does not fit is left out and named. Never opens the ledger. Creates both files if the profile does not exist.
+    What does not fit is left out. Never opens the ledger. Creates both files if the profile does not exist.
     """
     import sys
 
     from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
 
     session = session_id or hook_session() or find_own_session(os.environ)
-    places, trouble = load_paths(os.environ), ""
+    places = load_paths(os.environ)
     is_new = not places.profile.exists()
     try:
         if is_new or read_repaired(places)[1]:
             _change("prepare")
-    except (OSError, TacitdError) as error:
-        trouble = str(error)
-    try:
         with open_rows(make_plugin(), get_paths().state_dir) as rows:
             made = build_text(rows, places, session, _now(), budget, is_first=is_new)
-    except TacitdError as error:
-        trouble = str(error)
+    except (OSError, TacitdError) as error:
+        echo_message(str(error))
         made = build_text(lambda sql, *values: [], places, session, _now(), budget, is_first=is_new)
     note_start(made)
     sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
-    if trouble or made.left_out:
-        echo_message(trouble or made.left_out)
 
 
 def _now() -> str:

@@ -46,7 +46,6 @@ class LearnerPaths(Struct, frozen=True):
     """The person's home directory, for `~`."""
 
     def shorten_profile(self) -> str:
-        """The profile's path, with `~/` for the person's home directory."""
         inside = self.profile.is_relative_to(self.user)
         return f"~/{self.profile.relative_to(self.user)}" if inside else str(self.profile)
 
@@ -67,7 +66,6 @@ def resolve_paths(environ: Mapping[str, str], profile: str = "", ledger: str = "
 
 
 def load_paths(environ: Mapping[str, str]) -> LearnerPaths:
-    """The paths with the configuration file and the `TACITD_LEARNER__` variables applied."""
     given = read_section(environ)
     return resolve_paths(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
 
@@ -107,8 +105,6 @@ KEPT_SESSIONS = 200
 
 
 class ReportRecord(Struct):
-    """One problem of a session as it was reported."""
-
     row: LedgerRow
     tested: tuple[str, ...] | None = None
     """The tags that the session tested. None if they were not given (SPEC L-21)."""
@@ -254,14 +250,11 @@ _STATE = """\
 
 
 class SessionStamp(Struct, frozen=True):
-    """A session id and stamp, the same in every write of the session."""
-
     session: str
     stamp: str
 
 
 def format_state(at: SessionStamp, profile: str) -> str:
-    """The text of the session-state file, which is written at a compaction."""
     return _STATE.format(profile=profile, session=at.session, stamp=at.stamp)
 
 

@@ -84,7 +84,6 @@ def names_a_session(session: str) -> bool:
 
 
 def format_command(verb: str, *arguments: str) -> str:
-    """A command of `tacitd learner`, quoted for a shell."""
     dashes = ["--"] if arguments[0].startswith("-") else []
     return " ".join(["tacitd learner", verb, *dashes, *map(quote, arguments)])
 
@@ -182,5 +181,4 @@ def make_ledger(path: Path) -> None:
 
 
 def lacks_header(data: bytes) -> bool:
-    """Whether a ledger is empty, or the beginning of a header."""
     return HEADER.startswith(data) and data != HEADER

@@ -55,8 +55,6 @@ Act = Callable[[EntryBook], Sequence[str]]
 
 
 class SyncResult(Struct):
-    """What changes in the profile, and the state after it is written."""
-
     state: LearnerState
     changes: dict[Leaf, str | None] = field(default_factory=dict)
     """An entry that somebody else wrote is among them as it is, so that its removal is recognised later."""
@@ -118,9 +116,8 @@ def sync_profile(
     result.notices = book.notices + fresh
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
-    ours = None if is_settled else {report.row.key for report in state.reports}
     result.changes = {name: name for name in lost}
-    result.changes |= book.list_changes() | change_sessions(sessions, rows, added, ours)
+    result.changes |= book.list_changes() | change_sessions(sessions, rows, added)
     after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
     for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
         record = state.find_tag(tag)
@@ -228,12 +225,10 @@ def change_sessions(
     sessions: Sequence[HistoryEntry],
     rows: Sequence[LedgerRow],
     wanted: Sequence[tuple[LedgerRow, str]],
-    ours: Collection[RowKey] | None,
 ) -> dict[Leaf, str | None]:
     """Add the `wanted` rows that have no entry, with their observations, and correct entries that disagree with their rows.
 
-    `wanted` is ordered by stamp. `ours`: the rows whose entries may be corrected now; None: all. An entry that was
-    recovered from the ledger leaves when its session got another one.
+    `wanted` is ordered by stamp. An entry that was recovered from the ledger leaves when its session got another one.
     """
     paired, doubles = _pair_sessions(sessions, rows)
     there = {row.key for _, row in paired}
@@ -244,7 +239,7 @@ def change_sessions(
     leaving = ages[: max(0, len(ages) - MAX_SESSIONS)]
     changes: dict[Leaf, str | None] = {one.leaf: None for one in sessions if one in doubles or one in leaving}
     for one, row in paired:
-        if one not in leaving and (ours is None or row.key in ours) and not matches_row(one, row):
+        if one not in leaving and not matches_row(one, row):
             changes[one.leaf] = correct_entry(one, row)
     taken = {one.leaf for one in sessions}
     for row, text in added:

@@ -378,7 +378,6 @@ class Desk:
         return Done(apply, files, notices=notices)
 
     def _save_session_state(self) -> Done:
-        """At a compaction, write the session-state file, so that the session keeps its id and stamp (SPEC L-48)."""
         session = self._task.session
         if not self._tools.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
             return Done()

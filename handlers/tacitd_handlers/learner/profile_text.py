@@ -147,7 +147,6 @@ def _decode(data: bytes) -> str:
 
 
 def _bare(text: str) -> str:
-    """The text of a block as that of its leaf."""
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 

@@ -113,7 +113,6 @@ def _describe(entry: WeaknessEntry, tag: str | None, stamps: Mapping[str, Sequen
 
 
 def _list_steps(document: Json) -> Iterator[str]:
-    """The next steps, most urgent first."""
     weaknesses = document["weaknesses"]
     due = [one["problem"] for one in document["due"]]
     probing = [one["label"] for one in weaknesses if one["status"] == RECURRING and not one["resolved"]]

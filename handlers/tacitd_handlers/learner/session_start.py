@@ -49,14 +49,12 @@ from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, most_resolved
 from tacitd_handlers.shared.places import read_plain_bytes
 
 if TYPE_CHECKING:
-    from tacitd.contract import Rows, Tx
+    from tacitd.contract import Rows
     from tacitd.session_context.context_request import ContextRequest
 
 BUDGET = 9_000
 """Characters. Claude Code accepts 10,000 from a hook. Of a longer text the model sees the first 2 KB and a path."""
 END = "\n=== END LEARNER PROFILE ===\n"
-RESERVED = 300
-"""Characters for the line about what was left out, without the profile's path."""
 
 
 class SessionText(Struct, frozen=True):
@@ -67,7 +65,6 @@ class SessionText(Struct, frozen=True):
     notices: tuple[str, ...]
     """Those that are in the text."""
     is_first: bool
-    left_out: str = ""
 
 
 def make_text(request: ContextRequest) -> str:
@@ -118,23 +115,20 @@ def build_text(
         f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
         f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
     )
-    profile = data.decode("utf-8", "surrogateescape")
-    room = budget - len(head) - len(end())
-    if len(profile) <= room:
-        return SessionText(head + profile + end(), at, tuple(lines), is_first)
-    path = places.shorten_profile()
-    profile = fit_profile(
-        blocks or [Block(line) for line in profile.splitlines(True)], room - RESERVED - len(path)
-    )
-    shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
-    left_out = (
-        f"[LEFT OUT] Parts of the profile: no room in {budget} characters. "
-        f"To read all of it when needed: `cat {shown}`."
-    )
-    text = head + profile + end(left_out)
+    profile, tail = data.decode("utf-8", "surrogateescape"), end()
+    if len(head) + len(profile) + len(tail) > budget:
+        path = places.shorten_profile()
+        shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
+        tail = end(
+            f"[LEFT OUT] Parts of the profile: no room in {budget} characters. "
+            f"To read all of it when needed: `cat {shown}`."
+        )
+        parts = blocks or [Block(line) for line in profile.splitlines(True)]
+        profile = fit_profile(parts, budget - len(head) - len(tail))
+    text = head + profile + tail
     if len(text) > budget:  # the notices alone are too long, for example by labels without end
         text = text[: text.rfind("\n", 0, budget) + 1]
-    return SessionText(text, at, tuple(lines), is_first, left_out)
+    return SessionText(text, at, tuple(lines), is_first)
 
 
 def read_repaired(places: LearnerPaths) -> tuple[bytes, list[str]]:
@@ -151,22 +145,20 @@ def note_start(made: SessionText) -> None:
     """Store the session's stamp and which notices it got. If the store cannot be written, they are printed once more."""
     from tacitd.store import Store
 
+    at, first = made.at, {"first_start": 1} if made.is_first else {}
     with suppress(OSError, TacitdError):
         store = Store.open(state_dir(os.environ), SystemClock(), {"learner": SCHEMA}, owner=False)
         with closing(store):
-            if not store.off:
-                with store.write() as tx:
-                    _store_start(tx, made)
-
-
-def _store_start(tx: Tx, made: SessionText) -> None:
-    if names_a_session(made.at.session):
-        first = {"first_start": 1} if made.is_first else {}
-        note_session(tx, made.at.session, stamp=made.at.stamp, **first)
-    tx.executemany(
-        "INSERT INTO learner_notice VALUES(?, ?) ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
-        [(text, made.at.session) for text in made.notices],
-    )
+            if store.off:
+                return
+            with store.write() as tx:
+                if names_a_session(at.session):
+                    note_session(tx, at.session, stamp=at.stamp, **first)
+                tx.executemany(
+                    "INSERT INTO learner_notice VALUES(?, ?) "
+                    "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
+                    [(text, at.session) for text in made.notices],
+                )
 
 
 def fit_profile(blocks: Sequence[Block], room: int) -> str:
@@ -238,7 +230,6 @@ class Retest(Struct, frozen=True):
 
 
 def format_repairs(names: Sequence[str]) -> list[str]:
-    """The notices for restored headings (SPEC L-02)."""
     return [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
         for name in names
@@ -246,7 +237,6 @@ def format_repairs(names: Sequence[str]) -> list[str]:
 
 
 def format_synced(rows: Sequence[LedgerRow]) -> list[str]:
-    """The notices for rows that the ledger lacked (SPEC L-38)."""
     return [f"[SYNC] Appended missing ledger row for {row.stamp} session (pattern=unknown)." for row in rows]
 
 

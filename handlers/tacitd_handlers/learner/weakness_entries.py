@@ -85,7 +85,6 @@ class EntryBook:
     # --- sessions
 
     def put(self, changes: Mapping[str, Weakness], replayed: Replay) -> None:
-        """Take over what a session changed, and apply the caps."""
         for tag, weakness in changes.items():
             if not self._state.find_tag(tag).removed:
                 self._put_one(tag, weakness)

@@ -143,7 +143,6 @@ class Replay(Struct):
     """By pattern and gap, the problems that showed it."""
 
     def add_row(self, row: LedgerRow) -> None:
-        """Replay one row, which is not older than those before."""
         self.last = row.stamp
         self.stamps.add(row.stamp)
         # `manual` and its like identify no session, so the stamp tells them apart (SPEC L-22).

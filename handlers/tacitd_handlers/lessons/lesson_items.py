@@ -85,7 +85,6 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
 
 
 def decide(decision: Decision, tools: Tools) -> Done:
-    """Carry out a decision about a lesson. Raises UsageError, and TacitdError if it does not exist; OSError."""
     log = LessonLog.from_environ(os.environ, tools.clock)
     match decision.choice:
         case "drop":

@@ -157,7 +157,6 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
 
 
 def fold_log(data: bytes) -> Lessons:
-    """Read and fold a log (SPEC E-21)."""
     lines = list(trace_log(data))
     found = {one.number: one.after for one in lines if one.number is not None and one.after is not None}
     all = {name_of(number): found[number] for number in sorted(found)}
@@ -198,7 +197,6 @@ def number_of(id: object) -> int | None:
 
 
 def name_of(number: int) -> str:
-    """The number with at least three digits: `002` (SPEC E-22)."""
     return f"{number:03d}"
 
 
@@ -273,8 +271,6 @@ class LessonLog:
 
 
 class LogChange:
-    """A change under the lock: the state before it, and the means to append."""
-
     def __init__(self, file: HeldFile, lessons: Lessons) -> None:
         self.lessons = lessons
         self._file = file
