@@ -222,9 +222,7 @@ def _apply_rows(
 
 
 def change_sessions(
-    sessions: Sequence[HistoryEntry],
-    rows: Sequence[LedgerRow],
-    wanted: Sequence[tuple[LedgerRow, str]],
+    sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow], wanted: Sequence[tuple[LedgerRow, str]]
 ) -> dict[Leaf, str | None]:
     """Add the `wanted` rows that have no entry, with their observations, and correct entries that disagree with their rows.
 

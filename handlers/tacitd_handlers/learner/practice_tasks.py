@@ -19,19 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import local_minutes
 from tacitd.config.settings import Duration, Names
-from tacitd.contract import (
-    Batch,
-    Cause,
-    Done,
-    Edits,
-    FileChange,
-    Leaf,
-    NewLine,
-    Outcome,
-    Task,
-    Tools,
-    Tx,
-)
+from tacitd.contract import Batch, Cause, Done, Edits, FileChange, Leaf, NewLine, Outcome, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.events import Project
 from tacitd.files.atomic import replace_file

@@ -28,7 +28,6 @@ from tacitd_handlers.learner.entry_texts import (
 from tacitd_handlers.learner.ledger_file import (
     HEADER,
     STATUSES,
-    LedgerRow,
     format_row,
     name_of,
     parse_ledger,
@@ -374,28 +373,14 @@ def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:
 
 def test_L_33_names_and_tags() -> None:
     """SPEC L-33: pipes become slashes, newlines spaces; tags use their alphabet; `\\|` in foreign rows is read."""
+    assert SEED.startswith(HEADER)
     assert name_of("merge a|b\nlists \\| twice") == "merge a/b lists / twice"
     assert tag_of(" Edge: Empty Input ") == "edge:empty_input" and tag_of("`dp:base`") == "dp:base"
     assert tags_of("edge:a; Edge:a, b ;; none") == ("edge:a", "b")
     for empty in ("none", "None", "—", "-", "", "n/a"):
         assert tags_of(empty) == ()
-    line = b"| 2026-02-19T14:30 | s | a \\| b | p | recall | pass | none | 2026-02-26 |"
+    line = b" |2026-02-19T14:30 | s |\ta \\| b | p | Recall | pass | none | 2026-02-26 |  \r"
     assert parse_ledger(line).rows[0].problem == "a / b"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "|2026-02-19T14:30|abc|two-sum|hash_map|Recall|pass|edge:x|2026-02-26|",
-        "|  2026-02-19T14:30 |  abc |two-sum |\thash_map | recall | pass | edge:x | 2026-02-26 |\r",
-        "  | 2026-02-19T14:30 | abc | two-sum | hash_map | recall | pass | edge:x | 2026-02-26 |  ",
-    ],
-)
-def test_foreign_rows_are_read(line: str) -> None:
-    """Issue, bad input: white space and CRLF in rows of others."""
-    assert parse_ledger(line.encode()).rows == [
-        LedgerRow("2026-02-19T14:30", "abc", "two-sum", "hash_map", "recall", "pass", "edge:x", "2026-02-26")
-    ]
 
 
 @pytest.mark.parametrize(

@@ -258,18 +258,6 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
     ]
 
 
-def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) -> None:
-    """SPEC L-02, L-09: it is put above the long-term resolved entries again, also those without a tag."""
-    active = "".join(format_weakness(f"Mine {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(15))
-    old = (format_weakness(f"Old {n}", "w", stamp(n), stamp(n), stamp(n), LONG) for n in range(8))
-    desk.put(EMPTY_PROFILE.replace("### Resolved\n", f"{active}\n### Resolved\n\n{''.join(old)}"))
-    desk.record(days=400)
-    before = [placed.resolved for placed in desk.weaknesses]
-    desk.edit("### Resolved\n", "")
-    desk.look()
-    assert [placed.resolved for placed in desk.weaknesses] == before
-
-
 def test_L_02_a_heading_deleted_with_its_entries_left(desk: Desk) -> None:
     """SPEC L-02, L-03: the heading is added with a notice and filled from the ledger; what is above it, now About Me, stays."""
     for number in range(3):

@@ -27,25 +27,15 @@ class Practice:
         self.profile = cli.config_dir / "leetcode-teacher-profile.md"
         self.ledger = cli.config_dir / "leetcode-teacher-ledger.md"
 
-    def record(self, stamp: str, *more: str, session: str = "", problem: str = "two-sum") -> str:
+    def record(self, stamp: str, *more: str, problem: str = "two-sum") -> None:
         given = ["--problem", problem, "--pattern", "hash_map", "--timestamp", stamp]
-        done = self.cli.run("learner", "record", *given, "--session", session or f"s-{stamp}", *more)
+        done = self.cli.run("learner", "record", *given, "--session", f"s-{stamp}", *more)
         assert done.code == 0, done.err
-        return done.out
 
     def fail(self, stamp: str) -> None:
         describe = "edge:empty_input=misses empty input check on array problems"
-        self.record(
-            stamp,
-            "--mode",
-            "recall",
-            "--verdict",
-            "borderline",
-            "--gaps",
-            "edge:empty_input",
-            "--describe",
-            describe,
-        )
+        given = ("--mode", "recall", "--verdict", "borderline", "--gaps", "edge:empty_input")
+        self.record(stamp, *given, "--describe", describe)
 
     def clean(self, stamp: str) -> None:
         self.record(stamp, "--mode", "recall", "--verdict", "pass")
@@ -60,48 +50,6 @@ class Practice:
 @pytest.fixture
 def practice(cli: Cli) -> Practice:
     return Practice(cli)
-
-
-def test_the_ledger_as_the_seed_shows_it(practice: Practice) -> None:
-    """SPEC L-04, L-36: title, header, separator, and the seed's row. Its review is 2026-02-26, because a problem recalled
-    with `pass` after an interval of five days comes back in seven (L-44).
-    """
-    practice.record(
-        "2026-02-14T14:30", "--mode", "recall", "--verdict", "pass", session="abc122"
-    )  # the previous interval: 5 days
-    practice.record(
-        "2026-02-19T14:30",
-        *("--mode", "recall", "--verdict", "pass", "--gaps", "edge:empty_input"),
-        session="abc123",
-    )
-    head, row = practice.ledger.read_text().split("| 2026-02-14T14:30 | abc122 |")
-    assert head == (
-        "# Session Ledger\n\n"
-        "| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
-        "|-----------|------------|---------|---------|------|---------|------|------------|\n"
-    )
-    assert row.splitlines()[1] == (
-        "| 2026-02-19T14:30 | abc123 | two-sum | hash_map | recall | pass | edge:empty_input | 2026-02-26 |"
-    )
-
-
-def test_a_session_of_the_history_as_the_seed_shows_it(practice: Practice) -> None:
-    """SPEC L-32, L-46: the seed's example of Session History, with its review three days later."""
-    practice.record(
-        "2026-02-19T14:30",
-        *("--mode", "learning", "--verdict", "solved_with_minor_hints"),
-        *("--gaps", "edge:empty_input; edge:duplicate_values", "--observations"),
-        "Quickly identified hash map approach. Forgot empty input check (3rd occurrence).\n"
-        "Dict comprehension syntax noticeably improved since Feb 14.",
-    )
-    assert practice.profile.read_text().partition("## Session History\n")[2].partition("-->\n\n")[2] == (
-        "### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints\n"
-        "Gaps: edge:empty_input; edge:duplicate_values\n"
-        "Review: 2026-02-22\n"
-        "---\n"
-        "Quickly identified hash map approach. Forgot empty input check (3rd occurrence).\n"
-        "Dict comprehension syntax noticeably improved since Feb 14.\n"
-    )
 
 
 def test_L_13_L_15_L_17_the_life_of_a_weakness(practice: Practice) -> None:
@@ -173,18 +121,3 @@ def test_a_description_that_names_nothing_refers_to_its_session(practice: Practi
     text = practice.profile.read_text()
     assert "- **edge:a** — struggles with edge cases (observed 2026-02-19T14:30).\n" in text
     assert "- **edge:b** — forgets to handle negative indices.\n" in text
-
-
-def test_the_blocks_of_a_session_start(practice: Practice) -> None:
-    """SPEC L, first page: metadata, the profile byte for byte, and the retest of a short-term resolved entry."""
-    practice.fail("2026-01-01T10:00")
-    for day in (2, 3, 4):
-        practice.clean(f"2026-01-{day:02d}T10:00")
-    printed = practice.cli.run("learner", "context", "--session-id", "abc123").out
-    assert printed == (
-        "=== SESSION METADATA ===\nSession ID: abc123\nSession Timestamp: 2026-02-19T14:30\n"
-        "=== END SESSION METADATA ===\n=== LEARNER PROFILE (loaded automatically at session start) ===\n"
-        f"{practice.profile.read_text()}\n=== END LEARNER PROFILE ===\n\n"
-        "=== RETEST SUGGESTIONS ===\n- edge:empty_input (last tested 2026-01-04T10:00, 6 weeks ago)\n"
-        "=== END RETEST SUGGESTIONS ===\n"
-    )

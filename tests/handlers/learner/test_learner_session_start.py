@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import sys
@@ -315,18 +314,6 @@ def test_L_48_the_session_state_file_to_the_byte(tmp_path: Path) -> None:
 
 
 # --- the hook's input
-
-
-def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-49: `select` refuses descriptors above 1023, and the parent process may leave that many open."""
-    ours, theirs = os.pipe()
-    os.write(theirs, b'{"session_id":"abc"}')
-    os.close(theirs)
-    high = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1100)
-    os.close(ours)
-    with os.fdopen(high) as file:
-        monkeypatch.setattr(sys, "stdin", file)
-        assert hook_session(0.5) == "abc"
 
 
 @pytest.mark.parametrize(

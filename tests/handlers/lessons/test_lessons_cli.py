@@ -125,16 +125,6 @@ def test_whatever_a_lesson_says_its_front_matter_stays_readable(lessons: Lessons
     assert 20 < len(matter["description"]) <= 1024
 
 
-def test_a_skill_of_a_person_gets_no_front_matter(lessons: Lessons) -> None:
-    """One line is added to a person's file, and no other byte changes."""
-    lessons.given("list")
-    skill = lessons.home / ".claude" / "skills" / "s" / "SKILL.md"
-    skill.parent.mkdir(parents=True)
-    skill.write_text("# Mine\n")
-    lessons.out("promote", "2", "--to=skill/s", "--create")
-    assert skill.read_text().startswith("# Mine\n\n## Lessons\n- WHEN")
-
-
 def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC E-16: the directory of tools is configurable; a linked skill is changed at its target (SPEC X-09)."""
     lessons.given("load")
@@ -237,12 +227,7 @@ def test_files_are_private(lessons: Lessons) -> None:
 def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
     """Loading continues if nothing can be stored; adding reports the error."""
     lessons.given("load")
-    program = [
-        *bound(),
-        sys.executable,
-        "-c",
-        "from tacitd_handlers.lessons.cli import main; main()",
-    ]
+    program = [*bound(), sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
     lessons.log.chmod(0o400)
     lessons.directory.chmod(0o500)
     try:

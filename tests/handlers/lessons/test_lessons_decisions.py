@@ -209,9 +209,6 @@ def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> Non
     lessons.bench.decide("1", "keep")
     lessons.bench.decide("2", "drop")
     assert lessons.out("load").endswith(f"- {order} [firm]\n")
-    assert {one.id: one.state for one in lessons.items().values()} == {
-        "001": "stored",
-        "002": "forgotten",
-    }
+    assert {one.id: one.state for one in lessons.items().values()} == {"001": "stored", "002": "forgotten"}
     assert lessons.run("add", second.text).code == 1
     assert {one["status"] for one in lessons.records()} == {"active", "deleted"}

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
-from tacitd_handlers.lessons.lesson_drafts import (
-    Draft,
-    check_draft,
-    parse_drafts,
-    render_addition,
-)
+from tacitd_handlers.lessons.lesson_drafts import Draft, check_draft, parse_drafts, render_addition
 from tacitd_handlers.lessons.pattern import parse_pattern
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"

@@ -14,7 +14,6 @@ from support_lessons import Lessons
 from tacitd.session_context.context_request import FailedCall
 from tacitd.session_context.plugin_view import give_advice
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import lesson_drafts
 from tacitd_handlers.lessons.lesson_actions import confirm_lesson
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.lesson_text import START_LINES, LessonRules
@@ -40,44 +39,24 @@ def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
     ]
 
 
-def test_status_counts_lessons(lessons: Lessons) -> None:
-    """Of each kind, as the log has them."""
+def test_status_counts_lessons_and_says_what_waits_or_is_damaged(lessons: Lessons) -> None:
+    """SPEC E-23: of each kind, as the log has them; one that a person marked wrong waits for nothing."""
     assert lessons.bench.status["active"] == 0 and lessons.bench.status_lines == []
     lessons.given("history")
-    found = lessons.bench.status
-    assert {kind: found[kind] for kind in ("active", "ai", "user", "deleted", "promoted")} == {
-        "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
-    }  # fmt: skip
-    assert lessons.bench.status_lines == ["1 active, 1 of them stated by a person"]
-
-
-def test_status_says_what_is_damaged(lessons: Lessons) -> None:
-    """SPEC E-23: lines that make no lesson are kept, and said."""
-    lessons.given("load")
-    with lessons.log.open("a") as log:
-        log.write("nonsense\n")
-    (said,) = [line for line in lessons.bench.status_lines if line.startswith("!")]
-    assert "1 line of" in said and "make no lesson" in said
-
-
-def test_status_says_what_waits_for_a_decision(lessons: Lessons) -> None:
-    """As for the proposals of the model; a lesson that a person marked wrong waits for nothing."""
-    waits = {
-        "scope": "global",
-        "from": "ai",
-        "status": "deleted",
-        "created": "2026-01-02",
-        "reason": "of a page",
-    }
+    waits = {"id": "008", "from": "ai", "status": "deleted", "reason": "of a page"}
     waits |= {"when": "Testing", "action": "do", "do": "run it", "because": "it breaks"}
-    lessons.directory.mkdir(parents=True)
-    for number, status in enumerate(
-        ("! 1 lesson waiting for your decision", "! 2 lessons waiting for your decision"), start=1
-    ):
-        with lessons.log.open("a") as log:
-            log.write(json.dumps({"id": f"{number:03d}"} | waits) + "\n")
-            log.write(json.dumps({"id": "009", "updated": "2026-01-03"} | waits) + "\n")
-        assert lessons.bench.status_lines == [f"{status}: `tacitd review`"]
+    wrong = waits | {"id": "009", "updated": "2026-01-03"}
+    with lessons.log.open("a") as log:
+        log.write(f"{json.dumps(waits)}\n{json.dumps(wrong)}\nnonsense\n")
+    found = lessons.bench.status
+    assert {kind: found[kind] for kind in ("active", "ai", "user", "deleted", "promoted", "waiting")} == {
+        "active": 1, "ai": 0, "user": 1, "deleted": 2, "promoted": 0, "waiting": 1,
+    }  # fmt: skip
+    assert lessons.bench.status_lines == [
+        "1 active, 1 of them stated by a person",
+        "! 1 lesson waiting for your decision: `tacitd review`",
+        f"! 1 line of {lessons.log} make no lesson and are skipped; they are kept: correct or remove them",
+    ]
 
 
 def find_waiting(lessons: Lessons, kind: str) -> tuple[str, str]:
@@ -135,16 +114,6 @@ def test_lessons_that_fit_a_failed_call(lessons: Lessons) -> None:
     assert give_advice(lessons.bench.plugin, replace(call, error="no such file")) == []
 
 
-def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:
-    """The client loads them by itself, with or without [firm]."""
-    root = project(lessons.home, "My App")
-    lessons.out("add", "--firm", "WHEN a -> DO b -> BECAUSE c")
-    lessons.out("add", "-s", "my-app", "WHEN d -> DO e -> BECAUSE f")
-    loaded = frozenset({"WHEN a -> DO b -> BECAUSE c"})
-    text = lessons.start(root, loaded=loaded)
-    assert "WHEN a" not in text and "WHEN d" in text
-
-
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
     """The session-start text: at most 15 lines, from any folder of the project."""
     root = project(lessons.home, "My App")
@@ -160,16 +129,6 @@ def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> 
         len(told.splitlines()) == START_LINES and "[firm]" in told and "my-app" in told and "left out" in told
     )
     assert len(lessons.start(root, 300)) <= 300 and lessons.start(root, 20) == ""
-
-
-@pytest.mark.parametrize(("name", "scope"), [("app", "app"), ("My App!", "my-app")])
-def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name: str, scope: str) -> None:
-    """SPEC E-30: lessons for one project are drafted under the scope by which its sessions load them."""
-    root = project(lessons.home, name)
-    lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    asked = lesson_drafts.render_addition(str(root))
-    assert f"{scope} where it holds for this project only" in asked
-    assert f"001 ({scope}) WHEN testing" in asked
 
 
 def test_what_an_agent_adds_in_a_session_is_of_that_session(

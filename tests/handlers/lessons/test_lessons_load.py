@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,35 +75,6 @@ def test_a_load_works_anywhere(lessons: Lessons, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
     lessons.out("add", "-s", "tmux", FIRM)
     assert FIRM in lessons.out("load", "--scope=tmux") and FIRM in lessons.out("list", "--scope=tmux")
-
-
-def test_a_load_writes_nothing(lessons: Lessons) -> None:
-    """SPEC E-18: the log is read alone, so a load works where nothing can be written, and whatever the index is."""
-    lessons.given("load")
-    (lessons.directory / "index.json").write_text("odd")
-    before = sorted(path.relative_to(lessons.home) for path in lessons.home.rglob("*"))
-    assert lessons.out("load", "--scope=tmux").startswith("## Lessons (3 active)")
-    assert sorted(path.relative_to(lessons.home) for path in lessons.home.rglob("*")) == before
-    assert (lessons.directory / "index.json").read_text() == "odd"
-
-
-@pytest.mark.parametrize("arguments", ["load", "show 1 --json"])
-def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
-    """`lesson load >file` on a full disk: exit code 1 and a sentence about the output, without a traceback."""
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    lessons.given("load")
-    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
-    command = [sys.executable, "-c", code, *arguments.split()]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, env=dict(os.environ), check=False
-        )
-    assert (done.returncode, done.stderr) == (
-        1,
-        "lesson: the output could not be written: No space left on device\n"
-        "hint: free space where it goes to, or name another file\n",
-    )
 
 
 FIRM = "WHEN committing -> DO squash first -> BECAUSE user said so"

@@ -236,12 +236,7 @@ class Player:
     def misuse(self) -> None:
         """E-04: nothing is written."""
         wrong = self.draw.choice(
-            (
-                ["add"],
-                ["add", "WHEN a -> DO b"],
-                ["promote", "1", "--to=skill/../x"],
-                ["show"],
-            )
+            (["add"], ["add", "WHEN a -> DO b"], ["promote", "1", "--to=skill/../x"], ["show"])
         )
         assert "Usage: lesson" in self.run(*wrong, code=2)
 
