@@ -180,7 +180,7 @@ def test_scan_says_what_was_typed_while_paused(begin: Begin) -> None:
         assert "1 prompt was passed over" in world.run("resume").err
         world.type("s1", "use tabs in Go files").wait()
         told = world.run("scan", "--since", "1d", "--dry-run")
-        assert "1 of them was typed while paused" in told.err
+        assert "typed while paused, and sent to the model now: 1 of them" in told.err
         assert world.run("scan", "--since", "1d", "--dry-run", "--json").json["paused"] == 1
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,22 +62,18 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     present = {row.text: row for row in read_lines_of(tools.rows, str(path))}
     taken = {row.text: row for row in read_lines_of(tools.rows, str(path), _TAKEN) if row.text in there}
     removed = [present[text] for leaf in edits.removed if (text := split_bullet(leaf)[1]) in present]
-    changed = [
-        (present[old], leaf)
-        for before, (leaf, _) in edits.changed.items()
-        if (old := split_bullet(before)[1]) in present
-    ]
-    # What says something else in the place of a line is no other wording of it.
-    reworded = [(row, leaf) for row, leaf in changed if share_subject(row.text, split_bullet(leaf)[1])]
-    removed += [row for row, leaf in changed if not share_subject(row.text, split_bullet(leaf)[1])]
+    reworded = list[tuple[LineRow, Leaf]]()
+    for before, (leaf, text) in edits.changed.items():
+        if (row := present.get(split_bullet(before)[1])) is None:
+            continue
+        # What says something else in the place of a line is no other wording of it.
+        if share_subject(row.text, text):
+            reworded.append((row, leaf))
+        else:
+            removed.append(row)
     known = {row.number for row in (*removed, *(row for row, _ in reworded))}
-    by_git = [
-        row
-        for row in present.values()
-        if row.text not in there
-        and row.number not in known
-        and view.doubt not in ("cut", "missing", "removed once")
-    ]
+    gone = [row for row in present.values() if row.text not in there and row.number not in known]
+    by_git = gone if view.doubt not in ("cut", "missing", "removed once") else []
     listeners = list_listeners(tools)
     # Of those that are there again, the ones that no person typed: git or an undo brought them.
     back = {
@@ -89,7 +86,13 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         for row in removed:
             mark_line(tx, row.number, "removed")
         for row, leaf in reworded:
-            _take_reworded(tx, row, leaf, taken, now)
+            heading, text = split_bullet(leaf)
+            if text in taken:  # the words that it had before, as after an undo
+                mark_line(tx, row.number, "removed", taken[text].number)
+            elif digest_same(text) == row.same:
+                reword_line(tx, row.number, row.path, heading, text)
+            else:
+                split_line(tx, row, heading, text, now)
         for row in by_git:
             mark_line(tx, row.number, "gone")
         for row in taken.values():
@@ -115,17 +118,6 @@ def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:
         return 0
     undo = int(found[0][0])
     return 0 if rows("SELECT 1 FROM change WHERE key = ?", f"{_BACK}{undo} {path}") else undo
-
-
-def _take_reworded(tx: Tx, row: LineRow, leaf: Leaf, taken: Mapping[str, LineRow], now: float) -> None:
-    """A line has other words or another heading now."""
-    heading, text = split_bullet(leaf)
-    if text in taken:  # the words that it had before, as after an undo
-        mark_line(tx, row.number, "removed", taken[text].number)
-    elif digest_same(text) == row.same:
-        reword_line(tx, row.number, row.path, heading, text)
-    else:
-        split_line(tx, row, heading, text, now)
 
 
 def _adopt(path: Path, texts: Mapping[str, int], now: float) -> list[FileChange]:
@@ -162,7 +154,10 @@ class LearnedRules:
     def list_rules(self) -> Sequence[PersonRule]:
         """What the person wrote or corrected first, then what was said most often and last. Raises OSError, TacitdError."""
         data = read_plain_bytes(self._path, LARGEST) or b""
-        rows = self._read_rows()
+        store, rows = open_readonly(self._state), dict[str, LineRow]()
+        with store or nullcontext():
+            if store and store.rows("SELECT 1 FROM sqlite_master WHERE name = 'learning_line'"):
+                rows = {line.text: line for line in read_lines_of(store.rows, str(self._path))}
         found = list[tuple[tuple[bool, int, float], PersonRule]]()
         for _, text in map(split_bullet, LEAVES.read_leaves(data)):
             row = rows.get(text)
@@ -171,15 +166,6 @@ class LearnedRules:
             found.append((rank, PersonRule(make_line_id(str(self._path), text), text, is_own)))
         found.sort(key=lambda one: one[0], reverse=True)
         return [rule for _, rule in found]
-
-    def _read_rows(self) -> dict[str, LineRow]:
-        store = open_readonly(self._state)
-        if store is None:
-            return {}
-        with store:
-            if not store.rows("SELECT 1 FROM sqlite_master WHERE name = 'learning_line'"):
-                return {}
-            return {line.text: line for line in read_lines_of(store.rows, str(self._path))}
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
         """Have the line taken out of the file, by a message to learning."""

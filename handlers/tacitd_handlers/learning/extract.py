@@ -7,6 +7,7 @@ is checked, and what is left are rows of learning_fact, inserted in the transact
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +46,7 @@ from tacitd_handlers.learning.prompt_templates import (
     split_answer,
 )
 from tacitd_handlers.learning.settings import ExtractionSettings
-from tacitd_handlers.learning.sources import Place, why_not_writable
+from tacitd_handlers.learning.sources import Place, make_place, why_not_writable
 from tacitd_handlers.shared.equality import index_texts, make_key
 from tacitd_handlers.shared.model_text import FACT_LIMIT, Unusable, drop_quotes, shorten_middle
 from tacitd_handlers.shared.polarity import reverses
@@ -64,18 +65,15 @@ _BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
 """The kinds of prompts that are recorded beside a tool's result."""
 
 
-def has_typed_text(prompt: StoredPrompt) -> bool:
-    """Whether a prompt can contain a preference. A shell command and a slash command without words cannot."""
-    return prompt.kind != "bash" and bool(prompt.text.strip()) and not _COMMAND.fullmatch(prompt.text)
-
-
 def extract_facts(task: Task, tools: Tools) -> Outcome:
     """Do a task of the kind `prompts`. Raises OSError and TacitdError."""
-    prompts = [one for one in task.prompts if has_typed_text(one)]
+    # A shell command and a slash command without words contain no preference.
+    typed = (one for one in task.prompts if one.kind != "bash" and one.text.strip())
+    prompts = [one for one in typed if not _COMMAND.fullmatch(one.text)]
     project = task.project
     if not prompts or not isinstance(project, Project) or tools.write_mode(project) == "off":
         return Done()
-    place = Place(task.project_number, project.root, project, tools.write_mode(project) == "local")
+    place = make_place(task.project_number, project, tools)
     if why := why_not_writable(place):
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     settings: ExtractionSettings = tools.settings["extraction"]
@@ -102,10 +100,10 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         tools.degrade(Degradation(ANSWERS, why, hint))
         return Later(why, "the model is asked again", blame="work")
     tools.clear(ANSWERS)
-    found = _Checked(batch, {UNREADABLE: heard.unreadable} if heard.unreadable else {})
+    found = _Checked(batch, Counter({UNREADABLE: heard.unreadable} if heard.unreadable else {}))
     for line in heard.lines:
         if why := found.check(line, numbered, tools):
-            found.left_out[why] = found.left_out.get(why, 0) + 1
+            found.left_out[why] += 1
     sources = Sources(
         tuple(drop_quotes(message.text) for message in batch.messages if not message.beside_tool),
         tuple(message.text if message.beside_tool else message.context for message in batch.messages),
@@ -129,12 +127,6 @@ class Batch(Struct, frozen=True):
     """What documents say, by `make_key`."""
     lines: Sequence[LineRow]
     """The lines of tacitd in the project."""
-
-    def find_words(self, heard: Heard) -> int | None:
-        """The index of the message that has the quoted words: the one that the answer names, otherwise any."""
-        named = heard.message - 1
-        order = sorted(range(len(self.messages)), key=lambda at: at != named)
-        return next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
 
 
 def _ask(
@@ -173,7 +165,7 @@ class _Checked:
     """What an answer's lines are after the check."""
 
     batch: Batch
-    left_out: dict[str, int]
+    left_out: Counter[str]
     """Numbers of texts that are not stored, by reason."""
     facts: list[NewFact] = field(default_factory=list)
     reworded: set[int] = field(default_factory=set)
@@ -188,7 +180,9 @@ class _Checked:
             return SECRET_FACT
         if is_forgotten(tools.rows, text):
             return FORGOTTEN_FACT
-        at = self.batch.find_words(heard)
+        # The message that has the quoted words: the one that the answer names, otherwise any.
+        order = sorted(range(len(self.batch.messages)), key=lambda at: at != heard.message - 1)
+        at = next((at for at in order if find_quote(heard.words, self.batch.messages[at].text)), None)
         message = self.batch.messages[at] if at is not None else PromptMessage("")
         sentence = find_quote(heard.words, message.text) or ""
         if (documented := self.batch.documented.get(make_key(text))) is not None:
@@ -246,20 +240,9 @@ class _Checked:
             if (one.prompt, digest_same(one.text), one.line) == (number, digest_same(text), line):
                 self.facts[n] = one._replace(corrected=one.corrected or heard.corrected)
                 return
-        new = NewFact(
-            None if is_persons else place,
-            self.batch.session,
-            number,
-            place,
-            prompt.typed,
-            text,
-            words,
-            heard.corrected,
-            line,
-            state,
-            reason,
-        )
-        self.facts.append(new)
+        whose = None if is_persons else place
+        said = (prompt.typed, text, words, heard.corrected, line, state, reason)
+        self.facts.append(NewFact(whose, self.batch.session, number, place, *said))
 
 
 # --- the messages
@@ -307,12 +290,10 @@ def _describe(found: _Checked, ungrounded: int, answer: Answer) -> Iterator[Noti
     """The numbers of facts that were extracted and refused: their words are announced when they are stored."""
     name = found.batch.place.root.name
     facts = sum(one.state == "waiting" and one.line is None for one in found.facts)
-    what = count_noun(facts, "fact") if facts else "no fact"
-    text = f"{what} from {count_noun(len(found.batch.prompts), 'prompt')}"
+    text = f"{count_noun(facts, 'fact')} from {count_noun(len(found.batch.prompts), 'prompt')}"
     yield Notice("extracted" if facts else NO_LINE, text, name, format_dollars(answer.usd))
     for why, number in found.left_out.items():
         yield Notice("refused", f"{count_noun(number, 'fact')}: {why}", name)
     if refused := ungrounded + sum(one.state in ("review", "refused") for one in found.facts):
-        who = "it names" if refused == 1 else "they name"
-        text = f"{count_noun(refused, 'proposal')} of the model: {who} something that nobody mentioned"
+        text = f"{count_noun(refused, 'proposal')} of the model, with something that nobody mentioned"
         yield Notice("refused", text, name, "`tacitd learned --refused`")

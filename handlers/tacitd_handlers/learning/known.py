@@ -30,6 +30,7 @@ from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.wording import shorten_line
 from tacitd_handlers.learning.folders import GENERAL, GROUPS, TITLE
+from tacitd_handlers.learning.learned_rows import queue_message
 from tacitd_handlers.learning.prompt_templates import repeats_prompt, summary_prompt
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import (
@@ -78,20 +79,13 @@ class Directive(NamedTuple):
         return sha256(self.text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-class SummaryLine(NamedTuple):
-    """A line of the summary before it is chosen."""
-
-    group: str
-    text: str
-
-
 def load_known(project: Project, tools: Tools) -> Known:
     """Read what is known, and write the summary if it is missing or differs (SPEC S-04). Asks nobody."""
     directives = list(read_directives(project, tools))
     _report_link(project, tools)
     texts = [read_text(path, project.root) for path in list_paths(tools.rows, os.environ, project.root)]
     texts += [read_text(path) for path in list_paths(tools.rows, os.environ, None)]
-    distilled = _read_distilled(tools, directives)
+    distilled = dict[str, str](tools.rows("SELECT digest, text FROM learning_distilled"))
     lines = [line for text in texts for line in reversed(list_own(text))]  # new ones are at the end
     lines += [line for one in directives for line in list_own(distilled.get(one.digest) or one.text)]
     summary = build_summary(lines)
@@ -113,15 +107,12 @@ def update_summary(task: Task, tools: Tools, *, again: bool = False) -> Done:
         return Done()
 
     def store(tx: Tx) -> None:
-        from tacitd_handlers.learning.learned_rows import queue_message
-
         now = tools.clock.now()
         tx.executemany(
             "INSERT OR REPLACE INTO learning_distilled(digest, text, at) VALUES(?, ?, ?)",
             [(digest, text, now) for digest, text in found.items()],
         )
-        place = Place(task.project_number, project.root, project)
-        queue_message(tx, "summary", place, now)
+        queue_message(tx, "summary", Place(task.project_number, project.root, project), now)
 
     return Done(store)
 
@@ -171,12 +162,6 @@ def _report_link(project: Project, tools: Tools) -> None:
     tools.degrade(Degradation(id, what, hint))
 
 
-def _read_distilled(tools: Tools, directives: Iterable[Directive]) -> dict[str, str]:
-    wanted = {one.digest for one in directives}
-    found: dict[str, str] = dict(tools.rows("SELECT digest, text FROM learning_distilled"))
-    return {digest: text for digest, text in found.items() if digest in wanted}
-
-
 def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> dict[str, str]:
     """Ask about each directive that is not known. A model that does not answer is asked with the next prompts."""
     digests = {digest for (digest,) in known}
@@ -191,55 +176,47 @@ def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> d
         answer = tools.ask(request, [Part("file", 1, str(one.path), one.text)])
         if not isinstance(answer, Answer):
             break
-        found[one.digest] = answer.text if _is_usable(answer.text) else ""
+        # A refusal has no list, and a copy of the prompt has that of its example (SPEC S-35).
+        is_list = any(one.is_bullet for one in parse_statements(answer.text[: ANSWER_LIMIT + 1]))
+        is_usable = (
+            len(answer.text) <= ANSWER_LIMIT and is_list and not repeats_prompt("summary", answer.text)
+        )
+        found[one.digest] = answer.text if is_usable else ""
     return found
-
-
-def _is_usable(answer: str) -> bool:
-    """Whether an answer has a list, which a refusal has not, and is no copy of the prompt (SPEC S-35)."""
-    is_copy = repeats_prompt("summary", answer)
-    return (
-        len(answer) <= ANSWER_LIMIT and not is_copy and any(one.is_bullet for one in parse_statements(answer))
-    )
 
 
 # --- the summary
 
 
-def list_own(text: str) -> list[SummaryLine]:
-    """A document's list items; if it has none, the sentences of its paragraphs."""
+def list_own(text: str) -> list[tuple[str, str]]:
+    """Group and text of a document's list items; if it has none, of the sentences of its paragraphs."""
     statements = parse_statements(text)
-    listed = [one for one in statements if one.is_bullet]
-    if listed:
-        return [SummaryLine(_name_group(one.heading), one.text) for one in listed]
-    return [
-        SummaryLine(_name_group(one.heading), part)
-        for one in statements
-        for part in split_sentences(one.text)
-    ]
-
-
-def build_summary(lines: Iterable[SummaryLine]) -> str:
-    """Render lines by group, the first ones as far as there is room. Duplicates and lines with a secret are left out. Pure."""
-    groups: dict[str, list[str]] = {name: [] for name in GROUPS}
-    seen, room = set[str](), LINES_LIMIT - 1
-    for line in lines:
-        text = shorten_line(strip_user(line.text), FACT_LIMIT)
-        same, cost = normalise_text(text), 1 if groups[line.group] else 3  # a blank line and the heading
-        if not same or same in seen or cost > room or has_secret(line.text) or has_secret(text):
-            continue
-        seen.add(same)
-        room -= cost
-        groups[line.group].append(text)
-    blocks = [
-        f"## {name}\n" + "\n".join(f"- {text}" for text in texts) for name, texts in groups.items() if texts
-    ]
-    return "\n\n".join([HEAD, *blocks]) + "\n"
+    found = [(one.heading, one.text) for one in statements if one.is_bullet]
+    found = found or [(one.heading, part) for one in statements for part in split_sentences(one.text)]
+    return [(_name_group(heading), text) for heading, text in found]
 
 
 def _name_group(heading: str) -> str:
     words = heading.casefold()
     return next((name for name in GROUPS if name.casefold() in words), GENERAL)
+
+
+def build_summary(lines: Iterable[tuple[str, str]]) -> str:
+    """Render lines (group, text) by group, the first ones as far as there is room. Duplicates and lines with a secret are left out. Pure."""
+    groups: dict[str, list[str]] = {name: [] for name in GROUPS}
+    seen, room = set[str](), LINES_LIMIT - 1
+    for group, line in lines:
+        text = shorten_line(strip_user(line), FACT_LIMIT)
+        same, cost = normalise_text(text), 1 if groups[group] else 3  # a blank line and the heading
+        if not same or same in seen or cost > room or has_secret(line) or has_secret(text):
+            continue
+        seen.add(same)
+        room -= cost
+        groups[group].append(text)
+    blocks = [
+        "\n".join([f"## {name}", *(f"- {text}" for text in texts)]) for name, texts in groups.items() if texts
+    ]
+    return "\n\n".join([HEAD, *blocks]) + "\n"
 
 
 def _write_summary(project: Project, text: str, tools: Tools) -> None:

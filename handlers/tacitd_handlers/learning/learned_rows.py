@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from tacitd.text.hashes import sha256
 
@@ -27,11 +27,6 @@ ASIDE_ID = "learning.aside"
 PRESENT: tuple[LineState, ...] = ("present",)
 ID_LENGTH = 8
 """Hexadecimal digits of an id."""
-_FACT = "number, project, session, prompt, heard_in, said_at, text, words, same, corrected, line, state, reason, tries"
-_LINE = (
-    "number, id, project, path, heading, text, same, by, state, written_at, said, last_said, corrections, corrected_since, reworded, "
-    "replaced_by, contrary, kept_at"
-)
 
 
 class FactRow(NamedTuple):
@@ -72,6 +67,9 @@ class LineRow(NamedTuple):
     kept_at: float | None
 
 
+_FACT, _LINE = ", ".join(FactRow._fields), ", ".join(LineRow._fields)
+
+
 # --- what texts say
 
 
@@ -94,9 +92,8 @@ def make_line_id(path: str, text: str) -> str:
 
 def is_forgotten(rows: Rows, text: str) -> bool:
     """Whether a person chose that a text is never learned (again)."""
-    return bool(
-        rows("SELECT 1 FROM choice WHERE scope = 'text' AND what = 'never' AND name = ?", digest_same(text))
-    )
+    never = "SELECT 1 FROM choice WHERE scope = 'text' AND what = 'never' AND name = ?"
+    return bool(rows(never, digest_same(text)))
 
 
 # --- reading
@@ -123,28 +120,43 @@ def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = 
 
 def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = PRESENT) -> list[LineRow]:
     """The lines of a project, or of the person (None), in these states, the oldest first."""
-    return _select_lines(
-        rows, f"project IS ? AND state IN ({make_marks(states)}) ORDER BY number", project, *states
-    )
+    return _select_lines(rows, "project IS ?", project, states)
 
 
 def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = PRESENT) -> list[LineRow]:
-    return _select_lines(rows, f"path = ? AND state IN ({make_marks(states)}) ORDER BY number", path, *states)
+    return _select_lines(rows, "path = ?", path, states)
 
 
 def find_line(rows: Rows, id: str) -> LineRow | None:
-    return next(iter(_select_lines(rows, "id = ?", id)), None)
+    return next(iter(_select_lines(rows, "id = ?", id, get_args(LineState))), None)
 
 
 def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
     """The facts that a line was made of or that repeat it, the oldest first."""
     found = rows(
-        f"SELECT {_FACT} FROM learning_fact WHERE line = ? OR number IN "
-        "(SELECT fact FROM learning_line_fact WHERE line = ?) ORDER BY number",
-        line,
+        f"SELECT {_FACT} FROM learning_fact WHERE line = ?1 OR number IN "
+        "(SELECT fact FROM learning_line_fact WHERE line = ?1) ORDER BY number",
         line,
     )
     return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+
+
+def _select_lines(
+    rows: Rows, where: str, value: str | int | None, states: Collection[LineState]
+) -> list[LineRow]:
+    found = rows(
+        f"SELECT {_LINE} FROM learning_line WHERE {where} AND state IN ({make_marks(states)}) ORDER BY number",
+        value,
+        *states,
+    )
+    return [
+        LineRow(*row)._replace(corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
+        for row in found
+    ]
+
+
+def make_marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 # --- changing
@@ -169,15 +181,11 @@ def insert_fact(tx: Tx, new: NewFact) -> None:
     same = digest_same(new.text)
     if tx.rows(
         "SELECT 1 FROM learning_fact WHERE prompt IS ? AND same = ? AND line IS ? AND said_at = ?",
-        new.prompt,
-        same,
-        new.line,
-        new.said_at,
+        *(new.prompt, same, new.line, new.said_at),
     ):
         return
     tx.execute(
-        "INSERT INTO learning_fact(project, session, prompt, heard_in, said_at, text, words, corrected, line, state, reason, same) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO learning_fact({', '.join(NewFact._fields)}, same) VALUES({make_marks((*new, same))})",
         *new,
         same,
     )
@@ -206,16 +214,7 @@ def put_line(
         "INSERT INTO learning_line(id, project, path, heading, text, same, state, written_at, last_said, contrary) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
         "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL",
-        id,
-        project,
-        path,
-        heading,
-        text,
-        digest_same(text),
-        state,
-        now,
-        now,
-        contrary,
+        *(id, project, path, heading, text, digest_same(text), state, now, now, contrary),
     )
     ((number,),) = tx.rows("SELECT number FROM learning_line WHERE id = ?", id)
     add_facts(tx, number, facts)
@@ -236,11 +235,7 @@ def add_facts(tx: Tx, line: int, facts: Sequence[int]) -> None:
 
 def inherit_facts(tx: Tx, old: int, new: int) -> None:
     """A line takes over what was said for another one, which it merges or rewords."""
-    tx.execute(
-        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
-        new,
-        old,
-    )
+    _inherit_made_of(tx, old, new)
     tx.execute("UPDATE learning_fact SET line = ? WHERE line = ?", new, old)
     count_said(tx, new)
 
@@ -272,28 +267,25 @@ def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
     tx.execute("DELETE FROM learning_line WHERE id = ? AND number <> ?", id, line)
     tx.execute(
         "UPDATE learning_line SET id = ?, path = ?, heading = ?, text = ?, same = ?, by = 'person' WHERE number = ?",
-        id,
-        path,
-        heading,
-        text,
-        digest_same(text),
-        line,
+        *(id, path, heading, text, digest_same(text), line),
     )
 
 
 def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> None:
     """A person gave a line another meaning: the new one is theirs, with the facts of the old one, which counts as deleted."""
     number = put_line(tx, now, row.project, row.path, heading, text)
-    tx.execute(
-        "UPDATE learning_line SET by = 'person', written_at = ? WHERE number = ?", row.written_at, number
-    )
-    tx.execute(
-        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
-        number,
-        row.number,
-    )
+    since = row.written_at
+    tx.execute("UPDATE learning_line SET by = 'person', written_at = ? WHERE number = ?", since, number)
+    _inherit_made_of(tx, row.number, number)
     mark_line(tx, row.number, "removed", number)
     count_said(tx, number)
+
+
+def _inherit_made_of(tx: Tx, old: int, new: int) -> None:
+    tx.execute(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
+        *(new, old),
+    )
 
 
 def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:
@@ -316,10 +308,9 @@ def list_listeners(tools: Tools) -> list[str]:
 
 def tell_removed(tx: Tx, names: Iterable[str], place: Place, removed: Sequence[str], now: float) -> None:
     """Say which lines are gone, so that what was made of the same words goes too. `names`: the plugins."""
+    key = f"removed {make_id(place.name, *removed)}"
     for name in names if removed else ():
-        tell_plugin(
-            tx, name, place, f"removed {make_id(place.name, *removed)}", {"removed": list(removed)}, (), now
-        )
+        tell_plugin(tx, name, place, key, {"removed": list(removed)}, (), now)
 
 
 def tell_plugin(
@@ -333,15 +324,3 @@ def tell_plugin(
     project = place.project or NoProject("", "the person's")
     about = Task(0, "message", "", project, place.number, sessions[-1] if sessions else "")
     send_message(tx, "learning", to, key, about, data, now)
-
-
-def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[LineRow]:
-    found = rows(f"SELECT {_LINE} FROM learning_line WHERE {where}", *values)
-    return [
-        LineRow(*row)._replace(corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
-        for row in found
-    ]
-
-
-def make_marks(values: Collection[object]) -> str:
-    return ", ".join("?" * len(values))

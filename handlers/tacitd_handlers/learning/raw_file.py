@@ -9,7 +9,9 @@ repository can contain one.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -50,8 +52,7 @@ def raw_path(root: Path) -> Path:
 
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     """The raw file of a project; the person has none. What has its name and is no file was not made by tacitd."""
-    path = raw_path(root) if root is not None else None
-    return [path] if path is not None and not path.is_symlink() else []
+    return [] if root is None or raw_path(root).is_symlink() else [raw_path(root)]
 
 
 def hide_files(place: Place, paths: Sequence[Path], tools: Tools) -> None:
@@ -96,36 +97,29 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
 
 
 def take_appended(path: Path, edits: Edits, tools: Tools) -> Done:
-    place = find_place(path, tools)
+    place, now = find_place(path, tools), tools.clock.now()
     if place is None or not edits.added or _report_foreign(place, tools):
         return Done()
-    found, unread = list[NewFact](), 0
-    for line in edits.added:
-        entry = _parse_line(line)
-        if entry is None:
-            unread += 1
-            continue
-        at = entry.at if entry.at is not None else tools.clock.now()
-        found += [_make_fact(place, text, entry, at, tools) for text in entry.facts]
-    id, now = f"learning.raw:{place.name}", tools.clock.now()
-    if unread:
+    entries = {line: entry for line in edits.added if (entry := _parse_line(line)) is not None}
+    facts = [_make_fact(place, text, one, now, tools) for one in entries.values() for text in one.facts]
+    id = f"learning.raw:{place.name}"
+    if unread := len(edits.added) - len(entries):
         what = f"{unread} lines of {path} are not facts"
         tools.degrade(Degradation(id, what, "they stay there; correct or remove them"))
     else:
         tools.clear(id)
-    ours = {line: line for line in edits.added if _parse_line(line) is not None}
 
     def apply(tx: Tx) -> None:
-        for fact in found:
+        for fact in facts:
             insert_fact(tx, fact)
         queue_message(tx, "orphans", place, now)
 
     def adopt(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-        return {leaf: value for leaf, value in ours.items() if leaf in there}
+        return {leaf: leaf for leaf in entries if leaf in there}
 
     cause = Cause(f"raw lines {now}", "file", "lines of another program")
-    change = FileChange(path, LINES, adopt, cause, adopts=True, unlisted=frozenset(ours))
-    return Done(apply, [change] if ours else [])
+    change = FileChange(path, LINES, adopt, cause, adopts=True, unlisted=frozenset(entries))
+    return Done(apply, [change] if entries else [])
 
 
 class _RawEntry(Struct, frozen=True):
@@ -136,12 +130,12 @@ class _RawEntry(Struct, frozen=True):
     session: str
 
 
-def _make_fact(place: Place, text: str, entry: _RawEntry, at: float, tools: Tools) -> NewFact:
+def _make_fact(place: Place, text: str, entry: _RawEntry, now: float, tools: Tools) -> NewFact:
     """A fact of another program. What can do damage waits for the person, because nobody typed it."""
     corrected = text[: len(_CORRECTED)].casefold() == _CORRECTED
     plain = text[len(_CORRECTED) :].strip() if corrected else text
     plain = plain[:1].upper() + plain[1:] if corrected else plain
-    judged = judge_text(plain)
+    judged, at = judge_text(plain), now if entry.at is None else entry.at
     new = NewFact(place.number, entry.session, None, place.number, at, plain, "", corrected)
     if is_forgotten(tools.rows, plain):
         return new._replace(state="forgotten")
@@ -155,24 +149,23 @@ def _make_fact(place: Place, text: str, entry: _RawEntry, at: float, tools: Tool
 def _report_foreign(place: Place, tools: Tools) -> bool:
     """Whether the raw file is not ours: it came with the project, and is neither read nor written. `status` says so."""
     path, id = raw_path(place.root), f"learning.raw-foreign:{place.name}"
-    why = _why_foreign(place, path, tools) if path.exists() or path.is_symlink() else ""
+    is_git = place.project is not None and place.project.git
+    if not os.path.lexists(path):
+        why = ""
+    elif place.project is None or path.is_symlink() or not path.is_file():
+        why = "is not an ordinary file"
+    elif is_git and git.read_index_mode(place.root, path) != "":
+        why = "came with the project, git tracks it"
+    else:
+        known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+        is_ours = known or (is_git and is_listed(place.project, path))
+        why = "" if is_ours else "came with the project, or is of another program"
     if not why:
         tools.clear(id)
         return False
     what = f"{path} {why}: it is neither read nor written"
     tools.degrade(Degradation(id, what, "remove it; tacitd makes its own then"))
     return True
-
-
-def _why_foreign(place: Place, path: Path, tools: Tools) -> str:
-    if place.project is None or path.is_symlink() or not path.is_file():
-        return "is not an ordinary file"
-    if place.project.git and git.read_index_mode(place.root, path) != "":
-        return "came with the project, git tracks it"
-    known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-    if known or (place.project.git and is_listed(place.project, path)):
-        return ""
-    return "came with the project, or is of another program"
 
 
 # --- the lines
@@ -201,12 +194,7 @@ def _parse_line(line: str) -> _RawEntry | None:
     texts = [one for one in record["facts"] if isinstance(one, str) and not has_secret(sanitize_line(one))]
     facts = (tidy_fact(one) for one in texts)
     kept = tuple(one for one in facts if any(char.isalnum() for char in one) and not has_secret(one))
-    session = record.get("session")
-    return _RawEntry(_read_time(record.get("ts")), kept, session if isinstance(session, str) else "")
-
-
-def _read_time(value: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        return None
+    session, at = record.get("session"), None
+    with suppress(TypeError, ValueError, OverflowError):
+        at = datetime.fromisoformat(record.get("ts") or "").timestamp()
+    return _RawEntry(at, kept, session if isinstance(session, str) else "")

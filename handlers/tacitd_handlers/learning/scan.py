@@ -12,8 +12,8 @@ import re
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
@@ -38,7 +38,7 @@ from tacitd.cli.status_command import parked_lines
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import FAILED, PARKED, TacitdError
-from tacitd.events import NoProject, Project
+from tacitd.events import Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
 from tacitd.sources.assembler import SeenPrompts
@@ -92,44 +92,23 @@ def estimate_cost(
     """Given the sessions, the limits of one call in prompts and bytes, and the number of directives of all projects, return the upper
     bounds."""
     kept = [s for s in sessions if s.prompts]
-    fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
     answers = Counter[str]()
-    for session in kept:
-        answers[session.project] += _calls(session, max_prompts, max_bytes)
+    for one in kept:
+        # A batch ends before the prompt that exceeds a limit, so it may be half full.
+        by_bytes = ceil(2 * one.bytes / max_bytes) if one.bytes > max_bytes else 1
+        answers[one.project] += max(ceil(one.prompts / max_prompts), by_bytes)
+    fast = answers.total()
     # For each project one summary call for its own directives, its syntheses, and one for what is about the person; one call for
-    # each directive of all.
-    smart = sum(2 + _syntheses(number) for number in answers.values()) + directives * bool(answers)
+    # each directive of all. A portion of a synthesis ends before the fact that exceeds FACTS_BYTES, so it may lack one fact.
+    fact = FACT_LIMIT + FACT_OVERHEAD
+    smart = directives * bool(answers)
+    smart += sum(2 + ceil(n * FACTS_OF_ANSWER * fact / (FACTS_BYTES - fact)) for n in answers.values())
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
 
 
-def describe_pace(est: Estimate, calls_per_day: int, usd_per_day: float, share: float) -> str:
-    """How long a scan takes under the caps of a day, of which it has a share: `about 3 days at $1.00 a day`; "" for one day."""
-    usd, calls = share * usd_per_day, share * calls_per_day
-    if not usd or not calls:
-        return "the budget allows no call now"
-    days = ceil(max(est.usd / usd, est.calls / calls))
-    return f"about {days} days at ${usd_per_day:.2f} a day" if days > 1 else ""
-
-
-def _syntheses(answers: int) -> int:
-    """Synthesis calls for this many answers, each as long as possible, with the longest facts.
-
-    A portion ends before the fact that exceeds FACTS_BYTES, so it may lack up to one fact.
-    """
-    fact = FACT_LIMIT + FACT_OVERHEAD
-    return ceil(answers * FACTS_OF_ANSWER * fact / (FACTS_BYTES - fact))
-
-
-def _calls(session: SessionVolume, max_prompts: int, max_bytes: int) -> int:
-    """Extraction calls for one session. A batch ends before the prompt that exceeds a limit, so it may be half full."""
-    by_bytes = ceil(2 * session.bytes / max_bytes) if session.bytes > max_bytes else 1
-    return max(ceil(session.prompts / max_prompts), by_bytes)
-
-
-_ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
 LOOK = 0.2
 """Seconds between two looks at how far a scan is."""
 
@@ -155,19 +134,21 @@ def scan(
     config = load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
     found = dict(_find_sessions(floor, project, config.projects.exclude))
     sessions = [one for several in found.values() for one in several]
+    roots = sorted({one.project for one in sessions})
     extraction = config.get_section("extraction")
     directives = sum(path.is_file() for path in config.list_directives(get_paths().home))
     est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes, directives)
     _echo_estimate(est, sum(one.handled for one in sessions), sum(one.paused for one in sessions), as_json)
-    caps = config.budget
-    pace = describe_pace(est, caps.calls_per_day, caps.usd_per_day, SCAN_SHARE) if est.prompts else ""
-    if pace:
+    usd, calls = SCAN_SHARE * config.budget.usd_per_day, SCAN_SHARE * config.budget.calls_per_day
+    if est.prompts and not (usd and calls):
+        echo_message("the budget allows no call now; what you type goes first")
+    elif (days := ceil(max(est.usd / usd, est.calls / calls)) if est.prompts else 0) > 1:
+        pace = f"about {days} days at ${config.budget.usd_per_day:.2f} a day"
         echo_message(f"{pace}; what you type goes first")
     if dry_run or not est.prompts:
         return
     if not yes:
         click.confirm("Go on?", abort=True, err=True)
-    roots = sorted({one.project for one in sessions})
     with connect_or_run() as call:
         ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
 
@@ -179,15 +160,14 @@ def _parse_since(since: str) -> float:
 
         with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(since).astimezone().timestamp()
-    # In the configuration a number without a unit is seconds. Here it would almost always be a mistake.
-    if re.fullmatch(r"\s*[\d.]+\s*", since):
-        raise click.BadParameter(
-            f"{since!r} has no unit: write {since.strip()}d for days", param_hint="--since"
-        )
-    try:
-        return time.time() - parse_duration(since)
-    except ValueError:
-        raise click.BadParameter(f"{since!r}: {_ALLOWED}", param_hint="--since") from None
+    with suppress(ValueError):
+        # In the configuration a number without a unit is seconds. Here it would almost always be a mistake.
+        if not re.fullmatch(r"\s*[\d.]+\s*", since):
+            return time.time() - parse_duration(since)
+        allowed = f"it has no unit: write {since.strip()}d for days"
+        raise click.BadParameter(f"{since!r}: {allowed}", param_hint="--since")
+    allowed = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
+    raise click.BadParameter(f"{since!r}: {allowed}", param_hint="--since")
 
 
 def _find_sessions(
@@ -206,12 +186,30 @@ def _find_sessions(
         raise click.BadParameter(
             f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
-    seen, (handled, paused) = SeenPrompts(), read_known_prompts(paths.state_dir)
-    only = wanted if isinstance(wanted, Project) else None
+    seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
+
+    def count(path: Path) -> Iterator[SessionVolume]:
+        counts = dict[Path, list[tuple[int, bool, bool]]]()
+        try:
+            for prompt in read_prompts(source, path):
+                if prompt.time is not None and prompt.time < floor:
+                    continue
+                place = find_project(prompt.cwd)
+                if isinstance(place, Project) and wanted in (None, place) and seen.add_if_new(prompt):
+                    size = len(prompt.text.encode(errors="replace")) + len(prompt.context)
+                    one = (size, prompt.id in handled, prompt.id in paused)
+                    counts.setdefault(place.root, []).append(one)
+        except (OSError, TacitdError) as error:
+            echo_message(f"{path}: {error}")
+        for root, prompts in counts.items():
+            new = [one for one in prompts if not one[1]]
+            sizes, pauses = sum(size for size, *_ in new), sum(is_paused for *_, is_paused in new)
+            yield SessionVolume(str(root), len(new), sizes, len(prompts) - len(new), pauses)
+
     transcripts = _transcripts(source, floor)
     with show_progress("reading") as advance:
         for number, path in enumerate(transcripts, 1):
-            sessions = _count_sessions(path, source, find_project, seen, handled, paused, floor, only)
+            sessions = list(count(path))
             advance(number, len(transcripts))
             if sessions:
                 yield path, sessions
@@ -233,77 +231,30 @@ def read_known_prompts(state_dir: Path) -> tuple[frozenset[str], frozenset[str]]
 
 def _transcripts(source: Source, floor: float) -> list[Path]:
     found = []
-    for folder, _, names in (one for root in source.roots for one in os.walk(root)):
-        for name in names:
-            path = Path(folder) / name
-            with suppress(OSError):
-                if (
-                    source.is_transcript(str(path))
-                    and not source.is_subagent(str(path))
-                    and not path.is_symlink()
-                    and path.stat().st_mtime >= floor
-                ):
-                    found.append(path)
+    for root in source.roots:
+        for folder, _, names in os.walk(root):
+            for path in (Path(folder) / name for name in names):
+                is_session = source.is_transcript(str(path)) and not source.is_subagent(str(path))
+                with suppress(OSError):
+                    if is_session and not path.is_symlink() and path.stat().st_mtime >= floor:
+                        found.append(path)
     return sorted(found)
-
-
-def _count_sessions(
-    path: Path,
-    source: Source,
-    find_project: Callable[[str], Project | NoProject],
-    seen: SeenPrompts,
-    handled: frozenset[str],
-    paused: frozenset[str],
-    floor: float,
-    wanted: Project | None,
-) -> list[SessionVolume]:
-    counts: dict[str, list[int]] = defaultdict(list)
-    known, private = Counter[str](), Counter[str]()
-    try:
-        for prompt in read_prompts(source, path):
-            if prompt.time is not None and prompt.time < floor:
-                continue
-            place = find_project(prompt.cwd)
-            if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
-                continue
-            if prompt.id in handled:
-                known[str(place.root)] += 1
-                continue
-            private[str(place.root)] += prompt.id in paused
-            counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))
-    except (OSError, TacitdError) as error:
-        echo_message(f"{path}: {error}")
-    roots = dict.fromkeys([*counts, *known])
-    return [
-        SessionVolume(root, len(counts[root]), sum(counts[root]), known[root], private[root])
-        for root in roots
-    ]
 
 
 def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> None:
     """Print the estimate. `handled`: the number of prompts that were handled before; `paused`: of those that were typed while paused."""
     if as_json:
         echo_json(asdict(est) | {"handled": handled, "paused": paused})
-    if not est.prompts and handled:
-        echo_message(f"nothing new was typed since then: {count_noun(handled, 'prompt')} {_handled(handled)}")
-        return
+    if handled:
+        echo_message(f"handled before, which costs nothing: {count_noun(handled, 'prompt')}")
     if not est.prompts:
-        echo_message("nothing was typed since then that tacitd can learn from")
+        echo_message("nothing new was typed since then that tacitd can learn from")
         return
     cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
-    prompts = count_noun(est.prompts, "new prompt" if handled else "prompt")
-    echo_message(
-        f"{prompts} in {count_noun(est.sessions, 'session')}: at most {count_noun(est.calls, 'call')} and ${cents:.2f}"
-    )
+    what = f"{count_noun(est.prompts, 'prompt')} in {count_noun(est.sessions, 'session')}"
+    echo_message(f"{what}: at most {count_noun(est.calls, 'call')} and ${cents:.2f}")
     if paused:
-        verb = "was" if paused == 1 else "were"
-        echo_message(f"{paused} of them {verb} typed while paused, and would be sent to the model now")
-    if handled:
-        echo_message(f"{handled} more {_handled(handled)}")
-
-
-def _handled(number: int) -> str:
-    return "was handled before and costs nothing" if number == 1 else "were handled before and cost nothing"
+        echo_message(f"typed while paused, and sent to the model now: {paused} of them")
 
 
 def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:

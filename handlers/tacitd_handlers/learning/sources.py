@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tacitd.contract import Leaf, Tools, View
+from tacitd.contract import Leaf, Tools
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
@@ -57,7 +58,9 @@ def parse_statements(markdown: str) -> tuple[Statement, ...]:
     for line in [*text.split("\n"), ""]:
         title = None if in_code else _HEADING.match(line)
         if is_fence(line) or in_code or title or not line.strip() or _BULLET.match(line):
-            found += _make_statement(block, heading)
+            joined = strip_marks(" ".join(part.strip() for part in block))
+            if any(char.isalnum() for char in joined):
+                found.append(Statement(joined, heading, _BULLET.match(block[0]) is not None))
             block = []
         if is_fence(line):
             in_code = not in_code
@@ -81,11 +84,7 @@ def known_lines(*documents: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _make_statement(block: list[str], heading: str) -> list[Statement]:
-    text = strip_marks(" ".join(line.strip() for line in block))
-    if not any(char.isalnum() for char in text):
-        return []
-    return [Statement(text, heading, _BULLET.match(block[0]) is not None)]
+# --- where lines are written
 
 
 READ_LIMIT = 4 << 20
@@ -180,13 +179,11 @@ def is_tracked_source(project: Project, path: Path) -> bool:
 
 def open_folders(place: Place, folders: Iterable[str]) -> list[str]:
     """Return the folders that may have an AGENTS.md of ours. The names are untrusted: a fact or a tool named them."""
-    plain = [
+    plain = dict.fromkeys(
         f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
-    ]
+    )
     project = place.project
-    if project is None:
-        return []
-    return [folder for folder in dict.fromkeys(plain) if _may_have_agents(project, folder, place.is_local)]
+    return [one for one in plain if project is not None and _may_have_agents(project, one, place.is_local)]
 
 
 def _may_have_agents(project: Project, folder: str, local: bool) -> bool:
@@ -198,15 +195,15 @@ def _may_have_agents(project: Project, folder: str, local: bool) -> bool:
     """
     root, place = resolve_links(project.root), resolve_links(project.root / folder)
     file = resolve_links(project.root / folder / AGENTS)
-    if not place.is_relative_to(root) or not file.is_relative_to(root):
-        return False
     own = (resolve_links(root / AGENTS), resolve_links(root / LEARNED))
-    if not place.is_dir() or place == root or file in own:
+    if not place.is_relative_to(root) or not file.is_relative_to(root) or file in own:
         return False
-    below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
-    if any(is_internal(part) or part.casefold() in VENDORED for part in (*below, *folder.split("/"))):
+    if not place.is_dir() or place == root:
         return False
-    parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
+    below = (*place.relative_to(root).parts, *file.relative_to(root).parts, *folder.split("/"))
+    if any(is_internal(part) or part.casefold() in VENDORED for part in below):
+        return False
+    parents = (p for p in (place, *place.parents) if p.is_relative_to(root) and p != root)
     if any((p / ".git").exists() for p in parents):
         return False
     if project.git and git.is_ignored(project.root, project.root / folder):
@@ -227,12 +224,10 @@ def why_no_temporary(root: Path) -> str:
     """Why there are no raw file and no summary in the `tmp` of a project; "" if they can be written. Nothing depends on them."""
     directory, top = root / "tmp", resolve_links(root)
     real = resolve_links(directory)
-    if not real.is_relative_to(top):
-        return f"{directory} is a link that leads out of the project"
-    if any(map(is_internal, real.relative_to(top).parts)):
-        return f"{directory} is a link into a directory of version control or of Claude Code"
+    if not real.is_relative_to(top) or any(map(is_internal, real.relative_to(top).parts)):
+        return f"{directory} is a link out of the project, or into a directory of version control or of Claude Code"
     if os.path.lexists(directory) and not directory.is_dir():
-        return f"{directory} is {'a link to nothing' if not directory.exists() else 'not a directory'}"
+        return f"{directory} is not a directory"
     if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):
         return f"{directory} is read-only"
     return ""
@@ -287,25 +282,20 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
     view = tools.look(path, LEAVES)
     rows = read_lines_of(tools.rows, str(path))
     there = {text for _, text in lines_of(data)}
-    found = tuple(row for row in rows if row.text in there)
     missing = tuple(row for row in rows if row.text not in there)
-    return SourceFile(path, data, found, missing, _find_removed(view, missing))
-
-
-def _find_removed(view: View, missing: Iterable[LineRow]) -> frozenset[str]:
+    removed = {split_bullet(leaf)[1] for leaf in (*view.edits.removed, *view.edits.changed)}
     if view.doubt in ("removed once", "cut"):
-        return frozenset(row.text for row in missing)
-    gone: Iterable[Leaf] = (*view.edits.removed, *view.edits.changed)
-    return frozenset(split_bullet(leaf)[1] for leaf in gone)
+        removed = {row.text for row in missing}
+    found = tuple(row for row in rows if row.text in there)
+    return SourceFile(path, data, found, missing, frozenset(removed))
 
 
 def read_checked(path: Path, root: Path) -> bytes | None:
     """The bytes of a source file; None if there is none. Raises FileRefusedError, see `read_source`."""
     place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
-        raise FileRefusedError(
-            f"{path} is a link that leads out of the project", "replace it with a regular file"
-        )
+        what = f"{path} is a link that leads out of the project"
+        raise FileRefusedError(what, "replace it with a regular file")
     refuse_link(path, place, root, top)
     try:
         data = read_plain_bytes(path, READ_LIMIT + 1)
@@ -314,11 +304,18 @@ def read_checked(path: Path, root: Path) -> bytes | None:
         raise FileRefusedError(what, "make it readable for tacitd") from None
     if data is not None and len(data) > READ_LIMIT:
         raise FileRefusedError(f"{path} is longer than 4 MB", "move old contents out of it")
-    try:
+    with _naming(path):
         lines_of(data)
+    return data
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
     except FileRefusedError as error:
         raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
-    return data
 
 
 def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
@@ -328,13 +325,10 @@ def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
     for place in (path, path.parent):
         if place.exists() and not os.access(place, os.W_OK):
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
-    if data is None:
-        return
-    refuse_aliased(resolve_links(path))
-    try:
-        put_line(data, "General", "tacitd checks whether a line can be put here", "")
-    except FileRefusedError as error:
-        raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
+    if data is not None:
+        refuse_aliased(resolve_links(path))
+        with _naming(path):
+            put_line(data, "General", "tacitd checks whether a line can be put here", "")
 
 
 def read_text(path: Path, root: Path | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
@@ -41,7 +41,7 @@ _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""
 FILES_LIMIT = 60
 """Maximum number of files that the model may choose from."""
-LEFT_OUT: tuple[FactState, ...] = ("left out",)
+_LEFT_OUT: tuple[FactState, ...] = ("left out",)
 LEFT_OUT_LIMIT = 50
 """Facts that were left out before and go with the new ones, the newest."""
 
@@ -56,24 +56,21 @@ class SourceFiles(Struct, frozen=True):
         """Their lines, each file in its order, and behind its list items what else it says."""
         found: list[ExistingLine] = []
         for name, one in self.files.items():
-            ours = {row.text for row in one.ours}
-            found += [ExistingLine(name, heading, text, text in ours) for heading, text in one.leaves]
-            listed = {text for _, text in one.leaves}
-            found += [
-                ExistingLine(name, "", text, is_ours=False) for text in one.statements if text not in listed
-            ]
+            ours, listed = {row.text for row in one.ours}, {text for _, text in one.leaves}
+            leaves = [*one.leaves, *(("", text) for text in one.statements if text not in listed)]
+            found += [ExistingLine(name, heading, text, text in ours) for heading, text in leaves]
         return found
 
     def count_crowded(
         self, settings: LearningSettings, more: Mapping[str, int] | None = None
     ) -> dict[str, tuple[int, int]]:
         """Return (number, limit) of the learned lines of each file that has more than its limit. `more`: how many are about to come."""
-        limits = {
-            name: settings.max_lines if name in ROOT_FILES else settings.max_module_lines
-            for name in self.files
-        }
-        counts = {name: len(one.ours) + (more or {}).get(name, 0) for name, one in self.files.items()}
-        return {name: (counts[name], limit) for name, limit in limits.items() if counts[name] > limit}
+        found = dict[str, tuple[int, int]]()
+        for name, one in self.files.items():
+            limit = settings.max_lines if name in ROOT_FILES else settings.max_module_lines
+            count = len(one.ours) + (more or {}).get(name, 0)
+            found |= {name: (count, limit)} if count > limit else {}
+        return found
 
     def describe_now(self) -> dict[str, FileNow]:
         """What a plan needs of them. A line with a secret is there as the model saw it too, so that it is not repeated."""
@@ -120,7 +117,9 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
     """
     rows = {fact.number: fact for fact in read_facts(tools.rows, place.number)}
     folders = list_folders(tools.rows, [one.session for one in rows.values()], place.root)
-    named = _list_named_folders(one.text for one in rows.values())
+    # What in the facts may be a folder of the project. The disk decides.
+    words = (word for one in rows.values() for word in _FOLDER.findall(one.text))
+    named = [word.rstrip("/.") for word in words if "/" in word]
     files = read_files(place, [*folders, *named], tools)
     ours = {row.same: row for row in files.rows}
     by_number = {row.number: row for row in files.rows}
@@ -143,24 +142,18 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
             known[fact.number] = None
         else:
             wanted.append(fact._replace(line=None))
-    left_out = [one for one in read_facts(tools.rows, place.number, LEFT_OUT) if not covers(one.text)]
+    left_out = [one for one in read_facts(tools.rows, place.number, _LEFT_OUT) if not covers(one.text)]
     numbered = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
-    facts = _keep_paid(choose_facts(numbered), numbered, tools)
+    facts = choose_facts(numbered)
+    # Those of a call that was answered before a crash, if the first chosen one is among them: later ones belong to the next synthesis.
+    paid = list_paid(tools.rows, "learning", "fact", str(facts[0].rows[0])) if facts else set[str]()
+    if new := [fact for fact in numbered if fact.is_new and str(fact.rows[0]) in paid]:
+        facts = (*new, *(fact for fact in numbered if not fact.is_new))
     later = {row for fact in numbered if fact.is_new and fact not in facts for row in fact.rows}
     rows = {number: row for number, row in rows.items() if number not in later}
     return SynthesisInput(
         place, rows, facts, bool(later), known, tuple(forgotten), frozenset(reword), files, tuple(folders)
     )
-
-
-def _keep_paid(
-    chosen: tuple[NumberedFact, ...], facts: Sequence[NumberedFact], tools: Tools
-) -> tuple[NumberedFact, ...]:
-    """The facts of a call that was answered before a crash, if the first chosen one is among them: later ones belong to the next
-    synthesis."""
-    paid = list_paid(tools.rows, "learning", "fact", str(chosen[0].rows[0])) if chosen else set[str]()
-    new = [fact for fact in facts if fact.is_new and str(fact.rows[0]) in paid]
-    return (*new, *(fact for fact in facts if not fact.is_new)) if new else chosen
 
 
 def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFiles:
@@ -191,17 +184,18 @@ def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFile
 def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> Situation:
     """All that a plan depends on beside the proposals. `files`: as they are now."""
     place = inputs.place
-    removed: dict[str, set[str]] = {
-        name: set(one.removed) for name, one in files.files.items() if one.removed
-    }
+    removed = {name: set(one.removed) for name, one in files.files.items() if one.removed}
     for row in read_lines(tools.rows, place.number, ("removed", "withheld")):
         removed.setdefault(row.path.removeprefix(f"{place.root}/"), set()).add(row.text)
+    # The person's, for the whole project; tacitd has no lines in them.
+    names = (AGENTS, "CLAUDE.md") if place.project is not None else ()
+    documents = {name: known_lines(read_text(place.root / name, place.root)) for name in names}
     return Situation(
         files.describe_now(),
         removed,
         inputs.reword,
         read_forgotten(tools),
-        _read_documents_of_person(place),
+        {name: lines for name, lines in documents.items() if lines},
         inputs.folders,
         find_root_file(place),
     )
@@ -209,20 +203,6 @@ def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> 
 
 def read_forgotten(tools: Tools) -> Callable[[str], bool]:
     """Whether the person said that a text is never to be learned again."""
-    names = {
-        name for (name,) in tools.rows("SELECT name FROM choice WHERE scope = 'text' AND what = 'never'")
-    }
+    found = tools.rows("SELECT name FROM choice WHERE scope = 'text' AND what = 'never'")
+    names = {name for (name,) in found}
     return lambda text: bool(names) and digest_same(text) in names
-
-
-def _read_documents_of_person(place: Place) -> dict[str, tuple[str, ...]]:
-    """The statements of the person's documents for the whole project, by name. tacitd has no lines in them."""
-    if place.project is None:
-        return {}
-    found = {name: read_text(place.root / name, place.root) for name in (AGENTS, "CLAUDE.md")}
-    return {name: known_lines(text) for name, text in found.items() if text}
-
-
-def _list_named_folders(facts: Iterable[str]) -> list[str]:
-    """What in the facts may be a folder of the project. The disk decides."""
-    return [found.rstrip("/.") for fact in facts for found in _FOLDER.findall(fact) if "/" in found]

@@ -86,13 +86,8 @@ class _PaidAnswer(Struct, frozen=True):
     found: Mapping[str, Any] = {}
     """Findings of prompt extensions, by the name of the plugin that gets them."""
     usd: float = 0.0
-    """Cost of the call in US dollars."""
-
-
-class _NoUse(Struct, frozen=True):
+    useless: str = ""
     """Why there is no answer that can be used."""
-
-    reason: str
     lost: frozenset[int] = frozenset()
     """Rows of the facts whose calls were begun twice and lost. They are not paid for again."""
 
@@ -104,9 +99,7 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
     """
     if place.project is not None and tools.write_mode(place.project) == "off":
         return Done()
-    if not tools.rows(
-        "SELECT 1 FROM learning_fact WHERE project IS ? AND state = 'waiting' LIMIT 1", place.number
-    ):
+    if not read_facts(tools.rows, place.number):
         return Done()
     if why := why_not_writable(place):
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
@@ -127,18 +120,28 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
 # --- the call
 
 
-def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | _NoUse | Later:
-    root = str(inputs.place.root)
+def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | Later:
+    root, files = str(inputs.place.root), tuple(inputs.files.files)
     extensions = list_extensions(inputs.facts, tools)
-    numbered, prompt = _number_input(inputs, extensions, tools)
-    new = {number: fact for number, fact in numbered.facts.items() if fact.is_new}
-    parts = [Part("fact", number, str(fact.rows[0]), fact.text) for number, fact in new.items()]
+    facts = dict(enumerate(inputs.facts, 1))
+    crowded = inputs.files.count_crowded(tools.settings["learning"])
+
+    def write(numbered: Numbered) -> str:
+        prompt = synthesis_prompt(files, numbered.show_lines(), numbered.show_facts(), crowded)
+        return redact_secrets(extend_prompt(prompt, extensions, root))[0]
+
+    # As many existing lines as there is room for.
+    plain = write(Numbered(facts, {}, files)).encode(errors="replace")
+    room = PROMPT_LIMIT - len(plain) - sum(len(file) + 2 for file in files)
+    numbered = Numbered(facts, number_lines(inputs.files.list_lines(), room), files)
+    parts = [Part("fact", n, str(fact.rows[0]), fact.text) for n, fact in facts.items() if fact.is_new]
     # An answer that is used again after a crash names lines by these numbers.
     parts.append(Part("work", 0, "lines", "\n".join((*numbered.show_facts(), *numbered.show_lines()))))
-    answer = tools.ask(ModelRequest(prompt, "smart", purpose="synthesis", project=root), parts)
+    request = ModelRequest(write(numbered), "smart", purpose="synthesis", project=root)
+    answer = tools.ask(request, parts)
     if isinstance(answer, NoAnswer):
         if answer.why is Why.REPEATED:
-            return _NoUse(answer.reason, frozenset(map(int, answer.repeated)))
+            return _PaidAnswer(useless=answer.reason, lost=frozenset(map(int, answer.repeated)))
         if not answer.blames_the_prompt:
             return Later(answer.reason, answer.hint, answer.retry_at)
         why = answer.reason
@@ -150,7 +153,7 @@ def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | _NoUse | Later:
             return _PaidAnswer(proposals, found, answer.usd)
         why = f"the model's answer cannot be used: {proposals.reason}"
     tools.degrade(Degradation(ANSWERS, why, ONCE_MORE))
-    return _NoUse(why)
+    return _PaidAnswer(useless=why)
 
 
 def list_extensions(facts: Iterable[NumberedFact], tools: Tools) -> list[PromptExtension]:
@@ -160,64 +163,35 @@ def list_extensions(facts: Iterable[NumberedFact], tools: Tools) -> list[PromptE
     return [one for one in found if is_again or not getattr(one, "only_corrected_again", False)]
 
 
-def _number_input(
-    inputs: SynthesisInput, extensions: Sequence[PromptExtension], tools: Tools
-) -> tuple[Numbered, str]:
-    """Return what the numbers mean, and the prompt. Both have as many existing lines as there is room for."""
-    files, root = tuple(inputs.files.files), str(inputs.place.root)
-    facts = dict(enumerate(inputs.facts, 1))
-    crowded = inputs.files.count_crowded(tools.settings["learning"])
-
-    def write(numbered: Numbered) -> str:
-        prompt = synthesis_prompt(files, numbered.show_lines(), numbered.show_facts(), crowded)
-        return redact_secrets(extend_prompt(prompt, extensions, root))[0]
-
-    plain = Numbered(facts, {}, files)
-    room = PROMPT_LIMIT - len(write(plain).encode(errors="replace")) - sum(len(file) + 2 for file in files)
-    numbered = Numbered(facts, number_lines(inputs.files.list_lines(), room), files)
-    return numbered, write(numbered)
-
-
-def _ground_answer(answer: _PaidAnswer, inputs: SynthesisInput, tools: Tools) -> tuple[dict[str, Any], int]:
-    """Return the parts of an answer's findings that the facts support, by plugin, and the number of the other parts."""
-    new = [fact for fact in inputs.facts if fact.is_new]
-    texts = [fact.text for fact in new]
-    # The reason for a correction that was made again is in the person's words, and not in the line.
-    texts += [
-        strip_answer(inputs.rows[row].words) for fact in new if fact.line is not None for row in fact.rows
-    ]
-    at = next((fact.at for fact in new if fact.at is not None), None)
-    sources = Sources(tuple(text for text in texts if text), inputs.folders, at)
-    return ground_findings(answer.found, list_extensions(new, tools), sources)
-
-
 # --- the outcome
 
 
-def _write(inputs: SynthesisInput, asked: _PaidAnswer | _NoUse, tools: Tools) -> Outcome:
+def _write(inputs: SynthesisInput, answer: _PaidAnswer, tools: Tools) -> Outcome:
     """Decide on the proposed lines, and return the changes of files and rows."""
-    place = inputs.place
-    useless = asked if isinstance(asked, _NoUse) else None
-    answer = asked if isinstance(asked, _PaidAnswer) else _PaidAnswer()
-    found, ungrounded = _ground_answer(answer, inputs, tools)
-    proposals = answer.proposals
+    place, new = inputs.place, [fact for fact in inputs.facts if fact.is_new]
+    # What other plugins asked for: the reason for a correction that was made again is in the person's words, and not in the line.
+    again = [row for fact in new if fact.line is not None for row in fact.rows]
+    texts = [*(fact.text for fact in new), *(strip_answer(inputs.rows[row].words) for row in again)]
+    at = next((fact.at for fact in new if fact.at is not None), None)
+    sources = Sources(tuple(filter(None, texts)), inputs.folders, at)
+    found, ungrounded = ground_findings(answer.found, list_extensions(new, tools), sources)
     # The files may have changed during the call.
     chosen = [name.rpartition("/")[0] for name in inputs.files.files if "/" in name]
-    files = read_files(place, [*inputs.folders, *chosen], tools) if proposals else inputs.files
-    plan = plan_lines(proposals, make_situation(inputs, files, tools))
+    files = read_files(place, [*inputs.folders, *chosen], tools) if answer.proposals else inputs.files
+    plan = plan_lines(answer.proposals, make_situation(inputs, files, tools))
     by_text = {(name, row.text): row for name, one in files.files.items() for row in one.ours}
-    prompts = sorted({prompt for fact in inputs.facts if fact.is_new for prompt in fact.prompts})
+    prompts = sorted({prompt for fact in new for prompt in fact.prompts})
     sessions = [one.session for one in inputs.rows.values() if one.session]
-    rows = map(str, sorted(inputs.rows))
-    key = f"synthesis {make_id(*rows, *(line.text for line in plan.lines))}"
-    cause = Cause(
-        key, "prompt" if prompts else "file", "synthesis", sessions[-1] if sessions else "", prompts
-    )
+    key = f"synthesis {make_id(*map(str, sorted(inputs.rows)), *(line.text for line in plan.lines))}"
+    session = sessions[-1] if sessions else ""
+    cause = Cause(key, "prompt" if prompts else "file", "synthesis", session, prompts)
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
     _report_crowded(inputs, files, plan, tools)
-    aside = _list_given_up(inputs, useless) if useless is not None else []
-    _report_aside(place, [useless.reason] * len(aside) if useless is not None else [], tools)
+    # Facts that are not asked about again: of lost calls, or of a second answer that cannot be used.
+    given_up = [f for f in new if answer.lost.intersection(f.rows) or (f.tries and not answer.lost)]
+    aside = [row for fact in given_up for row in fact.rows] if answer.useless else []
+    _report_aside(place, [answer.useless] * len(aside), tools)
     notices = list(_describe(plan, inputs, answer.usd, ungrounded))
     listeners = list_listeners(tools)
     now = tools.clock.now()
@@ -226,19 +200,19 @@ def _write(inputs: SynthesisInput, asked: _PaidAnswer | _NoUse, tools: Tools) ->
 
     def apply(tx: Tx) -> None:
         _store_lines(tx, plan, by_text, files, place, now)
-        _store_facts(tx, inputs, plan, is_answered=useless is None)
-        if useless is not None:
-            _store_useless(tx, inputs, useless, aside)
+        _store_facts(tx, inputs, plan, is_answered=not answer.useless)
+        mark_facts(tx, aside, "aside", answer.useless)
+        if answer.useless and not answer.lost:
+            # One more call, in two halves.
+            once = [fact for fact in new if not fact.tries]
+            tries = [(1 if 2 * n < len(once) else 2, row) for n, fact in enumerate(once) for row in fact.rows]
+            tx.executemany("UPDATE learning_fact SET tries = ? WHERE number = ?", tries)
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
         _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
-        if (
-            plan.void
-            or inputs.is_partial
-            or (useless is not None and len(aside) < len(_list_new(inputs.facts)))
-        ):
+        if plan.void or inputs.is_partial or (answer.useless and len(aside) < len(_list_new(new))):
             queue_message(tx, "synthesize", place, now)
 
     return Done(apply, tuple(changes), notices=notices)
@@ -331,8 +305,7 @@ def _list_new(facts: Iterable[NumberedFact]) -> list[int]:
 
 def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: bool) -> None:
     """Say what became of each fact. Those of lines are written; void ones go on waiting."""
-    known = dict(inputs.known)
-    by_text = {row.text: row.number for row in inputs.files.rows}
+    known, by_text = dict(inputs.known), {row.text: row.number for row in inputs.files.rows}
     for text, fact in plan.known:
         known |= dict.fromkeys(fact.rows, by_text.get(text))
     for number, line in known.items():
@@ -355,24 +328,6 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: boo
                 _settle(tx, number, "known" if fact.line is not None or number in named else "left out")
 
 
-def _list_given_up(inputs: SynthesisInput, useless: _NoUse) -> list[int]:
-    """The rows of the facts that are not asked about again: of lost calls, or of a second answer that cannot be used."""
-    new = [fact for fact in inputs.facts if fact.is_new]
-    given_up = (f for f in new if useless.lost.intersection(f.rows) or (f.tries and not useless.lost))
-    return [row for fact in given_up for row in fact.rows]
-
-
-def _store_useless(tx: Tx, inputs: SynthesisInput, useless: _NoUse, aside: Sequence[int]) -> None:
-    """Put facts aside; others wait for one more call, in two halves."""
-    mark_facts(tx, aside, "aside", useless.reason)
-    again = [fact for fact in inputs.facts if fact.is_new and not fact.tries]
-    for at, fact in enumerate(again if not useless.lost else ()):
-        tries = 1 if 2 * at < len(again) else 2
-        tx.executemany(
-            "UPDATE learning_fact SET tries = ? WHERE number = ?", [(tries, row) for row in fact.rows]
-        )
-
-
 def _settle(tx: Tx, fact: int, state: FactState) -> None:
     """A fact that waited is in this state, unless it is in a line by now."""
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
@@ -387,9 +342,7 @@ def _tell_findings(
     again = [fact.text for fact in new if fact.line is not None]
     prompts = list(dict.fromkeys(row.prompt for row in rows if row.prompt is not None))
     typed = [
-        (id, text or "")
-        for number in prompts
-        for id, text in tx.rows("SELECT id, text FROM prompt WHERE number = ?", number)
+        one for number in prompts for one in tx.rows("SELECT id, text FROM prompt WHERE number = ?", number)
     ]
     sessions = list(dict.fromkeys(row.session for row in rows if row.session))
     for name, what in found.items():

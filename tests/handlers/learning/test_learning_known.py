@@ -13,7 +13,7 @@ from tacitd.files.git import locate_exclude_file
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.learning.folders import GROUPS
-from tacitd_handlers.learning.known import SummaryLine, build_summary, list_own
+from tacitd_handlers.learning.known import build_summary, list_own
 
 DIRECTIVE = "following directive documents"
 DISTILLED = "## Testing\n- Write the test first"
@@ -50,8 +50,8 @@ def hidden(rows: LearnedRows) -> list[str]:
 
 def test_the_summary_has_at_most_49_whole_lines_the_first_ones(rows: LearnedRows) -> None:
     """S-41: by group in their order, without duplicates and secrets; no line is cut in two."""
-    many = [SummaryLine(GROUPS[n % 2], f"Use tool{n}x for job{n}y") for n in range(80)]
-    secret = SummaryLine("Coding", "The token is ghp_" + "a1B2c3D4e5" * 4)
+    many = [(GROUPS[n % 2], f"Use tool{n}x for job{n}y") for n in range(80)]
+    secret = ("Coding", "The token is ghp_" + "a1B2c3D4e5" * 4)
     text = build_summary([many[0], secret, *many])
     lines = text.splitlines()
     assert len(lines) == 49 and lines[:4] == ["# Known facts", "", "## Coding", "- Use tool0x for job0y"]
@@ -62,10 +62,10 @@ def test_the_summary_has_at_most_49_whole_lines_the_first_ones(rows: LearnedRows
 def test_a_documents_list_items_or_its_sentences(rows: LearnedRows) -> None:
     """S-44: by the heading that they stand under."""
     listed = list_own("# Doc\n\nSome prose. More.\n\n## Testing rules\n- One\n- Two\n```\n- code\n```\n")
-    assert listed == [SummaryLine("Testing", "One"), SummaryLine("Testing", "Two")]
+    assert listed == [("Testing", "One"), ("Testing", "Two")]
     assert list_own("Never push. Always test.\n") == [
-        SummaryLine("General", "Never push."),
-        SummaryLine("General", "Always test."),
+        ("General", "Never push."),
+        ("General", "Always test."),
     ]
 
 
