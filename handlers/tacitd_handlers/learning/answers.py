@@ -18,6 +18,7 @@ and where it goes, is decided in `plan`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_text import Unusable, is_nothing, list_objects, says_none, strip_marks
 
 EXTRACTION_ANSWER = 16_384
-"""Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
+"""Maximum length of an answer with facts in characters. Nothing else limits their number."""
 FACTS_BYTES = 20_000
 """Bytes of the new facts of one synthesis."""
 
@@ -57,8 +58,6 @@ class Heard(Struct, frozen=True):
 
 
 class HeardAnswer(Struct, frozen=True):
-    """The lines of one answer."""
-
     lines: tuple[Heard, ...] = ()
     unreadable: int = 0
     """Number of lines that begin as an object and are none of these."""
@@ -180,29 +179,25 @@ def number_facts(new: Iterable[FactRow], left_out: Iterable[FactRow] = ()) -> tu
     fresh = list(new)
     for row in (*fresh, *left_out):
         groups.setdefault(row.same, []).append(row)
-    numbers = {row.number for row in fresh}
-    return tuple(_merge(rows, [row for row in rows if row.number in numbers]) for rows in groups.values())
-
-
-def _merge(rows: Sequence[FactRow], new: Sequence[FactRow]) -> NumberedFact:
-    """Rows that say the same as one fact. The same message says it once."""
-    times = [row.said_at for row in rows]
-    return NumberedFact(
-        rows[0].text,
-        tuple(row.number for row in new or rows),
-        bool(new),
-        frozenset(row.prompt for row in rows if row.prompt is not None),
-        frozenset(row.session for row in rows if row.session),
-        len({_message(row) for row in rows}),
-        len({_message(row) for row in rows if row.corrected}),
-        next((row.line for row in rows if row.line is not None), None),
-        min(times),
-        max(row.tries for row in rows),
-    )
-
-
-def _message(row: FactRow) -> int:
-    return row.prompt if row.prompt is not None else -row.number
+    numbers, found = {row.number for row in fresh}, list[NumberedFact]()
+    for rows in groups.values():
+        again = [row for row in rows if row.number in numbers]
+        # The same message says it once.
+        messages = {row.number: row.prompt if row.prompt is not None else -row.number for row in rows}
+        fact = NumberedFact(
+            rows[0].text,
+            tuple(row.number for row in again or rows),
+            bool(again),
+            frozenset(row.prompt for row in rows if row.prompt is not None),
+            frozenset(row.session for row in rows if row.session),
+            len(set(messages.values())),
+            len({messages[row.number] for row in rows if row.corrected}),
+            next((row.line for row in rows if row.line is not None), None),
+            min(row.said_at for row in rows),
+            max(row.tries for row in rows),
+        )
+        found.append(fact)
+    return tuple(found)
 
 
 def choose_facts(facts: Sequence[NumberedFact], limit: int = FACTS_BYTES) -> tuple[NumberedFact, ...]:
@@ -228,17 +223,18 @@ def number_lines(lines: Iterable[ExistingLine], limit: int) -> dict[str, Existin
     """
     given = list(lines)
     paths = {line.path: at for at, line in reversed(list(enumerate(given)))}
-    taken: list[ExistingLine] = []
-    for line in sorted(given, key=lambda line: not line.is_ours):
-        limit -= len(f"{line.heading}{line.text}".encode(errors="replace")) + _LINE_OVERHEAD
+    taken = list[int]()
+    for at in sorted(range(len(given)), key=lambda at: not given[at].is_ours):
+        limit -= len(f"{given[at].heading}{given[at].text}".encode(errors="replace")) + _LINE_OVERHEAD
         if limit < 0:
             break
-        taken.append(line)
-    place = {id(line): at for at, line in enumerate(given)}
-    taken.sort(key=lambda line: (paths[line.path], place[id(line)]))
-    ours = iter(range(1, len(taken) + 1))
-    theirs = iter(range(1, len(taken) + 1))
-    return {f"L{next(ours)}" if line.is_ours else f"P{next(theirs)}": line for line in taken}
+        taken.append(at)
+    found, counts = dict[str, ExistingLine](), Counter[str]()
+    for at in sorted(taken, key=lambda at: (paths[given[at].path], at)):
+        kind = "L" if given[at].is_ours else "P"
+        counts[kind] += 1
+        found[f"{kind}{counts[kind]}"] = given[at]
+    return found
 
 
 ANSWER_LIMIT = 65_536
@@ -294,9 +290,10 @@ def _read_proposal(value: Any, numbered: Numbered, by_key: Mapping[str, Numbered
     text = values.get("FACT")
     if not isinstance(text, str) or is_nothing(text) or not any(char.isalnum() for char in text):
         return None
-    facts = [numbered.facts[n] for n in map(_read_number, _listed(values.get("FROM"))) if n in numbered.facts]
-    names = [str(one).strip(" []().").upper() for one in _listed(values.get("REPLACES"))]
-    replaces = tuple(dict.fromkeys(numbered.lines[name] for name in names if name in numbered.lines))
+    by_number = {str(number): fact for number, fact in numbered.facts.items()}
+    facts = [by_number[name] for name in _listed(values.get("FROM")) if name in by_number]
+    names = (name for name in _listed(values.get("REPLACES")) if name in numbered.lines)
+    replaces = tuple(dict.fromkeys(map(numbered.lines.__getitem__, names)))
     # What was left out before is no reason for a line: it was said too seldom.
     is_new = any(fact.is_new for fact in facts)
     if not is_new and (facts or sum(line.is_ours for line in replaces) < 2):
@@ -314,16 +311,11 @@ def _read_proposal(value: Any, numbered: Numbered, by_key: Mapping[str, Numbered
     )
 
 
-def _listed(value: Any) -> list[int | str]:
-    """The numbers and names in a list, or one that stands alone."""
+def _listed(value: Any) -> list[str]:
+    """The numbers and names in a list, or one that stands alone, as a model may write them: 2, "2", "[L2]"."""
     values = value if isinstance(value, list) else [value]
-    return [one for one in values if isinstance(one, int | str) and not isinstance(one, bool)]
-
-
-def _read_number(value: int | str) -> int:
-    """The number that a model wrote as 2, "2" or "[2]"; 0 for anything else."""
-    text = str(value).strip(" []().")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+    plain = (one for one in values if isinstance(one, int | str) and not isinstance(one, bool))
+    return [str(one).strip(" []().").upper() for one in plain]
 
 
 def _read_word(value: Any) -> str:

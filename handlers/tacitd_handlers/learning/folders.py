@@ -81,7 +81,10 @@ def list_folders(rows: Rows, sessions: Collection[str], root: Path) -> tuple[str
         for cwd, folder, uses in rows(
             "SELECT cwd, folder, uses FROM learning_folder WHERE session = ?", session
         ):
-            name = _make_relative(folder, [str(root), *_find_worktree(cwd, root)])
+            # Relative to the innermost root that contains it.
+            roots = sorted([str(root), *_find_worktree(cwd, root)], key=len, reverse=True)
+            above = next((one for one in roots if folder.startswith(one.rstrip("/") + "/")), "")
+            name = folder[len(above.rstrip("/")) + 1 :] if above else ""
             if name and not any(part.casefold() in VENDORED for part in name.split("/")):
                 counts[name] += uses
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -118,15 +121,6 @@ def _find_worktree(cwd: str, root: Path) -> list[str]:
     """The linked worktree of the project that a directory is in; none if it is in the project itself."""
     from tacitd.files import git  # a command that lists names needs no git
 
-    if not cwd.startswith("/") or Path(cwd).is_relative_to(root):
-        return []
-    here = git.find_repository(Path(cwd))
+    is_outside = cwd.startswith("/") and not Path(cwd).is_relative_to(root)
+    here = git.find_repository(Path(cwd)) if is_outside else None
     return [str(here.here)] if here is not None and here.top == root else []
-
-
-def _make_relative(path: str, roots: list[str]) -> str:
-    """The path relative to the innermost root that contains it; "" if there is none, or if it is the root."""
-    for root in sorted(roots, key=len, reverse=True):
-        if path.startswith(root.rstrip("/") + "/"):
-            return path[len(root.rstrip("/")) + 1 :]
-    return ""

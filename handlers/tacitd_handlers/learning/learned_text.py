@@ -55,29 +55,23 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
             from tacitd_handlers.shared.polarity import forbids  # not for a session of a person
 
             wanted = [one for one in wanted if forbids(one)]
-        if wanted and path not in request.withheld:
-            own = _select_own(request, path, wanted)
-            if own:
-                yield path, own
+        if wanted and path not in request.withheld and (own := _select_own(request, path, wanted)):
+            yield path, own
 
 
 def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
     """Those of a file's list items that tacitd wrote; all of them if the person trusts the project, or if it is not known who wrote
     the file and git did not bring it."""
     root = str(find_project_root(request.cwd))
-    trust = find_trust(request.rows, root)
-    if trust == "yes" or (not trust and not _is_tracked(path)):
+    trust, tree = find_trust(request.rows, root), find_repository(path.parent)
+    # In a checkout, files are there before the index names them.
+    is_tracked = tree is not None and (
+        (tree.git_dir / INDEX_LOCK).exists() or read_index_mode(tree.here, path) != ""
+    )
+    if trust == "yes" or (not trust and not is_tracked):
         return items
     ours = {text for (text,) in request.rows(_OURS, root, str(path))}
     return [one for one in items if one[2:].strip() in ours]
-
-
-def _is_tracked(path: Path) -> bool:
-    """Whether git tracks a file, or cannot say: in a checkout, files are there before the index names them."""
-    tree = find_repository(path.parent)
-    if tree is None:
-        return False
-    return (tree.git_dir / INDEX_LOCK).exists() or read_index_mode(tree.here, path) != ""
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
@@ -138,6 +132,5 @@ LEARNING = AgentInterface(
 
 def read_learned(cwd: Path, budget: int) -> str:
     """The text of LEARNED.md, and of the AGENTS.md files from the root to the directory, at most `budget` characters."""
-
     parts = [f"=== {path} ===\n{text.rstrip()}\n" for path, text in read_context_files(cwd)]
     return "\n".join(parts)[:budget]

@@ -47,49 +47,38 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         parts = {Path(path): _make_removal(path, store.rows) for path, name, _ in found if name == BLOCK.name}
     files = [learned, *(Path(path) for path, name, _ in found if name not in (COPY.name, BLOCK.name))]
     roots = [Path(root) for root in dict.fromkeys(root for *_, root in found if root)]
-    removed, own, reasons = list[Path](), list[Path](), dict[Path, str]()
+    removed, reasons = list[Path](), dict[Path, str]()
     for root in roots:
+        files += [root / LEARNED, root / RAW]
         summary = root / SUMMARY
         if summary.is_file() and not summary.is_symlink() and not leads_out(summary, root):
             removed.append(summary)
-        files += [root / LEARNED, root / RAW]
-        own.append(root / "tmp")
-        removed += _list_ignores(root)
+        for tree in list_work_trees(root):
+            # What keeps it out of a package.
+            ignores = {tree / folder / IGNORE: make_ignore(folder) for folder in (RULES_FOLDER, "tmp")}
+            removed += [p for p, text in ignores.items() if not p.is_symlink() and read_text(p) == text]
         exclude = git.locate_exclude_file(root)
         if isinstance(exclude, Path) and list_own_patterns(Project(root, git=True)):
             files.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
     edited = [path for path in copies if path not in mine and os.path.lexists(path)]
     reasons |= dict.fromkeys(edited, "it was changed by hand, or git tracks it; sessions load it")
-    places = [*roots, *own, *(path.parent for path in (*files, *copies))]
-    made = {
-        tree.joinpath(*Path(MODULE_RULES).parts[:depth])
-        for tree in map(find_tree, mine)
-        for depth in range(1, len(Path(MODULE_RULES).parts) + 1)
-    }
-    own += sorted(made, key=lambda path: -len(path.parts))
+    temporary = [root / "tmp" for root in roots]
+    places = [*roots, *temporary, *(path.parent for path in (*files, *copies))]
+    inner = [Path(*Path(MODULE_RULES).parts[:depth]) for depth in range(len(Path(MODULE_RULES).parts), 0, -1)]
+    made = [tree / one for tree in dict.fromkeys(map(find_tree, mine)) for one in inner]
+    advice = "to go on loading what was learned, write `@LEARNED.md` into the CLAUDE.md of a project"
     return Footprint(
         removed,
         list(dict.fromkeys(files)),
         list(dict.fromkeys(places)),
-        list(dict.fromkeys(own)),
+        [*temporary, *made],
         reasons,
         mine,
         edited,
         parts,
-        ["to go on loading what was learned, write `@LEARNED.md` into the CLAUDE.md of a project"]
-        if roots
-        else [],
+        [advice] if roots else [],
     )
-
-
-def _list_ignores(root: Path) -> Iterator[Path]:
-    """The files that keep what tacitd makes out of a package."""
-    for tree in list_work_trees(root):
-        for folder in (RULES_FOLDER, "tmp"):
-            path = tree / folder / IGNORE
-            if not path.is_symlink() and read_text(path) == make_ignore(folder):
-                yield path
 
 
 def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:
@@ -121,12 +110,8 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     for root, path in learned:
         if Path(path).is_relative_to(root) and is_published(Path(path), Path(root)):
             what = f"`npm publish` in {root} would include {path}"
-            yield DoctorFinding(
-                "learning.published",
-                "warning",
-                what,
-                "list it in .npmignore, or list `files` in package.json",
-            )
+            hint = "list it in .npmignore, or list `files` in package.json"
+            yield DoctorFinding("learning.published", "warning", what, hint)
     for (what,) in found:
         yield DoctorFinding(PROBLEM, "warning", what, HINT)
     if not found:

@@ -7,7 +7,7 @@ more than its facts, or something else, becomes these facts. If a plan is carrie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
@@ -115,12 +115,6 @@ def plan_lines(proposals: Sequence[Proposal], now: Situation, limit: int = LINES
     return Plan(tuple(lines), tuple(known), tuple(withheld), tuple(refused), tuple(waits), tuple(used))
 
 
-def choose_heading(section: str, headings: Collection[str]) -> str:
-    """The heading for a line: the group that the answer's SECTION names, or a heading of the file. A model makes no other one."""
-    title = section.strip("#*_`\"' ").rstrip(":").casefold()
-    return next((one for one in (*GROUPS, *headings) if one.casefold() == title), GENERAL)
-
-
 def _is_there(line: ExistingLine, now: Situation) -> bool:
     file = now.files.get(line.path, FileNow())
     return line.text in (file.ours if line.is_ours else file.statements)
@@ -135,7 +129,10 @@ def _word_all(proposals: Sequence[Proposal], now: Situation) -> tuple[list[NewLi
             divided.setdefault(fact, []).append(one.text)
     for one in proposals:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
-        heading = choose_heading(one.section, now.files.get(path, FileNow()).headings)
+        # The group that the answer's SECTION names, or a heading of the file. A model makes no other one.
+        section = one.section.strip("#*_`\"' ").rstrip(":").casefold()
+        headings = (*GROUPS, *now.files.get(path, FileNow()).headings)
+        heading = next((name for name in headings if name.casefold() == section), GENERAL)
         text = clean_fact(one.text)
         found = text if isinstance(text, Unfit) else _check_words(text, one, divided, now)
         if isinstance(text, str) and found is None:

@@ -58,11 +58,14 @@ def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> st
     `known_facts`: the summary with its lines numbered, see `number_known`.
     """
     known_facts = redact_secrets(known_facts.strip())[0]
+    shown = list[str]()
+    for number, message in enumerate(messages, 1):
+        text, context = redact_secrets(message.text)[0], redact_secrets(message.context)[0]
+        before = f"What the assistant had just said:\n{fence_text(context)}\n" if context.strip() else ""
+        shown.append(f"Message {number}\n{before}What the person wrote:\n{fence_text(text)}")
     values = {
         "known_facts_summary": fence_text(known_facts) if known_facts else _NOTHING,
-        "user_message": "\n\n".join(
-            _show_message(number, message) for number, message in enumerate(messages, 1)
-        ),
+        "user_message": "\n\n".join(shown),
     }
     return fill_template(load_template("extraction"), values) + "\n"
 
@@ -103,12 +106,6 @@ def summary_prompt(documents: Mapping[str, str]) -> str:
     blanked = [(redact_secrets(name)[0], redact_secrets(text.strip())[0]) for name, text in documents.items()]
     shown = "\n\n".join(f"{name}:\n{fence_text(text)}" for name, text in blanked if text) or _NOTHING
     return fill_template(load_template("summary"), {"directive_contents": shown}) + "\n"
-
-
-def _show_message(number: int, message: PromptMessage) -> str:
-    text, context = redact_secrets(message.text)[0], redact_secrets(message.context)[0]
-    before = f"What the assistant had just said:\n{fence_text(context)}\n" if context.strip() else ""
-    return f"Message {number}\n{before}What the person wrote:\n{fence_text(text)}"
 
 
 def _fence_lines(lines: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ A copy is a rule file in `.claude/rules/`, or the block in the AGENTS.md of a wo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +92,6 @@ def queue_copies(tx: Tx, project: Project, number: int | None, now: float) -> No
 
 
 def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The copies of a project that tacitd wrote; a person may edit them."""
     return [] if root is None else list_written(rows, root, COPY)
 
 
@@ -120,23 +119,19 @@ def plan_copies(rows: Rows, number: int | None, root: Path, *, blocks: bool) -> 
         if path.name == AGENTS and path.is_relative_to(root) and path != root / TEAM_RULE
     ]
     named = name_module_rules(folders)
-    found = list[Copy]()
+    found, team = list[Copy](), root / TEAM_RULE
     for tree in list_work_trees(root):
-        found.append(Copy(tree / PROJECT_RULE, tree, root, _own_or(tree, root, LEARNED)))
+        # A work tree's own file if it has one, as a file that git tracks; otherwise the main one's.
+        learned = tree / LEARNED if os.path.lexists(tree / LEARNED) else root / LEARNED
+        found.append(Copy(tree / PROJECT_RULE, tree, root, learned))
         if blocks:
-            is_team = root / TEAM_RULE in paths
-            source = root / TEAM_RULE if is_team else _own_or(tree, root, LEARNED)
-            found.append(Copy(tree / AGENTS, tree, root, source))
-        if root / TEAM_RULE in paths and tree != root:
-            found.append(Copy(tree / TEAM_RULE, tree, root, root / TEAM_RULE))
+            found.append(Copy(tree / AGENTS, tree, root, team if team in paths else learned))
+        if team in paths and tree != root:
+            found.append(Copy(tree / TEAM_RULE, tree, root, team))
         for folder, name in named.items():
-            found.append(Copy(tree / name, tree, root, _own_or(tree, root, f"{folder}/{AGENTS}"), folder))
+            own, main = (one / folder / AGENTS for one in (tree, root))
+            found.append(Copy(tree / name, tree, root, own if os.path.lexists(own) else main, folder))
     return found
-
-
-def _own_or(tree: Path, root: Path, name: str) -> Path:
-    """A work tree's own file if it has one, as a file that git tracks; otherwise the main one's."""
-    return tree / name if os.path.lexists(tree / name) else root / name
 
 
 def find_tree(path: Path) -> Path:
@@ -145,54 +140,39 @@ def find_tree(path: Path) -> Path:
 
 def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
     """Why nothing is read or written at the place of a copy, as a clause; "" if nothing is in the way."""
+    names = path.relative_to(tree).parts
     try:
-        return next(_list_obstacles(path, tree, rows), "")
+        for place in (tree.joinpath(*names[:depth]) for depth in range(1, len(names))):
+            if place.is_symlink():
+                return f"is behind the link {place}"
+            if os.path.lexists(place) and not place.is_dir():
+                return f"cannot be made: {place} is not a directory"
+        if git.read_index_mode(tree, path):
+            return f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
+        if os.path.lexists(path):
+            refuse_foreign(path)
+            data = path.read_bytes()
+            COPY.read_leaves(data)
+            known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+            # A clone does not bring this clone's exclude file: tacitd made what it has, whatever the store lost.
+            is_ours = known or (HEAD_START.encode() in data and git.is_ignored(tree, path))
+            if b"\0" in data or not is_ours:
+                return "was not written by this tacitd: move it away"
+        refuse_unwritable(path)
     except FileRefusedError as error:
         return f"is not up to date: {error.what}"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-
-
-def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
-    for depth in range(1, len(path.relative_to(tree).parts)):
-        place = tree.joinpath(*path.relative_to(tree).parts[:depth])
-        if place.is_symlink():
-            yield f"is behind the link {place}"
-        if os.path.lexists(place) and not place.is_dir():
-            yield f"cannot be made: {place} is not a directory"
-    if git.read_index_mode(tree, path):
-        yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
-    if os.path.lexists(path) and _is_foreign(path, tree, rows):
-        yield "was not written by this tacitd: move it away"
-    refuse_unwritable(path)
-
-
-def _is_foreign(path: Path, tree: Path, rows: Rows) -> bool:
-    """Whether what stands in the place of a copy is not tacitd's. Raises FileRefusedError, OSError."""
-    refuse_foreign(path)
-    data = path.read_bytes()
-    COPY.read_leaves(data)
-    known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-    return b"\0" in data or not (known or (HEAD_START.encode() in data and _is_hidden(tree, path)))
-
-
-def _is_hidden(tree: Path, path: Path) -> bool:
-    """Whether this clone's own exclude file has it: a clone does not bring that, so tacitd made the file, whatever the store lost."""
-    return git.is_ignored(tree, path) and not git.read_index_mode(tree, path)
+    return ""
 
 
 def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
     """Why an edit of a copy cannot be moved to its source; "" if it can."""
+    if copy.is_block and project.git and git.read_index_mode(copy.tree, copy.path):
+        return f"git tracks {copy.path.name}"
     if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
         return "git tracks that"
     return "" if copy.source.exists() else "that does not exist"
-
-
-def why_block_kept(copy: Copy, project: Project, tools: Tools) -> str:
-    """Why a line that is gone from a block is not deleted in its source; "" if it is."""
-    if project.git and git.read_index_mode(copy.tree, copy.path):
-        return f"git tracks {copy.path.name}"
-    return why_kept(copy, project, tools)
 
 
 def describe_kept(copy: Copy, why: str) -> str:
@@ -235,13 +215,15 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     copy = next((one for one in copies if one.path == path), None)
     if copy is None or (not copy.is_block and git.read_index_mode(copy.tree, path)):
         return Done()
-    if copy.is_block:
-        edits = _take_block_edits(copy, edits, project, tools)
+    why = why_kept(copy, project, tools)
     with suppress(FileRefusedError):
-        data = read_checked(copy.source, copy.home) if not why_kept(copy, project, tools) else None
+        data = read_checked(copy.source, copy.home)
+    source = LEAVES.read_leaves(data or b"")
+    if copy.is_block:
+        edits = _choose_block_edits(copy, edits, source, why)
     is_cut = not copy.is_block and COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
-    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
-    if data is None or not moved.changes:
+    moved = _move_edits(edits, source, is_cut=is_cut)
+    if data is None or why or not moved.changes:
         return follow
     lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
     removed = [lines[text] for text in moved.removed if text in lines]
@@ -261,21 +243,14 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     return Done(apply, (change,))
 
 
-def _take_block_edits(copy: Copy, edits: Edits, project: Project, tools: Tools) -> Edits:
+def _choose_block_edits(copy: Copy, edits: Edits, source: Mapping[Leaf, str], why: str) -> Edits:
     """What counts of the edits of a block: that lines of tacitd's are gone. Whatever else stands in it may have come with the project,
-    and stays there. Raises FileBusyError if a line that is gone is in the source and cannot be deleted there: then it is still noted
-    as tacitd's, and is not put back."""
-    gone = find_gone(edits)
-    why = why_block_kept(copy, project, tools)
-    if gone and why:
-        shown = set[str]()
-        with suppress(FileRefusedError):
-            data = read_checked(copy.source, copy.home)
-            shown = {show_line(text) for text in LEAVES.read_leaves(data or b"").values()}
-        if any(split_bullet(leaf)[1] in shown for leaf in gone):
-            raise FileBusyError(describe_kept(copy, why), seconds=KEPT_AGAIN)
-        gone = frozenset()
-    return Edits({}, {}, gone)
+    and stays there. Raises FileBusyError if a line that is gone is in the source and cannot be deleted there (`why`): then it is still
+    noted as tacitd's, and is not put back."""
+    gone, shown = find_gone(edits), set(map(show_line, source.values()))
+    if why and any(split_bullet(leaf)[1] in shown for leaf in gone):
+        raise FileBusyError(describe_kept(copy, why), seconds=KEPT_AGAIN)
+    return Edits({}, {}, frozenset() if why else gone)
 
 
 class _Moved(Struct, frozen=True):
@@ -295,23 +270,17 @@ def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _M
     is_known = match_lines(by_shown, is_cut=is_cut)
     moved = _Moved({}, [], {})
     added = list(edits.added)
-    for leaf in edits.removed:
+    changed: dict[Leaf, tuple[Leaf, str] | None] = {**dict.fromkeys(edits.removed), **edits.changed}
+    for leaf, put in changed.items():
         at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is not None:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-    for leaf, (new, text) in edits.changed.items():
-        at = by_shown.get(split_bullet(leaf)[1]) if is_line(leaf) else None
-        if at is None or not is_line(new):
-            added.append(new)
-        elif text in by_shown:
-            moved.changes[at] = None
-            moved.removed.append(source[at])
-        elif share_subject(source[at], text):
-            moved.changes[at] = text
+        if at is None or (put is not None and not is_line(put[0])):
+            added += [put[0]] if put is not None else []
+            continue
+        text = put[1] if put is not None and put[1] not in by_shown else None
+        moved.changes[at] = text
+        if text is not None and share_subject(source[at], text):
             moved.reworded[source[at]] = (split_bullet(at)[0], text)
         else:
-            moved.changes[at] = text
             moved.removed.append(source[at])
     for heading, text in map(split_bullet, filter(is_line, added)):
         if not is_known(text):

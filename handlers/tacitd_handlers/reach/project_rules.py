@@ -8,10 +8,11 @@ applied to its source, and then the copies follow. They have no state but what t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
@@ -44,7 +45,6 @@ from tacitd_handlers.reach.copies import (
     match_lines,
     plan_copies,
     queue_copies,
-    why_block_kept,
     why_kept,
 )
 from tacitd_handlers.reach.hiding import (
@@ -68,8 +68,6 @@ from tacitd_handlers.shared.places import read_plain_bytes
 
 PROBLEM = "learning.copies"
 HINT = "move it away or mend it; the copy is made when the next session starts"
-NAMED = 5
-"""Copies that a problem names."""
 
 
 # --- the task
@@ -93,9 +91,7 @@ def write_copies(task: Task, tools: Tools) -> Done:
     look.remove_leftovers()
     id, problems = f"{PROBLEM}:{task.project.root}", look.problems
     if problems and is_wanted:
-        named = list(dict.fromkeys(problems))
-        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
-        tools.degrade(Degradation(id, "; ".join(named[:NAMED]) + more, HINT))
+        tools.degrade(Degradation(id, "; ".join(dict.fromkeys(problems)), HINT))
     else:
         tools.clear(id)
     return Done(look.apply, look.changes, notices=look.kept)
@@ -113,9 +109,9 @@ class _CopyRound:
         self._number = number
         self._tools = tools
         self._wanted = set[Path]()
-        self._sources: dict[Path, str | None] = {}
+        self._sources: dict[Path, tuple[str | None, list[LineRow]]] = {}
+        """Text and lines of tacitd's; no text for one that is missing or refused."""
         self._trusts = False
-        self._lines: dict[Path, list[LineRow]] = {}
 
     def apply(self, tx: Tx) -> None:
         """A LEARNED.md that tacitd made is copied as a whole from now on."""
@@ -135,7 +131,7 @@ class _CopyRound:
             if path.parent.is_dir() and self._was_cleaned(path):
                 put: dict[Leaf, str | None] = {bullet(one.heading, one.text): one.text for one in lines}
                 cause = Cause(f"restored {path} {now}", "tacitd", "restored after git clean")
-                changes.append(FileChange(path, make_format(path, root), _always(put), cause))
+                changes.append(FileChange(path, make_format(path, root), partial(_return, put), cause))
             else:
                 gone += lines
 
@@ -150,13 +146,10 @@ class _CopyRound:
         """Whether all that git does not track is gone, in the same clone and at the same commit: nobody removed this file alone."""
         root, rows = self._project.root, self._tools.rows
         written = [one for one in list_written(rows, root, COPY) if find_tree(one) == root]
+        if not written or any(one.exists() for one in written) or not is_listed(self._project, path):
+            return False
         heads = rows("SELECT head FROM shared_file WHERE path = ?", str(path))
-        return (
-            bool(written)
-            and not any(one.exists() for one in written)
-            and is_listed(self._project, path)
-            and any(git.is_same_commit(head, git.read_checkout(root)) for (head,) in heads)
-        )
+        return any(git.is_same_commit(head, git.read_checkout(root)) for (head,) in heads)
 
     def follow_sources(self) -> None:
         for tree in list_work_trees(self._project.root):
@@ -186,25 +179,26 @@ class _CopyRound:
 
     def _plan_block(self, copy: Copy, text: str) -> None:
         """Plan the block in an AGENTS.md. It is the person's file, so git shows it as before; one that is made is hidden."""
-        if why := _why_no_block(copy, self._project, self._tools):
-            self.problems.append(f"{copy.path} has no lines for Codex: {why}")
+        tools, path = self._tools, copy.path
+        try:
+            why = _why_no_block(copy, self._project, tools)
+        except FileRefusedError as error:
+            why = error.what
+        if why:
+            self.problems.append(f"{path} has no lines for Codex: {why}")
             return
-        if not copy.path.exists() and (why := hide(self._project, [copy.path], self._tools)):
-            self.problems.append(f"{copy.path} is not written, because git would show it: {why}")
+        if not path.exists() and (why := hide(self._project, [path], tools)):
+            self.problems.append(f"{path} is not written, because git would show it: {why}")
             return
         leaves = {leaf: value for leaf, value in COPY.read_leaves(text.encode()).items() if is_line(leaf)}
-        view = self._tools.look(copy.path, BLOCK)
-        base: dict[Leaf, str] = dict(self._tools.rows(_WRITTEN, str(copy.path)))
+        view, base = tools.look(path, BLOCK), dict[Leaf, str](tools.rows(_WRITTEN, str(path)))
         now = view.now
-        is_written = copy.path in list_written(self._tools.rows, self._project.root, BLOCK)
-        if not is_written and now.keys() - leaves.keys():
-            self.problems.append(f"{copy.path} has a block that this tacitd did not write: delete it")
+        if path not in list_written(tools.rows, self._project.root, BLOCK) and now.keys() - leaves.keys():
+            self.problems.append(f"{path} has a block that this tacitd did not write: delete it")
             return
-        gone = find_gone(view.edits)
-        if view.doubt == "removed once":
-            gone = frozenset(base.keys() - now.keys())
+        gone = frozenset(base.keys() - now.keys()) if view.doubt == "removed once" else find_gone(view.edits)
         wanted = {leaf: value for leaf, value in leaves.items() if leaf not in gone}
-        if gone & leaves.keys() and (why := why_block_kept(copy, self._project, self._tools)):
+        if gone & leaves.keys() and (why := why_kept(copy, self._project, tools)):
             self.problems.append(describe_kept(copy, why))
         own = {leaf: value for leaf, value in now.items() if leaf not in _list_theirs(view.edits)}
         if own == wanted == {leaf: value for leaf, value in base.items() if leaf not in gone}:
@@ -217,8 +211,8 @@ class _CopyRound:
             return dict.fromkeys(leaf for leaf in now if leaf not in theirs) | put
 
         key = sha256(repr((list(now), list(leaves))).encode()).hexdigest()[:12]
-        cause = Cause(f"block {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
-        self.changes.append(FileChange(copy.path, BLOCK, decide, cause, unlisted=frozenset({*now, *leaves})))
+        cause = Cause(f"block {tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
+        self.changes.append(FileChange(path, BLOCK, decide, cause, unlisted=frozenset({*now, *leaves})))
 
     def _plan(self, copy: Copy, text: str) -> None:
         rows = self._tools.rows
@@ -243,24 +237,28 @@ class _CopyRound:
             gone = [leaf for leaf in now if leaf not in edits.added or is_known(now[leaf])]
             return {TEXT: text, **dict.fromkeys(gone), **leaves}
 
-        unlisted = frozenset({TEXT, *leaves, *(leaf for (leaf,) in rows(_BASE, str(copy.path)))})
+        unlisted = frozenset({TEXT, *leaves, *(leaf for leaf, _ in rows(_WRITTEN, str(copy.path)))})
         # Of what stood there too: a choice may be taken back within a tick of the clock.
         key = sha256((before or b"") + text.encode()).hexdigest()[:12]
         cause = Cause(f"copy {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
         self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
 
     def _render(self, copy: Copy) -> str:
-        text = self._read_source(copy)
+        if copy.source not in self._sources:
+            text, lines = None, read_lines_of(self._tools.rows, str(copy.source))
+            try:
+                data = read_checked(copy.source, copy.home)
+                text = data.decode("utf-8", "replace") if data is not None else None
+            except FileRefusedError as error:
+                self.problems.append(error.what)
+            self._sources[copy.source] = text, lines
+        text, lines = self._sources[copy.source]
         if text is None:
             return ""
-        if copy.source not in self._lines:
-            self._lines[copy.source] = read_lines_of(self._tools.rows, str(copy.source))
-        lines = self._lines[copy.source]
         if not self._is_trusted(copy, text, lines):
             there = {line for _, line in map(split_bullet, LEAVES.read_leaves(text.encode()))}
-            text = render_lines(
-                [(one.heading, one.text) for one in lines if one.text in there], title_for(copy.name)
-            )
+            shown = [(one.heading, one.text) for one in lines if one.text in there]
+            text = render_lines(shown, title_for(copy.name))
         return render_rule(text, copy.name, front_matter(copy.folder) if copy.folder else ())
 
     def _is_trusted(self, copy: Copy, text: str, lines: Sequence[LineRow]) -> bool:
@@ -278,30 +276,18 @@ class _CopyRound:
             self._trusts = True
         return self._trusts
 
-    def _read_source(self, copy: Copy) -> str | None:
-        if copy.source not in self._sources:
-            self._sources[copy.source] = None
-            try:
-                data = read_checked(copy.source, copy.home)
-                self._sources[copy.source] = data.decode("utf-8", "replace") if data is not None else None
-            except FileRefusedError as error:
-                self.problems.append(error.what)
-        return self._sources[copy.source]
-
     def remove_leftovers(self) -> None:
         """Remove copies that are not wanted any more and have nothing of a person."""
-        for path in list_written(self._tools.rows, self._project.root, BLOCK):
-            base = self._tools.rows(_WRITTEN, str(path))
+        rows, now = self._tools.rows, self._tools.clock.now()
+        for path in list_written(rows, self._project.root, BLOCK):
+            base = rows(_WRITTEN, str(path))
             if path not in self._wanted and path.exists() and base:
                 gone: dict[Leaf, str | None] = {WHOLE: None, **{leaf: None for leaf, _ in base}}
-                cause = Cause(
-                    f"block {self._tools.clock.now()}", "tacitd", "the block is not needed any more"
-                )
-                self.changes.append(FileChange(path, BLOCK, _always(gone), cause, unlisted=frozenset(gone)))
-        for path in list_written(self._tools.rows, self._project.root, COPY):
+                self._remove(path, BLOCK, gone, Cause(f"block {now}", "tacitd", "it is not needed any more"))
+        for path in list_written(rows, self._project.root, COPY):
             if path in self._wanted or not os.path.lexists(path):
                 continue
-            what = find_obstacle(path, find_tree(path), self._tools.rows)
+            what = find_obstacle(path, find_tree(path), rows)
             view = self._tools.look(path, COPY) if not what else None
             if view is None or any(view.edits) or view.doubt:
                 what = what or "has text of yours, so it stays"
@@ -309,31 +295,29 @@ class _CopyRound:
                 self.kept.append(Notice("kept", str(path), about=what))
                 continue
             gone = {TEXT: None, **dict.fromkeys(view.now)}
-            cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
-            change = FileChange(path, COPY, _always(gone), cause, unlisted=frozenset(gone))
-            self.changes.append(change)
+            self._remove(path, COPY, gone, Cause(f"copy {now}", "tacitd", "it is not needed any more"))
+
+    def _remove(self, path: Path, format: Format, gone: Mapping[Leaf, str | None], cause: Cause) -> None:
+        change = FileChange(path, format, partial(_return, gone), cause, unlisted=frozenset(gone))
+        self.changes.append(change)
 
 
-_BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
 _WRITTEN = "SELECT leaf, written FROM shared_leaf WHERE path = ?"
 
 
-def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
-    return lambda now, edits: changes
-
-
 def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
-    """Why no block is written into the AGENTS.md of a work tree; "" if it may be."""
+    """Why no block is written into the AGENTS.md of a work tree; "" if it may be. Raises FileRefusedError."""
     if project.git and git.read_index_mode(copy.tree, copy.path) and tools.write_mode(project) != "shared":
         return f"git tracks it; `tacitd share`, or this line in it: {SEE_ALSO}"
-    try:
-        data = read_checked(copy.path, copy.tree)
-        BLOCK.read_leaves(data or b"")
-        if data is not None:
-            refuse_unwritable(copy.path)
-    except FileRefusedError as error:
-        return error.what
+    data = read_checked(copy.path, copy.tree)
+    BLOCK.read_leaves(data or b"")
+    if data is not None:
+        refuse_unwritable(copy.path)
     return ""
+
+
+def _return(changes: Mapping[Leaf, str | None], *_: object) -> Mapping[Leaf, str | None]:
+    return changes
 
 
 def _list_theirs(edits: Edits) -> set[Leaf]:
