@@ -99,66 +99,50 @@ def is_reversal(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
-    surface = _surface(text)
-    folded = _distinct(surface, [_fold(word) for word in surface])
+    plain = _REWRITE.sub(lambda found: _INSTEAD[found.lastgroup], _plain(text))
+    # The words and signs as written; only the capital that begins a sentence is taken off.
+    surface = [piece for chunk in plain.split() for piece in _split_chunk(chunk)]
+    for at, word in enumerate(surface):
+        # "use pnpm not npm" is "use pnpm over npm"; "should not", "and not" and a leading "not" stay negations.
+        if at > 1 and word.casefold() == _NOT and surface[at - 1].casefold() not in _KEEPING_NOT:
+            surface[at] = _CONTRAST
+    if surface and surface[0][1:] == surface[0][1:].lower():
+        surface[0] = surface[0].lower()
+    folded = list(map(_fold, surface))
+    # Where a line sets two forms of one word against each other ("user, not users"), the forms count.
+    forms: dict[str, set[str]] = {}
+    for word, fold in zip(surface, folded, strict=True):
+        forms.setdefault(fold, set()).add(word)
+    for at, fold in enumerate(folded):
+        if fold != _NOT and len(forms[fold]) > 1:
+            folded[at] = surface[at]
     negations = at = 0
     while at < len(folded) - 1 and folded[at] in _SIGNS:
         negations += _SIGNS[folded[at]]
         at += 1
-    return (_NOT,) * negations + tuple(_body(folded[at:]))
-
-
-def _surface(text: str) -> list[str]:
-    """The words and signs as written; only the capital that begins a sentence is taken off."""
-    plain = _plain(text)
-    plain = _REWRITE.sub(lambda found: _INSTEAD[found.lastgroup], plain)
-    words = [piece for chunk in plain.split() for piece in _pieces(chunk)]
-    for at, word in enumerate(words):
-        # "use pnpm not npm" is "use pnpm over npm"; "should not", "and not" and a leading "not" stay negations.
-        if at > 1 and word.casefold() == _NOT and words[at - 1].casefold() not in _KEEPING_NOT:
-            words[at] = _CONTRAST
-    if words and words[0][1:] == words[0][1:].lower():
-        words[0] = words[0].lower()
-    return words
+    kept: list[str] = []
+    for word, follower in pairwise((*folded[at:], "")):
+        is_helping = word in _AUXILIARY and follower == _NOT
+        is_article = word in _ARTICLES and follower not in ("", _NOT, _CONTRAST, *_ARTICLES)
+        if not is_helping and not is_article:
+            kept.append(word)
+    return (_NOT,) * negations + tuple(kept)
 
 
 def _plain(text: str) -> str:
     if text.isascii():  # has no other form, and nothing invisible
         return strip_user(strip_marks(text))
-    composed = unicodedata.normalize("NFKC", text).translate(
-        {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
-    )
+    quotes = {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
+    composed = unicodedata.normalize("NFKC", text).translate(quotes)
     visible = "".join(char for char in composed if unicodedata.category(char) != "Cf")
     return strip_user(strip_marks(visible))
 
 
-def _pieces(chunk: str) -> list[str]:
+def _split_chunk(chunk: str) -> list[str]:
     core = chunk.strip(_WRAPPERS).rstrip(_STOPS).strip(_WRAPPERS)
     if not core:
         return [] if chunk in "-–—•·" or not chunk.strip(_STOPS + "()*_") else [chunk.rstrip(",.") or chunk]
     return _PIECE.findall(core) or [core]
-
-
-def _distinct(surface: list[str], folded: list[str]) -> list[str]:
-    """Where a line sets two forms of one word against each other ("user, not users"), the forms count."""
-    forms: dict[str, set[str]] = {}
-    for word, fold in zip(surface, folded, strict=True):
-        forms.setdefault(fold, set()).add(word)
-    return [
-        word if fold != _NOT and len(forms[fold]) > 1 else fold
-        for word, fold in zip(surface, folded, strict=True)
-    ]
-
-
-def _body(words: list[str]) -> list[str]:
-    kept: list[str] = []
-    for word, follower in pairwise((*words, "")):
-        if word in _AUXILIARY and follower == _NOT:
-            continue
-        if word in _ARTICLES and follower not in ("", _NOT, _CONTRAST, *_ARTICLES):
-            continue
-        kept.append(word)
-    return kept
 
 
 @lru_cache(maxsize=8192)  # thousands of lines are folded at a start and have few words

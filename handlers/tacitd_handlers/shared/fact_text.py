@@ -106,26 +106,19 @@ def clean_fact(text: str) -> str | Unfit:
     for pattern, reason in _HARD:
         if pattern.search(line):
             return Unfit(reason)
-    line = _quote_names(quote_imports(_plain_marks(tidy_fact(line))))
+    # Without leading marks and code fences, and without backticks that are not balanced.
+    line = re.sub(r"~{3,}", "", tidy_fact(line))
+    if line.count("`") % 2 or "``" in line:
+        line = line.replace("`", "")
+    line = quote_imports(re.sub(r"^(?:(?:[-*+>#|=]+|\d+[.)])\s+)+", "", line.strip()).strip())
+    # A formatter of Markdown leaves `__init__`, `*.py` and `**kwargs` as they are in backticks.
+    parts = re.split(r"(`[^`]*`)", line)
+    line = "".join(one if at % 2 else _NAME.sub(r"`\g<0>`", one) for at, one in enumerate(parts))
     if len(line) > FACT_LIMIT:
         return Unfit(f"it is longer than {FACT_LIMIT} characters")
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")
     return line
-
-
-def _quote_names(line: str) -> str:
-    """Put names such as `__init__`, `*.py` and `**kwargs` in backticks, in which a formatter of Markdown leaves them."""
-    parts = re.split(r"(`[^`]*`)", line)
-    return "".join(one if at % 2 else _NAME.sub(r"`\g<0>`", one) for at, one in enumerate(parts))
-
-
-def _plain_marks(line: str) -> str:
-    """Remove leading marks and code fences, and all backticks if they are not balanced."""
-    line = re.sub(r"~{3,}", "", line)
-    if line.count("`") % 2 or "``" in line:
-        line = line.replace("`", "")
-    return re.sub(r"^(?:(?:[-*+>#|=]+|\d+[.)])\s+)+", "", line.strip()).strip()
 
 
 def _capital(text: str) -> str:
@@ -188,6 +181,13 @@ _LOAN_WORDS = "café cafés naïve résumé résumés façade façades cliché c
 _LOANS = frozenset(_LOAN_WORDS.split())
 _HIDDEN = compile_lazily(r"\b(?:[^\W\d_] ){3,}|[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]", re.IGNORECASE)
 """A word with spaces between its letters, or with letters of two scripts."""
+_FAULTS = (
+    (_TAG, "it has a tag"),
+    (_ADDRESS, "it names an address"),
+    (_COMMAND, "it runs a command"),
+    (_HIDDEN, "it hides a word"),
+    (_SETTING, "it is about access or consent"),
+)
 LONGEST = 400
 """Characters."""
 
@@ -201,16 +201,9 @@ def find_agent_fault(text: str) -> str:
     cleaned = clean_fact(text)
     if isinstance(cleaned, Unfit):
         return cleaned.reason
-    if _TAG.search(text):
-        return "it has a tag"
-    if _ADDRESS.search(text):
-        return "it names an address"
-    if _COMMAND.search(text):
-        return "it runs a command"
-    if _HIDDEN.search(text):
-        return "it hides a word"
-    if _SETTING.search(text):
-        return "it is about access or consent"
+    for pattern, fault in _FAULTS:
+        if pattern.search(text):
+            return fault
     if _is_foreign(_KEYWORDS.sub(" ", text)):
         return "its language is not one in which an order is recognised"
     found = judge_text(text)
@@ -229,10 +222,8 @@ def _is_foreign_clause(text: str) -> bool:
     """Whether two different words say so; one, or two with accents, if it has no English words."""
     found = _LATIN.findall(_NAMES.sub(" ", text))
     words = {word.casefold() for word in found}
-    hits = len(words & _FOREIGN)
-    accented = len(
-        {word for word in found if word.islower() and not word.isascii()} - _LOANS
-    )  # without names
+    hits, without_names = len(words & _FOREIGN), {word for word in found if word.islower()}
+    accented = len({word for word in without_names if not word.isascii()} - _LOANS)
     if words & _ENGLISH:
         return hits > 1 or 2 * accented > len(words)
     return hits > 0 or accented > 1

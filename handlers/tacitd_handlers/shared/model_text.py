@@ -19,7 +19,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from tacitd.errors import TacitdError
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
@@ -32,14 +31,10 @@ SENTENCE_END = compile_lazily(r"(?<=[.!?…])[\"'”’»)\]*_`]{0,4}\s+(?![a-z\
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-class PromptError(TacitdError):
-    """A value has no placeholder."""
-
-
 def fill_template(text: str, values: Mapping[str, str]) -> str:
-    """Return the template with the placeholders of the values replaced, in a single pass; other braces stay. Raises PromptError."""
-    if spare := sorted(values.keys() - _PLACEHOLDER.findall(text)):
-        raise PromptError(f"the prompt cannot be filled: values without a placeholder {spare}")
+    """Return the template with the placeholders of the values replaced, in a single pass; other braces stay."""
+    spare = values.keys() - _PLACEHOLDER.findall(text)
+    assert not spare, f"values without a placeholder: {spare}"
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
 
@@ -70,28 +65,23 @@ _LOG_LINES = 3
 
 
 def drop_quotes(text: str) -> str:
-    """Return a text with its quoted parts replaced by line breaks."""
-    plain = _FENCE.sub("\n", _blank_lines(text))
-    return "\n".join(_drop_logs(plain.split("\n"))) if "\n" in plain else plain
-
-
-def _drop_logs(lines: list[str]) -> Iterator[str]:
-    """Yield the lines outside of logs, stack traces and diffs, and "" for each of those."""
-    at = 0
+    """Return a text with its quoted parts replaced by line breaks: also logs, stack traces and diffs."""
+    lines, kept, at = _FENCE.sub("\n", _blank_lines(text)).split("\n"), list[str](), 0
     while at < len(lines):
         end, is_paste = at + 1, False
-        if _DIFF_START.match(lines[at]):
+        if len(lines) > 1 and _DIFF_START.match(lines[at]):
             is_paste = True
             while end < len(lines) and _DIFF_LINE.match(lines[end]):
                 end += 1
-        elif _LOG_LINE.match(lines[at]):
+        elif len(lines) > 1 and _LOG_LINE.match(lines[at]):
             found = 1
             while end < len(lines) and (_LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
                 found += _LOG_LINE.match(lines[end]) is not None
                 end += 1
             is_paste = found >= _LOG_LINES
-        yield from ("",) if is_paste else lines[at:end]
+        kept += [""] if is_paste else lines[at:end]
         at = end
+    return "\n".join(kept)
 
 
 def shorten_middle(text: str, limit: int) -> str:
@@ -172,14 +162,11 @@ def strip_marks(line: str) -> str:
         for mark in ("**", "__", "*"):
             if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
                 text = text[len(mark) : -len(mark)].strip()
-        if len(text) >= 2 and text[0] in _QUOTES and text[-1] in _QUOTES and _is_one_quotation(text):
-            text = text[1:-1].strip()
+        # `"a" and "b"` begins and ends with quotes too, but they are not around all of it.
+        if len(text) >= 2 and text[0] in _QUOTES and text[-1] in _QUOTES:
+            inner, quotes = text[1:-1], {text[0], text[-1]} - {"'", "’"}
+            text = text if any(quote in inner for quote in quotes) else inner.strip()
     return text
-
-
-def _is_one_quotation(text: str) -> bool:
-    """`"a" and "b"` begins and ends with quotes too, but they are not around all of it."""
-    return not any(quote in text[1:-1] for quote in {text[0], text[-1]} - {"'", "’"})
 
 
 def split_sentences(text: str) -> list[str]:

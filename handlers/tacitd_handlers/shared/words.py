@@ -152,11 +152,8 @@ def find_quote(quote: str, message: str) -> str | None:
 
     What is quoted in the message itself (fences, lines that begin with `>`) was not typed, and is not searched.
     """
-    typed = (
-        _SPACES.sub(" ", unicodedata.normalize("NFC", drop_quotes(message)))
-        .replace(" \n", "\n")
-        .replace("\n ", "\n")
-    )
+    typed = _SPACES.sub(" ", unicodedata.normalize("NFC", drop_quotes(message)))
+    typed = typed.replace(" \n", "\n").replace("\n ", "\n")
     plain = fold_text(typed)
     # Folding keeps almost every character in its place; where it does not, the folded words are as good.
     typed = typed if len(typed) == len(plain) else plain
@@ -252,16 +249,11 @@ def find_unknown_names(value: str, sources: Sources) -> Refused | None:
     """Return which names in a value were not typed, such as those of "VS Code, helix"; None if all were."""
     source = " ".join((*sources.texts, *sources.context))
     squashed, words = _squash(source), WORD.findall(plain_text(source))
-    for name in _NAME_END.split(value):
-        if _squash(name) in squashed:
-            continue
-        for word in name.split():
-            if (
-                _squash(word) not in squashed
-                and plain_text(word) not in STOP_WORDS
-                and not _completes(word, words)
-            ):
-                return Refused(f"nobody mentioned {word}")
+    names = (name for name in _NAME_END.split(value) if _squash(name) not in squashed)
+    for word in (word for name in names for word in name.split()):
+        is_known = _squash(word) in squashed or plain_text(word) in STOP_WORDS or _completes(word, words)
+        if not is_known:
+            return Refused(f"nobody mentioned {word}")
     return None
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd_handlers.learning.prompt_templates import extend_prompt, ground_findings, split_answer
 from tacitd_handlers.shared.model_text import (
-    PromptError,
     drop_quotes,
     fence_text,
     fill_template,
@@ -23,7 +22,7 @@ from tacitd_handlers.shared.words import Sources
 
 def test_fill_refuses_what_does_not_fit() -> None:
     """S-01: a superfluous value is an error."""
-    with pytest.raises(PromptError):
+    with pytest.raises(AssertionError):
         fill_template("{a} and {b}", {"a": "1", "b": "2", "c": "3"})
 
 
