@@ -72,19 +72,6 @@ def test_learned_lists_lines_by_file_with_their_counts(cli: Cli, rows: LearnedRo
     assert two["file"] == "src/AGENTS.md" and (three["root"], three["stale"]) == ("", True)
 
 
-def test_learned_searches_by_words_in_one_project_or_in_all(cli: Cli, rows: LearnedRows) -> None:
-    """All words must occur, without case; 1 if nothing has them."""
-    rows.learn(PNPM)
-    other = rows.make_project("other")
-    rows.learn("Use pnpm in other", root=other)
-    assert [one["line"] for one in learned(cli, rows, "NPM", "never")] == [PNPM]
-    assert [one["root"] for one in learned(cli, rows, "--all", "pnpm")] == [str(rows.root), str(other)]
-    missing = cli.run("learned", "marble", cwd=rows.root)
-    assert missing.code == 1 and "no learned line contains marble" in missing.err
-    assert cli.run("learned", str(other), "--json").json[0]["line"] == "Use pnpm in other"
-    assert cli.run("learned", "--all", ".", cwd=rows.root).code == 2
-
-
 def test_learned_lists_what_was_not_stored(cli: Cli, rows: LearnedRows) -> None:
     """S-24: withheld, refused and forgotten lines, each with its id."""
     withheld = rows.learn(PNPM)

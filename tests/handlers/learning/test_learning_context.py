@@ -57,16 +57,6 @@ def test_a_directory_that_is_gone_counts_as_far_as_it_is_there(root: Path) -> No
     ]
 
 
-def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
-    """The working directory may be reached through a link."""
-    (tmp_path / "link").symlink_to(root / "src")
-    assert order(build_section(ContextRequest(tmp_path / "link", 9000))) == [
-        "learned",
-        "of the root",
-        "of src",
-    ]
-
-
 def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: Path) -> None:
     """DESIGN "Where it writes": a linked worktree's own AGENTS.md is used if it has one."""
     git(root, "commit", "-q", "--allow-empty", "-m", "x")

@@ -53,19 +53,6 @@ def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, l
     assert list((tmp_path / "t").iterdir()) == []
 
 
-def test_a_failure_in_it_leaves_nothing_behind(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No file is left if it fails; the error is printed, and the exit code is 1."""
-
-    def broken(*_: object) -> bytes:
-        raise OSError(28, "No space left on device", "demo")
-
-    monkeypatch.setattr(demo, "append_sample_turn", broken)
-    said = cli.run("demo")
-    assert said.code == 1 and "No space left" in said.err and list((tmp_path / "t").iterdir()) == []
-
-
 def test_a_persons_own_settings_do_not_disturb_it(cli: Cli) -> None:
     """The user's configuration, state directory and exclusions have no effect on it."""
     cli.set(TACITD_SESSION__IDLE="soon", TACITD_PROJECTS__WRITE="off", TACITD_STATE_DIR="/nowhere")

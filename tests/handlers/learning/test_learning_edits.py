@@ -32,16 +32,6 @@ def test_a_line_that_the_person_writes_again_is_theirs(bench: LearningBench) -> 
     assert "P1. Use pnpm, not npm" in bench.model.prompts[-1] and PNPM in bench.bullets
 
 
-def test_a_reworded_line_is_the_persons(bench: LearningBench) -> None:
-    """S-28: it keeps their words and the origin, and the old text counts as deleted."""
-    bench.edit(PNPM, "Use pnpm 9, not npm")
-    line = bench.line("Use pnpm 9, not npm")
-    assert (line.state, line.by, line.said) == ("present", "person", 1)
-    assert (bench.line(PNPM).state, bench.line(PNPM).replaced_by) == ("removed", line.number)
-    bench.learn("use pnpm, not npm, please", PNPM, "s2")
-    assert bench.bullets == ["Use pnpm 9, not npm", SHORT]
-
-
 @pytest.mark.parametrize("name", ["LEARNED.md", ".claude/rules/tacitd-learned.md"])
 def test_something_else_in_the_place_of_a_line_is_no_rewording(bench: LearningBench, name: str) -> None:
     """S-28: the line counts as deleted, and what the person wrote has no origin in what they said before."""

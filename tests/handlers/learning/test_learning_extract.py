@@ -11,7 +11,6 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -53,15 +52,6 @@ def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> 
     heard = json.dumps({"message": 1, "words": typed, "fact": "Run the linter 3 times before each commit"})
     bench.learn(typed, RawAnswer(heard))
     assert bench.bullets == [typed]
-
-
-def test_a_secret_is_never_stored(bench: LearningBench) -> None:
-    """S-67: neither in a row nor in a file."""
-    key = "sk-ant-api03-" + "a1B2c3D4" * 6
-    bench.learn(f"use the key {key} for tests", f"Use the key {key} for tests")
-    assert bench.facts("text") == [] and not bench.bench.rows(
-        "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
-    )
 
 
 def test_who_the_person_is_goes_to_their_own_file(bench: LearningBench) -> None:
@@ -146,34 +136,6 @@ def test_a_call_that_was_lost_twice_is_not_paid_a_third_time(bench: LearningBenc
     assert state == "rejected"
 
 
-def test_documents_are_not_learned_again(bench: LearningBench) -> None:
-    """S-06: what AGENTS.md says is no new fact, and makes no line."""
-    (bench.root / "AGENTS.md").write_text("# App\n\n- Run the tests with make\n")
-    bench.learn("run the tests with make", "Run the tests with make")
-    assert bench.text == "" and [state for (state,) in bench.facts("state") if state == "waiting"] == []
-
-
-def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
-    """S-28: a text that a person chose never to be learned leaves no fact."""
-    from tacitd_handlers.learning.learned_rows import digest_same
-
-    with bench.bench._app.store.write() as tx:
-        tx.execute(
-            "INSERT INTO choice(scope, name, what, at) VALUES('text', ?, 'never', 0)", digest_same(PNPM)
-        )
-    bench.learn("use pnpm, not npm", PNPM)
-    assert bench.facts("text") == [] and bench.text == ""
-
-
-def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
-    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
-    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
-    assert bench.facts("text") == []
-    bench.heard = "[1] Indent with tabs in this repository"
-    bench.bench.settle(QUIET)
-    assert bench.facts("text") == [("Indent with tabs in this repository",)]
-
-
 def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
     """S-23: an unusable answer is asked for once more, then the prompt is rejected and listed, not lost."""
     bench.say("use pnpm, not npm", RawAnswer("I could not find anything of note in here, sorry."))
@@ -183,14 +145,3 @@ def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
     assert bench.count_calls("extraction") == 2
     ((state, reason),) = bench.bench.rows("SELECT state, reason FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected" and "cannot be used" in reason
-
-
-def test_prompts_are_sent_after_ten_minutes_of_quiet(bench: LearningBench) -> None:
-    """S-01: quiet is counted from the newest prompt; the model is not asked and nothing is written before."""
-    bench.bench.type("use pnpm, not npm")
-    bench.bench.settle(590)
-    bench.bench.type("and tabs")
-    bench.bench.settle(590)
-    assert bench.count_calls("extraction") == 0 and not (bench.root / "tmp").exists()
-    bench.bench.settle(20)
-    assert bench.count_calls("extraction") == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_grounding_texts import LOSSES, REVERSALS
 from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
-from tacitd_handlers.learning.plan import LINES_LIMIT, FileNow, NewLine, Plan, Situation, plan_lines
+from tacitd_handlers.learning.plan import FileNow, NewLine, Plan, Situation, plan_lines
 
 LEARNED, SRC, WEB = "LEARNED.md", "src/AGENTS.md", "web/AGENTS.md"
 
@@ -69,18 +69,6 @@ def carry_out(files: Mapping[str, Sequence[str]], lines: Sequence[NewLine]) -> d
 # --- what is written ---------------------------------------------------------------------------------------
 
 
-def test_a_new_line_is_put() -> None:
-    """S-24: with its file, heading and facts."""
-    (one,) = plan([propose("Use pnpm for installs", SRC)]).lines
-    assert one == NewLine(SRC, "Coding", "Use pnpm for installs", (fact("Use pnpm for installs"),))
-
-
-@pytest.mark.parametrize("path", ["lib/AGENTS.md", "../LEARNED.md", "/etc/passwd", ".git/AGENTS.md", ""])
-def test_a_file_that_was_not_offered_is_the_projects(path: str) -> None:
-    """S-24."""
-    assert [one.path for one in plan([propose("Use pnpm for installs", path)]).lines] == [LEARNED]
-
-
 @pytest.mark.parametrize(
     ("path", "files"),
     [
@@ -117,12 +105,6 @@ def test_a_forgotten_line_is_dropped() -> None:
     """A person said that it is never to be learned again."""
     made = plan([propose("Use tabs"), propose("Use pnpm")], is_forgotten=lambda text: "tabs" in text)
     assert [one.text for one in made.lines] == ["Use pnpm"]
-
-
-def test_at_most_twenty_lines() -> None:
-    """S-67: the facts of lines over the limit wait for the next call."""
-    made = plan([propose(f"Use tool {n} for job {n}") for n in range(25)])
-    assert len(made.lines) == LINES_LIMIT and len(made.void) == 5
 
 
 # --- what a line may say -----------------------------------------------------------------------------------
@@ -190,15 +172,6 @@ def test_a_merge_that_says_more_than_the_lines_changes_nothing() -> None:
 # --- what it replaces --------------------------------------------------------------------------------------
 
 
-def test_a_line_of_ours_is_replaced() -> None:
-    """S-26: the one that the answer numbers."""
-    old = line("Use npm for installs")
-    made = plan(
-        [propose("Use pnpm for installs", LEARNED, old)], {LEARNED: [old.text]}, {LEARNED: {old.text}}
-    )
-    assert written(made) == [(LEARNED, "Use pnpm for installs", [old.text])]
-
-
 @pytest.mark.parametrize("path", [LEARNED, WEB])
 def test_a_line_of_another_folder_is_replaced(path: str) -> None:
     """S-26: it is taken, and the new one is put where the answer places it."""
@@ -214,28 +187,6 @@ def test_a_folders_line_replaces_nothing_of_the_projects() -> None:
     old = line("Use npm for installs")
     made = plan([propose("Use pnpm for installs", SRC, old)], {LEARNED: [old.text]}, {LEARNED: {old.text}})
     assert written(made) == [(SRC, "Use pnpm for installs", [])] and not conflicts(made)
-
-
-def test_one_fact_replaces_two_lines_of_its_subject_at_most() -> None:
-    """S-26: of eight lines that the answer names, two are replaced. The others stay, and a person is asked about them."""
-    olds = [line(f"Use tool{number} for installs") for number in range(4)]
-    olds += [
-        line(text) for text in ("Never push to main", "Answer in German", "No emojis", "Tests run first")
-    ]
-    texts = [old.text for old in olds]
-    made = plan([propose("Use pnpm for installs", LEARNED, *olds)], {LEARNED: texts}, {LEARNED: set(texts)})
-    assert written(made) == [(LEARNED, "Use pnpm for installs", texts[:2])]
-    assert [(text, old.text) for text, old in conflicts(made)] == [
-        ("Use pnpm for installs", text) for text in texts[2:]
-    ]
-
-
-def test_a_persons_line_is_never_replaced() -> None:
-    """S-26, S-28: the new line is put beside it, and the two are offered for a decision."""
-    old = line("Use npm for installs", is_ours=False)
-    made = plan([propose("Use pnpm for installs", LEARNED, old)], {LEARNED: [old.text]})
-    assert written(made) == [(LEARNED, "Use pnpm for installs", [])]
-    assert conflicts(made) == (("Use pnpm for installs", old),)
 
 
 @pytest.mark.parametrize(

@@ -160,12 +160,6 @@ def test_what_is_not_there_is_none() -> None:
     assert "stay:\n(none)\n" in synthesis_prompt(["LEARNED.md"], [], ["1. Use pnpm"])
 
 
-def test_data_cannot_close_its_fence() -> None:
-    """S-67: the fence of a message is longer than any run of backticks in it."""
-    prompt = extraction_prompt("", [PromptMessage("{x} ```")])
-    assert "Message 1\nWhat the person wrote:\n````\n{x} ```\n````" in prompt
-
-
 def test_every_text_that_comes_in_is_blanked_of_secrets() -> None:
     """SPEC S-67: secrets are blanked in every value; the prompts' own words are unchanged."""
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123"

@@ -30,14 +30,6 @@ def append(bench: LearningBench, *records: Any) -> None:
     bench.look()
 
 
-def test_facts_of_another_program_are_written_without_a_session(bench: LearningBench) -> None:
-    """S-52: they need no session's end."""
-    bench.end()
-    raw_path(bench.root).write_text(json.dumps({"facts": ["Run make lint before a commit"]}) + "\n")
-    bench.look()
-    assert bench.bullets == [PNPM, "Run make lint before a commit"]
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_what_nobody_typed_and_does_damage_waits(bench: LearningBench, killed: bool) -> None:
     """S-67: nobody typed it, so the person decides; also over a crash."""

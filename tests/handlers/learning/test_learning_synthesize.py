@@ -50,19 +50,6 @@ def test_a_contradiction_begins_anew(bench: LearningBench) -> None:
     assert bench.bullets == [PNPM] and bench.line(PNPM).said == 1 and bench.line(PNPM).state == "present"
 
 
-def test_merged_lines_keep_their_counts(bench: LearningBench) -> None:
-    """S-36: one line takes the place of two, and has the origins of both."""
-    bench.learn("always run make lint", "Always run make lint")
-    bench.learn("always run make test", "Always run make test", "s2")
-    merged = (
-        '{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Always run make lint and make test", '
-        '"FROM": [1], "REPLACES": ["L1", "L2"]}'
-    )
-    bench.learn("always run make lint and make test", "Always run make lint and make test", "s3", merged)
-    assert bench.bullets == ["Always run make lint and make test"]
-    assert bench.line("Always run make lint and make test").said == 3
-
-
 def test_left_out_it_comes_back_when_it_is_said_again(bench: LearningBench) -> None:
     """S-36: what synthesis left out goes with the next facts, with its count, and becomes a line if a new fact says it."""
     bench.learn("I like tabs here", "Likes tabs here", proposed="NONE")
@@ -202,14 +189,3 @@ def test_the_prompt_has_a_limit_whatever_stands_in_the_files(bench: LearningBenc
     bench.end()
     (asked,) = [one.prompt for one in bench.model.asked if one.purpose == "synthesis"]
     assert 10_000 < len(asked.encode()) <= PROMPT_LIMIT
-
-
-def test_an_excluded_project_is_not_written(bench: LearningBench) -> None:
-    """DESIGN "Where it writes": facts that wait when a person excludes the project cost no call."""
-    bench.say("use pnpm, not npm", PNPM)
-    with bench.bench._app.store.write() as tx:
-        tx.execute(
-            "INSERT INTO choice(scope, name, what, at) VALUES('project', ?, 'exclude', 0)", str(bench.root)
-        )
-    bench.end()
-    assert bench.count_calls("synthesis") == 0 and bench.text == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
+from support_reach import DAY, MINUTE, ReachBox, ToyRules
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.user_rules import HEAD, find_footprint
 
@@ -199,22 +199,6 @@ def test_without_claude_codes_directory_nothing_is_made(reach: ReachBox) -> None
     reach.know(a="a")
     reach.wait()
     assert not reach.claude.exists()
-
-
-def test_turned_off_it_leaves(tmp_path: Path) -> None:
-    """`reach.user_rules = false`: the file is removed; a person's lines stay in it."""
-    box = ReachBox(tmp_path)
-    with box.bench:
-        box.know(a="a", b="b")
-        box.wait()
-    box.bench.environ["TACITD_REACH__USER_RULES"] = "false"
-    box.bench._start()
-    with box.bench:
-        box.wait()
-        assert not box.path.exists() and "off" in box.bench.status_lines[0]
-        box.save(format_toys("a"))
-        box.wait()
-        assert box.text == format_toys("a"), "it is not tacitd's any more"
 
 
 def test_turned_off_a_persons_lines_stay(tmp_path: Path) -> None:

@@ -135,20 +135,6 @@ WORDS = st.sampled_from(_VOCABULARY.split())
 TEXT = st.lists(WORDS, max_size=7).map(" ".join) | st.text(max_size=40)
 
 
-@given(TEXT)
-@examples(80)
-def test_reflexive(text: str) -> None:
-    """S-06: every text says what it says."""
-    assert same_fact(text, text)
-
-
-@given(TEXT, TEXT)
-@examples(120)
-def test_symmetric(one: str, other: str) -> None:
-    """S-06: the order of asking makes no difference."""
-    assert same_fact(one, other) == same_fact(other, one)
-
-
 @given(
     WORDS, WORDS, st.sampled_from([", not", " not", " over", " instead of", " rather than"]), st.booleans()
 )
