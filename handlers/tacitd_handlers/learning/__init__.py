@@ -20,11 +20,25 @@ UNHEEDED = 2
 """Corrections since a line was written, after which a person is asked about it: the third in all."""
 
 
+COMMANDS = (
+    ("demo", "commands:demo", "Run the whole pipeline in a few seconds, without Claude.", "Others"),
+    ("scan", "scan:scan", "Learn from past transcripts, after an estimate of the cost.", "Others"),
+    ("learned", "learned_command:learned", "Show what was learned in a project.", "See it"),
+    ("init", "commands:init", "Create LEARNED.md and the summary in a project.", "Others"),
+    ("synthesize", "commands:synthesize", "Make lines from the waiting facts now.", "Others"),
+    ("share", "commands:share", "Share LEARNED.md and AGENTS.md with a team through git.", "Decide"),
+    ("exclude", "commands:exclude", "Stop writing in a project.", "Decide"),
+    ("trust", "commands:trust", "Show the text that came with a project to its sessions.", "Others"),
+    ("move", "commands:move", "Move a learned line to all projects, or to a folder.", "Others"),
+)
+"""Name, function, help and group of each."""
+
+
 def make_plugin() -> PluginSpec:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
     from tacitd.plugin import PluginSpec, SharedFileKind, TimedJob
 
-    here = "tacitd_handlers.learning"
+    here, reach = "tacitd_handlers.learning", "tacitd_handlers.reach"
     once = float("inf")
     return PluginSpec(
         "learning",
@@ -50,53 +64,22 @@ def make_plugin() -> PluginSpec:
             SharedFileKind(
                 "learned", "bullets", f"{here}.sources:list_paths", f"{here}.edits:take_edits", always=True
             ),
-            SharedFileKind(
-                "rules",
-                "tacitd_handlers.reach.rule_text:COPY",
-                "tacitd_handlers.reach.copies:list_copies",
-                "tacitd_handlers.reach.copies:take_copy_edits",
-                always=True,
-            ),
-            SharedFileKind(
-                "block",
-                "tacitd_handlers.reach.rule_text:BLOCK",
-                "tacitd_handlers.reach.copies:list_blocks",
-                "tacitd_handlers.reach.copies:take_copy_edits",
-                always=True,
+            *(
+                SharedFileKind(
+                    kind,
+                    f"{reach}.rule_text:{format}",
+                    f"{reach}.copies:{paths}",
+                    f"{reach}.copies:take_copy_edits",
+                    always=True,
+                )
+                for kind, format, paths in (
+                    ("rules", "COPY", "list_copies"),
+                    ("block", "BLOCK", "list_blocks"),
+                )
             ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),
-        commands={
-            "demo": (
-                f"{here}.commands:demo",
-                "Run the whole pipeline in a few seconds, without Claude.",
-                "Others",
-            ),
-            "scan": (
-                f"{here}.scan:scan",
-                "Learn from past transcripts, after an estimate of the cost.",
-                "Others",
-            ),
-            "learned": (f"{here}.learned_command:learned", "Show what was learned in a project.", "See it"),
-            "init": (f"{here}.commands:init", "Create LEARNED.md and the summary in a project.", "Others"),
-            "synthesize": (f"{here}.commands:synthesize", "Make lines from the waiting facts now.", "Others"),
-            "share": (
-                f"{here}.commands:share",
-                "Share LEARNED.md and AGENTS.md with a team through git.",
-                "Decide",
-            ),
-            "exclude": (f"{here}.commands:exclude", "Stop writing in a project.", "Decide"),
-            "trust": (
-                f"{here}.commands:trust",
-                "Show the text that came with a project to its sessions.",
-                "Others",
-            ),
-            "move": (
-                f"{here}.commands:move",
-                "Move a learned line to all projects, or to a folder.",
-                "Others",
-            ),
-        },
+        commands={name: (f"{here}.{where}", text, group) for name, where, text, group in COMMANDS},
         session_text=f"{here}.learned_text:make_text",
         status=f"{here}.learning_status:report_status",
         items=f"{here}.line_items",

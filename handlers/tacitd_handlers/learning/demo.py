@@ -87,7 +87,6 @@ def run_demo_engine(directory: Path, model: ScriptedModel) -> Iterator[tuple[App
 
 
 def _project(directory: Path) -> Path:
-    """Make a git repository, because a temporary directory that is none is not a project."""
     project = directory / "app"
     for name in ("info", "objects", "refs"):  # without the last two, git does not recognise it
         (project / ".git" / name).mkdir(parents=True)

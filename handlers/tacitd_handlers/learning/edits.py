@@ -103,8 +103,16 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         for what in ("copies", "temporary"):
             queue_message(tx, what, place, now)
 
+    # Lines of tacitd that git or an undo brought back are tacitd's again.
     adopted = {text: undo for text, undo in back.items() if taken[text].by == "tacitd"}
-    return Done(apply, _adopt(path, adopted, now) if adopted else ())
+
+    def adopt(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+        return {leaf: value for leaf, value in there.items() if value in adopted and leaf in edits.added}
+
+    undo = max(adopted.values(), default=0)
+    who = "an undo" if undo else "git"
+    cause = Cause(f"{_BACK}{undo or now}", "tacitd", f"{who} brought them back")
+    return Done(apply, [FileChange(path, LEAVES, adopt, cause, adopts=True)] if adopted else ())
 
 
 def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:
@@ -118,19 +126,6 @@ def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:
         return 0
     undo = int(found[0][0])
     return 0 if rows("SELECT 1 FROM change WHERE key = ?", f"{_BACK}{undo} {path}") else undo
-
-
-def _adopt(path: Path, texts: Mapping[str, int], now: float) -> list[FileChange]:
-    """Lines of tacitd that git or an undo brought back are tacitd's again. `texts`: with the number of the undo; 0: git did."""
-
-    def decide(there: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-        return {leaf: value for leaf, value in there.items() if value in texts and leaf in edits.added}
-
-    undo = max(texts.values())
-    cause = Cause(
-        f"{_BACK}{undo or now}", "tacitd", "an undo brought them back" if undo else "git brought them back"
-    )
-    return [FileChange(path, LEAVES, decide, cause, adopts=True)]
 
 
 WITHDRAW = "withdraw"

@@ -140,7 +140,6 @@ def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]
 
 
 def _list_origin(rows: Rows, said: Sequence[SaidFact]) -> dict[str, Any]:
-    """What was typed, and the calls of the model about it."""
     words = list(list_words(said))
     typed = [
         (one.beginning, utc_seconds(one.typed) if one.typed is not None else "", one.source) for one in words

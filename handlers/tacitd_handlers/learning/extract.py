@@ -132,7 +132,6 @@ class Batch(Struct, frozen=True):
 def _ask(
     batch: Batch, extensions: Sequence[PromptExtension], tools: Tools
 ) -> tuple[Answer | NoAnswer, tuple[str, ...]]:
-    """Ask the model; return its answer, and the known lines by number, the first with number 1."""
     root = str(batch.place.root)
     shown, known = number_known(batch.known.summary)
     prompt = redact_secrets(extend_prompt(extraction_prompt(shown, batch.messages), extensions, root))[0]
@@ -162,8 +161,6 @@ def _handle_no_answer(no: NoAnswer, prompts: Sequence[StoredPrompt]) -> Later | 
 
 @dataclass(slots=True)
 class _Checked:
-    """What an answer's lines are after the check."""
-
     batch: Batch
     left_out: Counter[str]
     """Numbers of texts that are not stored, by reason."""
@@ -268,7 +265,6 @@ def _build_message(prompt: StoredPrompt, limit: int) -> PromptMessage:
 
 
 def _store(tx: Tx, task: Task, found: _Checked, findings: Mapping[str, Any], now: float) -> None:
-    """Insert the facts, count the lines that were said again, and pass on what other plugins asked for."""
     batch = found.batch
     for fact in found.facts:
         insert_fact(tx, fact)

@@ -119,7 +119,6 @@ def _contains(text: str, words: Iterable[str]) -> bool:
 
 
 def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool) -> int:
-    """Print the learned lines that contain the words; return how many there are."""
     found: list[tuple[ItemPlace, LineRow, list[SaidFact]]] = []
     for place in [*list_places(rows, root)[1:], *list_places(rows, root)[:1]]:  # the person's last
         said = read_said(rows, place.number)
@@ -145,7 +144,6 @@ def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json:
 def _as_data(
     place: ItemPlace, line: LineRow, said: Sequence[SaidFact], counts: dict[str, int]
 ) -> dict[str, Any]:
-    """A line as JSON. Times are UTC, `2025-12-17T01:50:00Z`."""
     return {
         "kind": "line",
         "id": line.id,
@@ -176,7 +174,6 @@ def _list_person_items(state: str, words: Sequence[str]) -> list[StoredItem]:
 
 
 def _format_person_items(items: Iterable[StoredItem]) -> Iterator[str]:
-    """A head for each kind, and a line with id and text."""
     kind = ""
     for one in items:
         if one.kind != kind:
@@ -188,7 +185,6 @@ def _format_person_items(items: Iterable[StoredItem]) -> Iterator[str]:
 def _format_lines(
     found: Iterable[tuple[ItemPlace, LineRow, Sequence[SaidFact]]], *, with_root: bool
 ) -> Iterator[str]:
-    """A head for each file and heading, and a line with id, text, how often and when it was last said."""
     before, now = "", time.time()
     for place, line, said in found:
         here = name_place(line, place.root)
@@ -230,7 +226,6 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
 def _show_items(
     rows: Rows, root: Path | None, kind: str, words: Sequence[str], *, as_json: bool, no_pager: bool
 ) -> int:
-    """Print the items of one kind; return how many there are."""
     from tacitd_handlers.learning.line_items import list_items
 
     is_refused, is_forgotten = kind == "refused", kind == "forgotten"
@@ -258,7 +253,6 @@ def _show_items(
 
 
 def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
-    """The lines of withheld, forgotten or refused texts."""
     table = [
         (
             one.id,

@@ -149,7 +149,6 @@ def _count(rows: Rows, since: float) -> dict[str, int]:
 
 
 def _count_facts(rows: Rows, state: str) -> int:
-    """Texts that wait for a decision or were refused, each once."""
     ((number,),) = rows(
         "SELECT count(DISTINCT coalesce(project, 0) || same) FROM learning_fact f WHERE state = ? AND NOT EXISTS("
         "SELECT 1 FROM learning_line l WHERE l.project IS f.project AND l.same = f.same AND l.state IN ('present', 'forgotten'))",
@@ -173,7 +172,6 @@ def _find_unheeded(rows: Rows) -> dict[str, list[str]]:
 
 
 def _format_lines(part: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines for the status. A line that begins with `!` needs the person's attention."""
     for span in ("today", "total"):
         counts = part[span]
         yield f"{span}: {count_noun(counts['asked'], 'prompt')} put to the model, " + (

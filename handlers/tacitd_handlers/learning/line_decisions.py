@@ -90,8 +90,6 @@ def decide_item(decision: Decision, tools: Tools) -> Done:
 
 
 class _Deciding:
-    """One decision, with its place."""
-
     def __init__(self, decision: Decision, tools: Tools) -> None:
         self._decision = decision
         self._tools = tools
@@ -218,7 +216,6 @@ class _Deciding:
     # --- files and rows
 
     def _put(self, path: str, heading: str, text: str, what: str) -> FileChange:
-        """Write a line. Raises FileRefusedError in a project that is excluded."""
         project = self._place.project
         if project is not None:
             if self._tools.write_mode(project) == "off":

@@ -27,6 +27,7 @@ from tacitd_handlers.learning.line_queries import (
     ITEM_STATES,
     PROPOSAL,
     STALE,
+    WORDS,
     ItemPlace,
     describe_corrections,
     find_offers,
@@ -139,7 +140,15 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
 
 
 def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> StoredItem:
+    from tacitd.text.wording import shorten_line
+
     last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
+    # The beginnings of the prompts that the facts were heard in, each once, otherwise the sentences that they rest on.
+    words = dict[str, None]()
+    for one in group:
+        rest = rows("SELECT text FROM prompt WHERE number = ? AND text IS NOT NULL", one.prompt)
+        begin = rest[0][0] if rest else one.words
+        words |= {shorten_line(begin, WORDS): None} if begin else {}
     times = f" ({len(group)} times)" if len(group) > 1 else ""
     is_forgotten = last.state == "forgotten"
     return StoredItem(
@@ -150,24 +159,10 @@ def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> Store
         place.root,
         "forgotten" if is_forgotten else "proposed",
         review="" if is_forgotten else f"{_SAID[last.state]}: {last.reason.rstrip('.')}{times}",
-        words=tuple(list_fact_words(rows, group)),
+        words=tuple(words),
         earlier=tuple(dict.fromkeys(text for text in texts if text and text != last.text)),
     )
 
 
-def list_fact_words(rows: Rows, group: Collection[FactRow]) -> list[str]:
-    """The beginnings of the prompts that facts were heard in, each once, otherwise the sentences that they rest on."""
-    from tacitd.text.wording import shorten_line
-    from tacitd_handlers.learning.line_queries import WORDS
-
-    found = dict[str, None]()
-    for one in group:
-        rest = rows("SELECT text FROM prompt WHERE number = ? AND text IS NOT NULL", one.prompt)
-        words = rest[0][0] if rest else one.words
-        found |= {shorten_line(words, WORDS): None} if words else {}
-    return list(found)
-
-
 def _show(text: str) -> str:
-    """A stored text; "" if its words were purged."""
     return "" if text == FORGOTTEN else text

@@ -121,7 +121,6 @@ def _is_there(line: ExistingLine, now: Situation) -> bool:
 
 
 def _word_all(proposals: Sequence[Proposal], now: Situation) -> tuple[list[NewLine], list[RefusedText]]:
-    """The proposals as lines that say no more than their facts, in their places."""
     drafts, refused = list[NewLine](), list[RefusedText]()
     divided: dict[NumberedFact, list[str]] = {}
     for one in proposals:

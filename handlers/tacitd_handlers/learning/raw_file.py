@@ -123,8 +123,6 @@ def take_appended(path: Path, edits: Edits, tools: Tools) -> Done:
 
 
 class _RawEntry(Struct, frozen=True):
-    """One line of a raw file."""
-
     at: float | None
     facts: tuple[str, ...]
     session: str
@@ -172,7 +170,6 @@ def _report_foreign(place: Place, tools: Tools) -> bool:
 
 
 def _encode_facts(facts: Iterable[FactRow], rows: Rows) -> Iterable[str]:
-    """A line for each message, with the facts that it says."""
     groups: dict[tuple[str, int | None], list[FactRow]] = {}
     for fact in facts:
         groups.setdefault((fact.session, fact.prompt), []).append(fact)

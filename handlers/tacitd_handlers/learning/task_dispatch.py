@@ -74,7 +74,11 @@ def run(task: Task, tools: Tools) -> Outcome:
         case ("session-ended", _) | ("job", "synthesize") if place.project is None:
             return Done()
         case ("session-ended", _) | ("job" | "message", "synthesize"):
-            return _with_person(synthesize(place, tools), tools)
+            outcome = synthesize(place, tools)
+            # What was said about the person becomes lines of their own file next.
+            if isinstance(outcome, Done) and read_facts(tools.rows, None):
+                return _and_queue(outcome, person_place(), "synthesize", tools=tools)
+            return outcome
         case "job", "recover":
             return _do_everywhere("orphans", tools)
         case "job", "retry":
@@ -106,24 +110,15 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 
 def _name_work(task: Task) -> str:
-    """Which message, job or command it is."""
     if task.kind == "message":
         return task.key.partition(":")[2].partition(" ")[0]
     return str(task.data.get("do") or task.data.get("job") or task.key.partition(" ")[0])
-
-
-def _with_person(outcome: Outcome, tools: Tools) -> Outcome:
-    """The outcome of a project's synthesis; what was said about the person becomes lines of their own file next."""
-    if not isinstance(outcome, Done) or not read_facts(tools.rows, None):
-        return outcome
-    return _and_queue(outcome, person_place(), "synthesize", tools=tools)
 
 
 # --- files in tmp/
 
 
 def _update_temporary(place: Place, tools: Tools) -> Outcome:
-    """Bring the raw file and the known-facts summary in step with what waits and what is written."""
     if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
         return Done()
     has_rows = tools.rows(
@@ -153,7 +148,6 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
 
 
 def _find_orphans(place: Place, tools: Tools) -> Done:
-    """Have lines made of facts that wait although no session of their project goes on."""
     if not read_facts(tools.rows, place.number):
         return Done()
     if place.project is not None:
@@ -183,7 +177,6 @@ def _take_back(tools: Tools) -> Done:
 
 
 def _do_everywhere(what: str, tools: Tools) -> Done:
-    """Queue work for each project with facts or lines, and for the person."""
     done = Done()
     for place in _list_places(tools):
         done = _and_queue(done, place, what, tools=tools)
@@ -219,8 +212,6 @@ def _forget_old(tx: Tx, now: float) -> None:
 
 
 def _and_queue(done: Done, place: Place, *what: str, tools: Tools) -> Done:
-    """The outcome, and work that follows it."""
-
     def apply(tx: Tx) -> None:
         done.apply(tx)
         for one in what:
@@ -290,7 +281,6 @@ def move_line(task: Task, tools: Tools) -> Done:
 
 
 def _find_target(task: Task, tools: Tools) -> tuple[Path, Path]:
-    """The root of the place that a line is moved to, and the file there."""
     if not isinstance(task.project, Project):
         if task.data.get("directory"):
             raise UsageError(f"{task.data['directory']} is not a project")

@@ -254,8 +254,6 @@ def _choose_block_edits(copy: Copy, edits: Edits, source: Mapping[Leaf, str], wh
 
 
 class _Moved(Struct, frozen=True):
-    """A person's edits of a copy, as changes of its source."""
-
     changes: dict[Leaf, str | None]
     removed: list[str]
     """Texts of the source's lines."""

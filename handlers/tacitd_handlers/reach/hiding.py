@@ -30,6 +30,7 @@ RULES_FOLDER = str(Path(PROJECT_RULE).parent)
 TEMPORARY = ("learning-*", "known-facts-summary.md")
 LEFT_BEHIND = (f"{TEMP_PREFIX}*", f"*{SAVED_SUFFIX}*")
 """Patterns of what a replacement leaves in any folder after a failure or a late save. It may contain the person's words."""
+ALWAYS = (*(f"/tmp/{name}" for name in TEMPORARY), *LEFT_BEHIND)
 
 
 def hide(project: Project, paths: Iterable[Path], tools: Tools) -> str:
@@ -43,7 +44,7 @@ def hide(project: Project, paths: Iterable[Path], tools: Tools) -> str:
     new = [path for path in paths if not path.exists()]
     if tools.write_mode(project) == "shared":
         new = [path for path in new if path.relative_to(project.root).parts[0] in ("tmp", ".claude")]
-    why = list_patterns(project, [*_list_temporary(project.root), *list_created(project, new)])
+    why = list_patterns(project, [*ALWAYS, *list_created(project, new)])
     return why if why and not all(git.is_ignored(project.root, path) for path in new) else ""
 
 
@@ -127,8 +128,7 @@ def list_own_patterns(project: Project) -> list[str]:
     """The lines of the exclude file that only tacitd writes."""
     found = git.locate_exclude_file(project.root) if project.git else None
     lines = git.read_small_file(found).splitlines() if isinstance(found, Path) else []
-    own = {*RULE_PATTERNS, *LEFT_BEHIND, *(f"/tmp/{name}" for name in TEMPORARY)}
-    return [line for line in lines if line in own]
+    return [line for line in lines if line in (*RULE_PATTERNS, *ALWAYS)]
 
 
 def is_listed(project: Project, path: Path) -> bool:
@@ -160,12 +160,3 @@ def list_created(project: Project, paths: Iterable[Path]) -> list[str]:
 def pattern_of(path: Path) -> str:
     """The gitignore pattern for one file, such as `/app/\\[id\\]/AGENTS.md` (gitignore(5)). `path` is relative."""
     return "/" + re.sub(r"([\\*?\[\]])", r"\\\1", path.as_posix())
-
-
-def _list_temporary(root: Path) -> list[str]:
-    """If `tmp` is a link within the project, also of its target."""
-    top, tmp = resolve_links(root), resolve_links(root / "tmp")
-    places = ["/tmp"]
-    if tmp != top / "tmp" and tmp.is_relative_to(top):
-        places.append(pattern_of(tmp.relative_to(top)).rstrip("."))
-    return [*(f"{place.rstrip('/')}/{name}" for place in places for name in TEMPORARY), *LEFT_BEHIND]

@@ -98,8 +98,6 @@ def write_copies(task: Task, tools: Tools) -> Done:
 
 
 class _CopyRound:
-    """One comparison of a project's copies with their sources."""
-
     def __init__(self, project: Project, number: int | None, tools: Tools) -> None:
         self.changes = list[FileChange]()
         self.problems = list[str]()

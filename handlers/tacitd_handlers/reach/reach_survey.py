@@ -94,8 +94,10 @@ def survey_directory(
     `with_codex`: whether Codex is used here too."""
     place = locate_directory(client_home, directory)
     ours = (one for each in list_loaded(client_home, place) if (one := _describe(each, client_home, place)))
+    person = client_home / USER_RULES
+    is_there = count_items(read_text(person)) > 0
     missing = (
-        *_explain_person(client_home, place),
+        *(_explain_exclude(person, "what is known of you", place) if is_there else ()),
         *_explain_project(place),
         *_explain_modules(place, _list_module_folders(state_dir, place.main) if state_dir else ()),
         *(_explain_codex(place) if with_codex else ()),
@@ -128,16 +130,6 @@ def _is_attached(folder: str, place: Directory) -> bool:
 
 
 # --- why something does not arrive
-
-
-def _explain_person(client_home: Path, place: Directory) -> Iterator[ReachProblem]:
-    path, what = client_home / USER_RULES, "what is known of you"
-    if os.path.lexists(path) and not path.is_file():
-        yield ReachProblem(
-            None, what, f"{path} is not an ordinary file", "move it away; tacitd then makes its own"
-        )
-    elif count_items(read_text(path)):
-        yield from _explain_exclude(path, what, place)
 
 
 def _explain_project(place: Directory) -> Iterator[ReachProblem]:
@@ -179,7 +171,6 @@ def _explain_project(place: Directory) -> Iterator[ReachProblem]:
 
 
 def _list_module_folders(state_dir: Path, root: Path) -> set[str]:
-    """The folders of a project whose AGENTS.md has a line that tacitd wrote."""
     store = open_readonly(state_dir)
     if store is None:
         return set()
@@ -224,7 +215,6 @@ def _explain_tracked(path: Path, tree: Path, what: str) -> Iterator[ReachProblem
 
 
 def _explain_codex(place: Directory) -> Iterator[ReachProblem]:
-    """Codex loads AGENTS.md, and nothing else of these files."""
     path = place.tree / AGENTS
     if LEARNED not in read_text(path) and count_items(read_text(choose_source(place, LEARNED))):
         why = f"it loads {AGENTS}, and does not see {LEARNED}"
@@ -277,7 +267,6 @@ def _format_file(one: ReachedFile, home: Path) -> str:
 
 
 def _short(path: Path, home: Path) -> str:
-    """The path with `~` for the home."""
     return f"~{os.sep}{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
 
 

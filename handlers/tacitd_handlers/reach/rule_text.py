@@ -230,7 +230,6 @@ def _newline_of(text: bytes) -> bytes:
 
 
 def _split_block(data: bytes) -> tuple[bytes, bytes, bytes]:
-    """What is before the block, in it, and behind it. Raises FileRefusedError if it has no end."""
     before, start, rest = data.partition(BLOCK_START.encode())
     inside, end, after = rest.partition(BLOCK_END.encode())
     if start and not end:

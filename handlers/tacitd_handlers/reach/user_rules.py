@@ -213,7 +213,6 @@ def _list_sections(sources: Mapping[str, PersonRules], memory: RulesMemory, tool
 
 
 def _write(path: Path, before: Collection[Leaf], memory: RulesMemory, now: float) -> Done:
-    """The change that puts the rules in place of those that were written before."""
     gone = [leaf for leaf in before if leaf not in memory.rules]
 
     def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:

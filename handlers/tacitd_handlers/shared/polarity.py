@@ -313,7 +313,6 @@ def _list_negated_in(text: str, plain: str = "") -> list[str]:
 
 
 def _list_behind(rest: str) -> list[str]:
-    """The beginnings of the first words behind a negation."""
     words = [word for word in WORD.findall(rest) if word not in STOP_WORDS]
     return [word[:STEM] for word in words[:_BEHIND]]
 

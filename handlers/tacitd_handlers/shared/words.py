@@ -295,7 +295,6 @@ def has_risk(text: str) -> bool:
 
 
 def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:
-    """What a text adds to its source, as a clause for a person; "" if it adds nothing."""
     everything = " ".join((source, *context))
     words = WORD.findall(plain_text(everything))
     squashed = " ".join((_squash(everything), *(_NUMBERS[word] for word in words if word in _NUMBERS)))
@@ -313,7 +312,6 @@ def _find_addition(text: str, source: str, context: Sequence[str], at: float | N
 
 
 def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
-    """Whether a text says the contrary of its source, as a clause for a person; "" if it does not."""
     contrary = "it forbids what was asked for, or asks for what was forbidden"
     if reverses(text, source) or demands_forbidden(text, source) or demands_forbidden(source, text):
         return contrary
@@ -336,7 +334,6 @@ def _find_reversal(text: str, source: str) -> str:
 
 
 def _find_exception_lost(text: str, source: str) -> str:
-    """Whether a text has fewer exceptions than its source, as a clause for a person; "" if it has not."""
     exceptions = len(_EXCEPT.findall(plain_text(source))) - len(_EXCEPT.findall(plain_text(text)))
     return "it leaves out an exception" if exceptions > 0 else ""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_grounding_texts import LOSSES, REVERSALS
 from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
-from tacitd_handlers.learning.plan import FileNow, NewLine, Plan, Situation, plan_lines
+from tacitd_handlers.learning.plan import LINES_LIMIT, FileNow, NewLine, Plan, Situation, plan_lines
 
 LEARNED, SRC, WEB = "LEARNED.md", "src/AGENTS.md", "web/AGENTS.md"
 
@@ -238,6 +238,20 @@ def test_a_line_is_reworded_only_where_that_was_asked_for() -> None:
             (LEARNED, text, [old.text])
         ]
     assert not plan([propose("Use pnpm, never npm.", LEARNED, old)], files, ours).lines
+
+
+def test_at_most_twenty_lines() -> None:
+    """S-67: the facts of lines over the limit wait for the next call."""
+    made = plan([propose(f"Use tool {n} for job {n}") for n in range(25)])
+    assert len(made.lines) == LINES_LIMIT and len(made.void) == 5
+
+
+def test_a_persons_line_is_never_replaced() -> None:
+    """S-26, S-28: the new line is put beside it, and the two are offered for a decision."""
+    old = line("Use npm for installs", is_ours=False)
+    made = plan([propose("Use pnpm for installs", LEARNED, old)], {LEARNED: [old.text]})
+    assert written(made) == [(LEARNED, "Use pnpm for installs", [])]
+    assert conflicts(made) == (("Use pnpm for installs", old),)
 
 
 # --- void numbers ------------------------------------------------------------------------------------------

@@ -170,15 +170,6 @@ def test_an_empty_copy_is_named(cli: Cli, shop: Shop) -> None:
     assert "has no line" in missing["why"] and "next session" in missing["hint"]
 
 
-def test_the_persons_file_that_is_no_file_is_named(cli: Cli, shop: Shop) -> None:
-    """What is known of the person does not arrive, wherever the session is."""
-    path = cli.config_dir / "rules" / "tacitd.md"
-    path.unlink()
-    path.mkdir()
-    (missing,) = ask(cli, shop.root)["missing"]
-    assert missing["what"] == "what is known of you" and "is not an ordinary file" in missing["why"]
-
-
 def test_a_copy_that_is_a_link_is_named(cli: Cli, shop: Shop) -> None:
     """Clients load it at the root only, or ask."""
     shop.rules.unlink()
