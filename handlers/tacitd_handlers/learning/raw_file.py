@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -26,7 +25,6 @@ from tacitd.handler import Degradation
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.learned_rows import (
-    FactRow,
     NewFact,
     insert_fact,
     is_forgotten,
@@ -43,6 +41,12 @@ from tacitd_handlers.shared.words import judge_text
 RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
 """What learning makes in the `tmp/` of a project; the summary is made by `known`."""
 LINES = Lines()
+_TYPED = """
+SELECT f.session, p.id, min(f.said_at), json_group_array(f.text)
+FROM (SELECT * FROM learning_fact WHERE project IS ? AND state = 'waiting' ORDER BY number) f JOIN prompt p ON p.number = f.prompt
+GROUP BY f.session, f.prompt ORDER BY min(f.number)
+"""
+"""The facts that wait, by the message that says them."""
 _CORRECTED = "corrected:"
 
 
@@ -75,7 +79,7 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
     path, facts = raw_path(place.root), read_facts(tools.rows, place.number)
     if place.project is None or (not facts and not path.exists()) or _report_foreign(place, tools):
         return []
-    wanted = dict.fromkeys(_encode_facts((fact for fact in facts if fact.prompt is not None), tools.rows))
+    wanted = dict.fromkeys(_encode_facts(tools.rows, place.number))
     # Lines of other programs stay until their facts are written.
     waiting = {fact.text for fact in facts if fact.prompt is None}
     now = tools.look(path, LINES).now
@@ -169,14 +173,10 @@ def _report_foreign(place: Place, tools: Tools) -> bool:
 # --- the lines
 
 
-def _encode_facts(facts: Iterable[FactRow], rows: Rows) -> Iterable[str]:
-    groups: dict[tuple[str, int | None], list[FactRow]] = {}
-    for fact in facts:
-        groups.setdefault((fact.session, fact.prompt), []).append(fact)
-    for (session, prompt), some in groups.items():
-        record: dict[str, Any] = {"ts": utc_seconds(some[0].said_at), "facts": [one.text for one in some]}
-        ids = [id for (id,) in rows("SELECT id FROM prompt WHERE number = ?", prompt)]
-        yield json.dumps(record | {"session": session, "prompts": ids}, ensure_ascii=False)
+def _encode_facts(rows: Rows, project: int | None) -> Iterator[str]:
+    for session, prompt, at, texts in rows(_TYPED, project):
+        record = {"ts": utc_seconds(at), "facts": json.loads(texts), "session": session, "prompts": [prompt]}
+        yield json.dumps(record, ensure_ascii=False)
 
 
 def _parse_line(line: str) -> _RawEntry | None:

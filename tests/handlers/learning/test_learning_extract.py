@@ -145,3 +145,12 @@ def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
     assert bench.count_calls("extraction") == 2
     ((state, reason),) = bench.bench.rows("SELECT state, reason FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected" and "cannot be used" in reason
+
+
+def test_a_secret_is_never_stored(bench: LearningBench) -> None:
+    """S-67: neither in a row nor in a file."""
+    key = "sk-ant-api03-" + "a1B2c3D4" * 6
+    bench.learn(f"use the key {key} for tests", f"Use the key {key} for tests")
+    assert bench.facts("text") == [] and not bench.bench.rows(
+        "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
+    )
