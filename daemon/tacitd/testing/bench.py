@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -21,15 +22,13 @@ from tacitd.sources.samples import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
+from tacitd.testing.world_daemon import kill_app, run_until_idle
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.project_rows import store_project
 from tacitd.work.running_plugin import RunningPlugin
 from tacitd.work.task_rows import NewTask
 from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
-
-ROUNDS = 1000
-"""Rounds of the loop after which work counts as endless."""
 
 
 class HandlerBench:
@@ -91,9 +90,7 @@ class HandlerBench:
     def restart(self, *, kill: bool = False) -> None:
         """Stop the daemon and start it again on the same files. `kill`: as `kill -9` would, so nothing is saved."""
         if kill:
-            self._app.engine.follower.stop()
-            self._app.store.close()
-            self._app.lock.release()
+            kill_app(self._app)
         else:
             self._app.close()
         self._start()
@@ -138,15 +135,14 @@ class HandlerBench:
         """Let so many seconds pass, and run the engine until nothing is left to do now. Raises RuntimeError if that
         never comes. After `session.idle` (30 min by default) a session has ended."""
         self.clock.advance(seconds)
-        self._run_until_idle()
+        run_until_idle(self._app)
 
     def sync(self) -> list[str]:
         """What `tacitd sync` does: gathered work is due now. Returns why work is parked."""
-        self._app.engine.begin_sync()
-        self._run_until_idle()
         app = self._app
-        parked = list_parked(app.store.rows, app.engine.choices, app.clock.now())
-        return [one.reason for one in parked]
+        app.engine.begin_sync()
+        run_until_idle(app)
+        return [one.reason for one in list_parked(app.store.rows, app.engine.choices, app.clock.now())]
 
     def run_job(self, job: str) -> None:
         """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
@@ -154,7 +150,7 @@ class HandlerBench:
             raise ValueError(f"{self.plugin.name} has no job {job!r}")
         with self._app.store.write() as tx:
             self._running.queue_job(tx, job)
-        self._run_until_idle()
+        run_until_idle(self._app)
 
     def decide(
         self,
@@ -181,19 +177,12 @@ class HandlerBench:
 
     @property
     def _asked(self) -> AskedTasks:
-        return AskedTasks(self._app.store, self._app.engine.runner, self.clock.now, self._run_until_idle)
+        pass_on = partial(run_until_idle, self._app)
+        return AskedTasks(self._app.store, self._app.engine.runner, self.clock.now, pass_on)
 
     @property
     def _running(self) -> RunningPlugin:
         return self._app.plugins.by_name[self.plugin.name]
-
-    def _run_until_idle(self) -> None:
-        engine = self._app.engine
-        for number in range(ROUNDS):
-            engine.run_pass(full=not number)
-            if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
-                return
-        raise RuntimeError(f"there is still work after {ROUNDS} rounds")
 
     # what came of it
 

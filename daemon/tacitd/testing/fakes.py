@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.model.budget import Budget
 from tacitd.model.call_caps import MinuteFull
@@ -107,12 +108,4 @@ class CountedModel:
             model=answer.model,
             answer=answer.text if ask.about else None,
         )
-        return Answer(
-            answer.text,
-            answer.model,
-            answer.usd,
-            answer.tokens_in,
-            answer.tokens_out,
-            answer.seconds,
-            str(call),
-        )
+        return replace(answer, call=str(call))

@@ -36,6 +36,23 @@ ANSWERED = ("SessionStart", "SubagentStart", "PostToolUseFailure")
 """Hooks whose output the client puts into the session."""
 
 
+def kill_app(app: App) -> None:
+    """As `kill -9` does: nothing is saved."""
+    app.engine.follower.stop()
+    app.store.close()
+    app.lock.release()
+
+
+def run_until_idle(app: App) -> None:
+    """Do everything that is due. Raises RuntimeError if that never ends."""
+    engine = app.engine
+    for number in range(ROUNDS):
+        engine.run_pass(full=not number)
+        if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
+            return
+    raise RuntimeError(f"there is still work after {ROUNDS} passes")
+
+
 class InProcessDaemon:
     """A daemon that is started, run and stopped by calls. After `stop` it can be started again, on the same files."""
 
@@ -75,25 +92,16 @@ class InProcessDaemon:
         app, self._app = self._app, None
         assert app is not None, "no daemon runs"
         if kill:
-            app.engine.follower.stop()
-            app.store.close()
-            app.lock.release()
+            kill_app(app)
         else:
             with self.as_this_person():
                 app.close()
 
     def run_until_idle(self) -> None:
         """Do everything that is due. Raises RuntimeError if that never ends."""
-        app = self._app
-        if app is None:
-            return
-        engine = app.engine
-        with self.as_this_person():
-            for number in range(ROUNDS):
-                engine.run_pass(full=not number)
-                if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
-                    return
-        raise RuntimeError(f"there is still work after {ROUNDS} passes")
+        if self._app is not None:
+            with self.as_this_person():
+                run_until_idle(self._app)
 
     @contextmanager
     def listens(self) -> Iterator[None]:
