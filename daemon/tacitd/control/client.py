@@ -42,43 +42,29 @@ def call_daemon(
     the daemon answers with an error.
     """
     try:
-        answer = _exchange(path, encode_request(method, params or {}), timeout)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout)
+            connection.connect(str(path))
+            connection.sendall(encode_request(method, params or {}))
+            with connection.makefile("rb") as lines:
+                answer = lines.readline()
     except TimeoutError:
         raise BusyError(f"the daemon did not answer within {timeout:g} s", STUCK_HINT) from None
     except (BlockingIOError, ConnectionResetError, BrokenPipeError):
         # The listen backlog is full, or the daemon is at its connection limit.
         raise BusyError("the daemon is busy: too many callers at once", "try again") from None
     except OSError as error:
-        raise UnavailableError(
-            f"no daemon answers on {path} ({error.strerror})", "start one with `tacitd run`"
-        ) from None
+        what = f"no daemon answers on {path} ({error.strerror})"
+        raise UnavailableError(what, "start one with `tacitd run`") from None
     if not answer:
-        raise BusyError(
-            "the daemon closed the connection: too many callers at once, or it is stopping", "try again"
-        )
+        what = "the daemon closed the connection: too many callers at once, or it is stopping"
+        raise BusyError(what, "try again")
     try:
-        return _unwrap(json.loads(answer))
+        document = json.loads(answer)
+        if "error" not in document:
+            return document["result"]
+        what, data = document["error"]["message"], document["error"].get("data", {})
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UnavailableError(
-            f"the program that answers on {path} is not tacitd", "set TACITD_SOCKET to another path"
-        ) from None
-
-
-def _exchange(path: Path, line: bytes, timeout: float | None) -> bytes:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout)
-        connection.connect(str(path))
-        connection.sendall(line)
-        parts: list[bytes] = []
-        while part := connection.recv(65536):
-            parts.append(part)
-            if part.endswith(b"\n"):
-                break
-        return b"".join(parts)
-
-
-def _unwrap(answer: Mapping[str, Any]) -> Any:
-    if "error" in answer:
-        data = answer["error"].get("data", {})
-        raise CallFailedError(answer["error"]["message"], data.get("hint", ""), data.get("exit", FAILED))
-    return answer["result"]
+        what = f"the program that answers on {path} is not tacitd"
+        raise UnavailableError(what, "set TACITD_SOCKET to another path") from None
+    raise CallFailedError(what, data.get("hint", ""), data.get("exit", FAILED))

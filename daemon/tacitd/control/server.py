@@ -100,8 +100,7 @@ class Server:
                 self._look_for_socket()
                 continue
             except OSError:
-                if self._closing.wait(0.1):
-                    return
+                self._closing.wait(0.1)
                 continue
             if not self._slots.acquire(blocking=False):
                 connection.close()
@@ -109,8 +108,7 @@ class Server:
             thread = threading.Thread(target=self._serve, args=(connection,), name="tacitd-call", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:
-                # No thread can be started now: refuse this client and go on accepting.
+            except RuntimeError:  # no thread can be started now: go on accepting
                 self._slots.release()
                 connection.close()
 

@@ -14,7 +14,10 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from msgspec import DecodeError, Struct
+from msgspec.json import decode
 
 from tacitd.errors import UnwritableError, describe_os_error
 from tacitd.state.paths import read_file
@@ -26,7 +29,7 @@ FILE = "choices.jsonl"
 """File in the state directory, 0600."""
 Scope = Literal["all", "project", "session", "text"]
 What = Literal["pause", "exclude", "share", "local", "trust", "alias", "never"]
-SCOPES, WHATS = get_args(Scope), get_args(What)
+T = TypeVar("T")
 WRITE_MODES: tuple[What, ...] = ("exclude", "share", "local")
 """Of these a project has at most one."""
 
@@ -76,19 +79,19 @@ def list_choices(tx: Tx) -> list[Choice]:
 
 def list_earlier_modes(state_dir: Path, root: str) -> list[str]:
     """The write modes that were chosen for a project since the file was written anew, the oldest first. Raises OSError."""
-    try:
-        lines = _read_lines(state_dir / FILE)
-    except FileNotFoundError:
-        return []
-    of_root = [one for one in lines if one.get("name") == root and not one.get("withdrawn")]
-    return [str(one["what"]) for one in of_root if one.get("what") in WRITE_MODES]
+    with suppress(FileNotFoundError):
+        lines = _read_lines(state_dir / FILE, _Line)
+        return [
+            one.what for one in lines if one.name == root and one.what in WRITE_MODES and not one.withdrawn
+        ]
+    return []
 
 
 def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
     """Fill a new store from the file, or with the exclusions of the first design if there is none; otherwise write the file anew if it
     differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
     try:
-        in_file = _fold(_read_lines(state_dir / FILE))
+        in_file = _fold(_read_lines(state_dir / FILE, _Line))
         known = True
     except FileNotFoundError:
         in_file, known = (_read_first_design(state_dir) if new else {}), False
@@ -100,42 +103,42 @@ def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
         _rewrite(state_dir, in_store.values())
 
 
-def _fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Choice]:
+class _Line(Struct):
+    scope: Scope
+    name: str
+    what: What
+    at: float
+    value: str = ""
+    withdrawn: bool = False
+
+
+class _FirstDesign(Struct):
+    project: str
+    write: str
+
+
+def _fold(lines: Iterable[_Line]) -> dict[Key, Choice]:
     found: dict[Key, Choice] = {}
-    for record in records:
-        scope: Any = record.get("scope")
-        what: Any = record.get("what")
-        name, value, at = record.get("name"), record.get("value", ""), record.get("at")
-        if scope not in SCOPES or what not in WHATS:
-            continue
-        if not isinstance(name, str) or not isinstance(value, str) or not isinstance(at, int | float):
-            continue
-        if record.get("withdrawn"):
-            found.pop((scope, name, what), None)
-        else:
-            found[scope, name, what] = Choice(scope, name, what, value, float(at))
+    for one in lines:
+        found.pop((one.scope, one.name, one.what), None)
+        if not one.withdrawn:
+            found[one.scope, one.name, one.what] = Choice(one.scope, one.name, one.what, one.value, one.at)
     return found
 
 
-def _read_lines(path: Path) -> list[Mapping[str, Any]]:
+def _read_lines(path: Path, kind: type[T]) -> list[T]:
     """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises OSError."""
-    records: list[Mapping[str, Any]] = []
+    records: list[T] = []
     for line in read_file(path).split(b"\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
+        with suppress(DecodeError):
+            records.append(decode(line, type=kind))
     return records
 
 
 def _read_first_design(state_dir: Path) -> dict[Key, Choice]:
     """The exclusions in the log of the first design: the last line of a project counts."""
     with suppress(FileNotFoundError):
-        last = {
-            str(one.get("project", "")): one.get("write") for one in _read_lines(state_dir / "projects.jsonl")
-        }
+        last = {one.project: one.write for one in _read_lines(state_dir / "projects.jsonl", _FirstDesign)}
         roots = [root for root, mode in last.items() if mode == "off"]
         return {("project", root, "exclude"): Choice("project", root, "exclude") for root in roots}
     return {}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Tx
@@ -39,11 +39,8 @@ class SettingsInForce:
 
     @property
     def caps(self) -> CapsInForce:
-        return CapsInForce(
-            self.get("budget", "calls_per_minute", 0),
-            self.get("budget", "calls_per_day", 0),
-            self.get("budget", "usd_per_day", 0.0),
-            self.get("budget", "usd_per_month", 0.0),
+        return convert(
+            {name: self.get("budget", name, 0) for name in CapsInForce.__struct_fields__}, CapsInForce
         )
 
 
