@@ -241,8 +241,6 @@ LONGEST_TEXT = 400
 """Characters of a text in a document that is shortened, or fewer if it must have few elements."""
 FIELDS = 40
 """Of an object that are shown if there is room for few elements of lists."""
-LEVELS = 20
-"""Of a document that is shortened; what is deeper is left out."""
 
 
 def bound_output(text: str, limit: int = LARGEST_RESULT) -> tuple[str, str]:
@@ -262,25 +260,23 @@ def _bound_document(document: Any, limit: int) -> tuple[str, str]:
     text, count = _write(document), limit // 2  # an element takes a character and a comma
     if len(text) <= limit:
         return text, ""
-    while len(text := _write(_shorten(document, count, LEVELS))) > limit and count:
+    while len(text := _write(_shorten(document, count))) > limit and count:
         count = count * 7 // 8
     note = f"of long lists all but the first {count} are left out, and long texts are cut; ask for less"
     return text, note
 
 
-def _shorten(value: Any, count: int, levels: int) -> Any:
+def _shorten(value: Any, count: int) -> Any:
     """The value with at most `count` elements of each list; with few, also with few fields and short texts."""
     longest = min(LONGEST_TEXT, 10 * count + 10)
     match value:
         case str():
             return value if len(value) <= longest else value[:longest] + "…"
-        case list() | dict() if not levels:
-            return None
         case list():
-            return [_shorten(one, count, levels - 1) for one in value[:count]]
+            return [_shorten(one, count) for one in value[:count]]
         case dict():
             fields = list(value.items())[: max(count, min(FIELDS, 5 * count + 1))]
-            return {name[:longest]: _shorten(one, count, levels - 1) for name, one in fields}
+            return {name[:longest]: _shorten(one, count) for name, one in fields}
         case _:
             return value
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from test_cli_status_command import DOCUMENT
+from test_cli_status_lines import QUIET
 
 from support_cli import Cli
 from tacitd.cli import control_commands
@@ -55,7 +55,7 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     ]
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
-    assert f"waits     {first}" in list(format_status(DOCUMENT | {"waits": waits}))
+    assert f"waits     {first}" in list(format_status(QUIET | {"waits": waits}))
     said = SAID | {"waits": waits}
     echo_sync(said)
     text = capsys.readouterr().err
@@ -106,7 +106,7 @@ def test_open_sessions_wait_in_the_same_form() -> None:
     first = f"prompts of 2 sessions in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     expected = ["1 fact in /b: until its session ends", first]
     assert list(describe_waiting(waits, [*sessions, *odd])) == expected
-    document = DOCUMENT | {"waits": waits, "sessions": sessions}
+    document = QUIET | {"waits": waits, "sessions": sessions}
     assert [text[10:] for text in format_status(document) if text[10:] in expected] == expected
     assert not any(text.startswith("sessions") for text in format_status(document))
     assert f"          {first}" not in format_status(document | {"running": False})

@@ -215,13 +215,6 @@ def test_messages_about_files_of_others_cannot_drive_a_terminal(capsys: pytest.C
     assert "\x1b" not in said.err and said.err.count("\nsecond line") == 3
 
 
-def test_commands_are_known_without_being_imported() -> None:
-    """Issue "a static table of lazily imported commands"."""
-    made = make_program(TABLE)
-    context = click.Context(made, help_option_names=["-h", "--help"])
-    assert made.list_commands(context) == list(TABLE) and made.get_command(context, "nonsense") is None
-
-
 def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
     """Every command, sub-commands included, that takes a directory, up to that: as an argument, or after an option."""
 
@@ -266,14 +259,6 @@ def test_a_directory_that_is_not_there_is_wrong_use(cli: Cli, names: tuple[str, 
     assert not cli.state.exists()
 
 
-def test_the_commands_with_a_directory_are_found() -> None:
-    """The test above has commands to test."""
-    found = set(commands_with_a_directory())
-    assert {("learned",), ("init",), ("synthesize",), ("exclude",), ("sessions", "list")} <= found
-    options = [("why", "x"), ("forget", "x"), ("accept", "x"), ("pause",), ("scan", "--since", "7d")]
-    assert {(*names, "--project") for names in options} <= found
-
-
 def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> None:
     """Hooks call `context`, and their directory may have been removed: it must not fail then."""
     assert cli.run("context", "/nonexistent").code == 0
@@ -314,20 +299,6 @@ main()
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
-
-
-def test_learned_lists_every_lesson(cli: Cli) -> None:
-    """Also those that a person stated themselves, which are marked."""
-    for part in (["--firm"], []):
-        assert (
-            cli.run(
-                "lesson", "add", f"WHEN x{len(part)} fails -> DO read the log -> BECAUSE it says why", *part
-            ).code
-            == 0
-        )
-    listed = cli.run("learned", cwd=cli.home).out.splitlines()
-    assert [line.split()[0] for line in listed if "read the log" in line] == ["001", "002"], listed
-    assert ["(yours)" in line for line in listed if "read the log" in line] == [True, False]
 
 
 def test_a_daemon_is_woken_before_and_after_rows_are_changed(

@@ -4,44 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support_cli import Cli
 from support_engine import Scene
 from tacitd import __version__
-
-DOCUMENT: dict[str, Any] = {
-    "schema": 1,
-    "running": True,
-    "version": "0.1.0",
-    "pid": 7,
-    "since": "2026-11-20T04:30:00Z",
-    "as_of": "2026-11-20T04:40:00Z",
-    "state": "running",
-    "paused": [{"scope": "project", "name": "/a"}],
-    "watching": {"root": "/h/.claude", "transcripts": 3, "lines": {}, "projects": []},
-    "model": {"program": None, "children": 0},
-    "budget": {
-        "calls_today": 1,
-        "calls_per_day": 200,
-        "usd_today": 0.01,
-        "usd_per_day": 1.0,
-        "usd_month": 0.5,
-        "usd_per_month": 10.0,
-    },
-    "handlers": {"learning": {"lag": {"transcripts": 1, "bytes": 9}, "gathering": 1}},
-    "parked": [
-        {"handler": "learning", "what": "/t", "reason": "absent", "hint": "install it", "not_before": None}
-    ],
-    "learned": {"today": 0, "last": []},
-    "dead_letters": 1,
-    "rescued": 2,
-    "rescued_by_reason": [{"handler": "learning", "reason": "lost twice", "texts": 2}],
-    "degraded": [{"id": "x.y", "what": "wrong", "hint": "mend"}],
-    "slices": {"learning": {"says": ["today: 1", "! look here"]}},
-}
 
 
 @pytest.fixture

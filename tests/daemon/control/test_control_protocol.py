@@ -17,19 +17,10 @@ from tacitd.control.protocol import (
     Request,
     RequestRefusal,
     encode_error,
-    encode_request,
     encode_result,
     parse_request,
 )
 from tacitd.control.server import Server
-
-
-def test_what_we_ask_is_what_we_understand() -> None:
-    """DESIGN "Control": JSON-RPC 2.0, one message a line."""
-    line = encode_request("sync", {"timeout": 5, "path": "/é\udcff"})
-    assert line.endswith(b"\n") and line.count(b"\n") == 1
-    asked = parse_request(line)
-    assert isinstance(asked, Request) and (asked.method, asked.id, asked.params["timeout"]) == ("sync", 1, 5)
 
 
 @given(

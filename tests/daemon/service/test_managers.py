@@ -125,32 +125,6 @@ def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, facts: S
     assert not made.file.exists() and drop_in.exists() and "kept your drop-ins" in said[-1]
 
 
-def test_a_client_that_moved_is_an_ordinary_change(tmp_path: Path, facts: ServiceFacts) -> None:
-    """After an update of nvm a second install writes the new PATH and restarts the service."""
-    run = Tools()
-    made = systemd(tmp_path, run)
-    made.install(facts, now=True)
-    run.calls.clear()
-    moved = ServiceFacts(facts.program, facts.home, facts.log, {**facts.environment, "PATH": "/nvm/v22/bin"})
-    assert made.install(moved, now=True)[0].startswith("wrote ")
-    assert run.words[-1] == "restart" and "/nvm/v22/bin" in made.file.read_text()
-
-
-def test_two_installs_at_once_leave_one_whole_unit(tmp_path: Path, facts: ServiceFacts) -> None:
-    """A second install runs inside each step of the first: the file is one of the two, complete."""
-    other = systemd(tmp_path, Tools())
-
-    class Meanwhile(Tools):
-        def __call__(self, argv: Sequence[str]) -> ToolExit:
-            other.install(facts, now=True)
-            return super().__call__(argv)
-
-    made = systemd(tmp_path, Meanwhile())
-    made.install(facts, now=True)
-    assert made.file.read_text() == render_unit(facts)
-    assert [p.name for p in made.file.parent.iterdir()] == ["tacitd.service"]
-
-
 def test_where_the_unit_is(tmp_path: Path) -> None:
     """XDG_CONFIG_HOME counts if it is absolute."""
     assert Systemd.for_user({"XDG_CONFIG_HOME": "/x"}, tmp_path).file == Path(
@@ -240,23 +214,6 @@ GIVEN = ServiceFacts(
     str(LOG),
     {**ACCOUNT, "LANG": "en_GB.UTF-8", "PATH": "/opt/homebrew/bin:/usr/bin:/bin"},
 )
-KEYS: dict[str, type | tuple[type, ...]] = {
-    "Label": str,
-    "ProgramArguments": list,
-    "EnvironmentVariables": dict,
-    "WorkingDirectory": str,
-    "RunAtLoad": bool,
-    "KeepAlive": (bool, dict),
-    "ThrottleInterval": int,
-    "ExitTimeOut": int,
-    "ProcessType": str,
-    "LowPriorityBackgroundIO": bool,
-    "Nice": int,
-    "Umask": (int, str),
-    "StandardOutPath": str,
-    "StandardErrorPath": str,
-}
-"""Keys of launchd.plist(5) with their types."""
 
 
 def test_the_agent_is_the_golden_file() -> None:
@@ -267,17 +224,6 @@ def test_the_agent_is_the_golden_file() -> None:
 def test_the_unit_is_the_golden_file() -> None:
     """DESIGN "Service": the unit, byte for byte."""
     assert render_unit(GIVEN) == (FIXTURES / "tacitd.service").read_text(encoding="utf-8")
-
-
-def test_the_agent_has_only_keys_that_launchd_knows() -> None:
-    """launchd.plist(5): names, types, absolute programs, umask 077 as decimal, restarts after failures only."""
-    made = plistlib.loads(render_agent(GIVEN).encode())
-    assert {name for name, value in made.items() if not isinstance(value, KEYS.get(name, ()))} == set()
-    assert made["Umask"] == 0o077 and made["KeepAlive"] == {"SuccessfulExit": False}
-    assert made["ProgramArguments"] == [*GIVEN.program, "run", "--service"]
-    assert all(one.startswith("/") for one in made["ProgramArguments"][:2])
-    assert made["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive")
-    assert all(isinstance(value, str) for value in made["EnvironmentVariables"].values())
 
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)

@@ -48,8 +48,13 @@ def test_without_purge_the_state_stays(places: Paths, tmp_path: Path) -> None:
 
 
 def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None:
-    """TACITD_STATE_DIR may name a directory with other things in it: only what docs/files.md lists is removed."""
-    mine = {"notes.txt", "web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log"}
+    """TACITD_STATE_DIR may name a directory with other things in it, also in folders of the same names: only what docs/files.md lists is
+    removed, and the target of a link is not tacitd's."""
+    mine = {"notes.txt", "web/app.py", "model/house.obj", "lock.txt", "tacitd.old.log", "hooks/pre-commit"}
+    mine |= {"model/work/weights.bin"}
+    away = places.home / "away"
+    away.mkdir()
+    (away / "mine").write_text("mine")
     for name in mine:
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("mine")
@@ -59,22 +64,11 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     (places.state_dir / "tacitd.sock").unlink()
     leave_a_socket(places.state_dir / "tacitd.sock")
     (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
+    (places.state_dir / "model/away").symlink_to(away)
     said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"lessons": Footprint()}))
     left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
-    assert left == mine
-    assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
-
-
-def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places: Paths) -> None:
-    """TACITD_STATE_DIR may be a folder with hooks and a model of the person's own: each is named."""
-    mine = ["hooks/pre-commit", "model/work/weights.bin", "model/notes.md"]
-    for name in (*mine, "hooks/tacitd-hook"):
-        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
-        (places.state_dir / name).write_text("mine")
-    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"learning": Footprint()}))
-    left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
-    assert left == set(mine)
-    for name in mine:
+    assert left == mine and (away / "mine").exists()
+    for name in ("notes.txt", "hooks/pre-commit", "model/work/weights.bin", "model/away"):
         assert f"kept {places.state_dir / name}: it is not tacitd's" in said
 
 
@@ -88,19 +82,6 @@ def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
     assert places.socket.read_text() == "mine" and inside.read_text() == "mine"
     assert f"kept {places.socket}: it is not a socket" in said
     assert (f"kept {inside}: it is not a socket" in said) == purge
-
-
-def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -> None:
-    """TACITD_STATE_DIR may name a directory with a person's `model/`; the target of a link in it is not tacitd's."""
-    model, away = places.state_dir / "model", places.home / "away"
-    (model / "work").mkdir(parents=True)
-    away.mkdir()
-    (away / "mine").write_text("mine")
-    (model / "away").symlink_to(away)
-    (model / "house.obj").write_text("mine")
-    list(uninstall_daemon(places, None, purge=True))
-    assert sorted(path.name for path in model.iterdir()) == ["away", "house.obj"]
-    assert (away / "mine").exists()
 
 
 def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> None:
