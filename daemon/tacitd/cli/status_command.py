@@ -112,10 +112,10 @@ def call_running_daemon(places: Paths, method: str, timeout: float = 10.0) -> An
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
-    from shutil import get_terminal_size  # it imports three compressions
-
     if not sys.stdout.isatty():
         return layout_lines(lines, None, colours=False)
+    from shutil import get_terminal_size  # it imports three compressions
+
     dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
     return layout_lines(lines, get_terminal_size().columns, colours=not dull)
 
