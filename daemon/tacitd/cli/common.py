@@ -244,11 +244,9 @@ def show_argument(text: str) -> str:
 
 
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
-    """Given a directory argument, return it as an absolute path; None is the current directory, `~` the home.
-
-    Raises UsageError if it is not an existing directory: a mistyped name must not look like a project without contents.
-    `missing_ok`: do not check that it exists.
-    """
+    """A directory argument as an absolute path; None is the current directory, `~` the home. Raises
+    UsageError if it does not exist, unless `missing_ok`: a mistyped name must not look like a project without
+    contents."""
     try:
         place = Path(given or ".").expanduser()
         place = place if place.is_absolute() else Path.cwd() / place
@@ -267,10 +265,8 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
 
 
 def parse_since(since: str | None) -> float:
-    """Given the value of `--since`, return the time that long ago in seconds since 1970, UTC; 0 without one.
-
-    Raises UsageError if it is not a duration.
-    """
+    """The time so long ago, in seconds since 1970, UTC; 0 without one. Raises UsageError if it is no
+    duration."""
     if since is None:
         return 0.0
     from tacitd.clock import SystemClock

@@ -112,7 +112,8 @@ def find_undone(said: Mapping[str, Any], *, write: bool = False) -> list[Mapping
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
-    """Print the result of a `sync` on stderr: what was made, or why nothing was, what is parked, what waits; with `write` also why."""
+    """Print the result of a `sync` on stderr: what was made, or why nothing was, what is parked, what waits;
+    with `write` also why."""
     for one in (*said["made"], *said["unmade"]):
         echo_message(one["line"])
     if not said["done"]:
@@ -184,7 +185,8 @@ def resume(project: str | None, session: str | None) -> None:
     echo_message(f"{'resumed' if said['changed'] else 'was not paused'}: {what}")
     if passed := said["passed"]:
         echo_message(
-            f"{count_noun(passed, 'prompt')} passed over, never to be sent; `tacitd scan --since` takes them, if you ask for it"
+            f"{count_noun(passed, 'prompt')} passed over, never to be sent; "
+            "`tacitd scan --since` takes them, if you ask for it"
         )
     for one in said["paused"]:
         option = f" --{one['scope']} {shlex.quote(one['name'])}" if one["name"] else ""

@@ -1,7 +1,5 @@
-"""`tacitd forget`, `accept` and `review`: a person's decisions about what was learned or proposed.
-
-The items are those that each plugin lists with its hook `items`; the daemon, or an engine in this process, carries the decision out.
-"""
+"""`tacitd forget`, `accept` and `review`: a person's decisions about the items that each plugin lists with
+its hook `items`."""
 
 from __future__ import annotations
 
@@ -83,9 +81,8 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
             id, words = one["id"], escape_output(one["text"])
             echo_message(f"“{words}” is still stored as {id}: `tacitd forget {id} --purge` removes it there")
         if done["yours"]:
-            echo_message(
-                f"left in files that are yours, edit them by hand: {', '.join(map(escape_output, done['yours']))}"
-            )
+            files = ", ".join(map(escape_output, done["yours"]))
+            echo_message(f"left in files that are yours, edit them by hand: {files}")
     elif not undo:
         echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
 
@@ -201,11 +198,8 @@ class FoundItem(Struct, frozen=True):
 def collect_items(
     root: Path | None, *, without: str = "", unread: list[str] | None = None
 ) -> list[FoundItem]:
-    """The items of all plugins: those of a project and of the person, or of all projects (None).
-
-    `without`: the name of a plugin that is left out. A plugin that fails is reported on standard error, and its name is appended to
-    `unread`.
-    """
+    """The items of all plugins but `without`: those of a project and of the person, or of all projects
+    (None). A plugin that fails is reported, and its name is appended to `unread`."""
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
@@ -221,11 +215,8 @@ def collect_items(
 
 
 def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
-    """The one item in one of these states that an id, the beginning of an id, or a part of a text names.
-
-    An id may be another project's; a text is looked for in this one, and in what belongs to the person. Raises TacitdError if
-    there is none, UsageError if there are several.
-    """
+    """The one item in one of these states that an id, its beginning, or a part of a text names. An id may be
+    another project's. Raises TacitdError if there is none, UsageError if there are several."""
     if not asked.strip():
         raise UsageError("the id or text is empty", "`tacitd learned` lists the lines with their ids")
     unread = list[str]()

@@ -171,10 +171,8 @@ def _describe_cause(change: Mapping[str, Any]) -> str:
 
 
 def list_changes(root: Path | None) -> list[dict[str, Any]]:
-    """The changes of a project's files (None: of all) and of the person's own files, oldest first.
-
-    A plugin that fails is reported on standard error.
-    """
+    """The changes of a project's files (None: of all) and of the person's own files, oldest first. A plugin
+    that fails is reported."""
     from tacitd.files.row_history import list_row_changes
 
     found = read_store(lambda rows: list_row_changes(rows, root)) or []

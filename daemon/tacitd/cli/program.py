@@ -33,10 +33,8 @@ LIST_ALL = "tacitd.list_all"
 
 
 class OrderedGroup(click.Group):
-    """A group that lists its commands in the order in which they were added. A closed stdout is not an error.
-
-    `alone`: the command that runs if none is named; "": its help is shown.
-    """
+    """Lists its commands as they were added. A closed stdout is no error. `alone`: the command that runs if
+    none is named; "": its help is shown."""
 
     def __init__(self, *args: Any, alone: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
@@ -58,8 +56,8 @@ class OrderedGroup(click.Group):
 
 
 class LazyGroup(OrderedGroup):
-    """A group that takes its commands' names and help from tables and imports a command when it is called. `load_more` returns further
-    rows, and is called only if the first table does not answer."""
+    """A group that takes its commands' names and help from tables and imports a command when it is called.
+    `load_more` returns further rows, and is called only if the first table does not answer."""
 
     def __init__(
         self,

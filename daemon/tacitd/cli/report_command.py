@@ -1,7 +1,5 @@
-"""`tacitd report`: one page about what was learned and whether it helps. Reads what is stored; needs no daemon.
-
-Each plugin brings its sections with its `report` hook.
-"""
+"""`tacitd report`: one page about what was learned and whether it helps, from what is stored and the plugins'
+hook `report`."""
 
 from __future__ import annotations
 
@@ -114,8 +112,8 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
 
 
 def _write_page(page: bytes, output: str | None) -> Path:
-    """Write the page to the named file, or to the cache directory; return where. Raises UsageError for a file that is no earlier
-    report."""
+    """Write the page to the named file, or to the cache directory; return where. Raises UsageError for a file
+    that is no earlier report."""
     if output is None:
         file = report_file(os.environ)
         make_private_dir(file.parent)

@@ -1,7 +1,5 @@
-"""`tacitd status`: the status document as lines for a person, or as JSON.
-
-The document is read from the store; the daemon is only asked whether it answers.
-"""
+"""`tacitd status`: the status document as lines for a person, or as JSON. It is read from the store; the
+daemon is only asked whether it answers."""
 
 from __future__ import annotations
 
@@ -185,8 +183,8 @@ Cured = tuple[str, str]
 def list_status_lines(document: Mapping[str, Any], now: float, *, verbose: bool = False) -> list[StatusLine]:
     """Given the status document and the time (seconds since 1970, UTC), return the lines.
 
-    Without `verbose`, at most `SCREEN` lines with one left for the shell's prompt: of each kind as many rows as fit, three at most.
-    Raises KeyError, TypeError or AttributeError for a document of another form.
+    Without `verbose`, at most `SCREEN` lines with one left for the shell's prompt: of each kind as many rows
+    as fit, three at most. Raises KeyError, TypeError or AttributeError for a document of another form.
     """
     shown: list[StatusLine] = []
     for rows in (None,) if verbose else (3, 2, 1):
@@ -230,8 +228,9 @@ def _list_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Li
         yield StatusLine("", f"{when}  {str(one['line']).partition(': ')[2]}")
     yield _make_spending(document["budget"], now)
     if document["dead_letters"] or document["rescued"]:
-        kept = f"{count_noun(document['dead_letters'], 'dead letter')}; {count_noun(document['rescued'], 'text')} kept"
-        yield StatusLine("rejected", kept)
+        letters, kept = document["dead_letters"], document["rescued"]
+        text = f"{count_noun(letters, 'dead letter')}; {count_noun(kept, 'text')} kept"
+        yield StatusLine("rejected", text)
         hint = "hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"
         yield StatusLine("", hint, "hint")
     yield from _list_watching(document, verbose=rows is None)
@@ -290,10 +289,8 @@ def _list_problems(document: Mapping[str, Any]) -> Iterator[Cured]:
 
 
 def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[Cured]:
-    """Given the rows of `parked` in the status document, yield (line, hint) for each reason, in their order.
-
-    If they wait for a time, the line names the earliest one, local.
-    """
+    """Given the rows of `parked` in the status document, yield (line, hint) for each reason, with the
+    earliest time that one waits for."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["reason"], row["hint"]), []).append(row)
@@ -356,7 +353,8 @@ def _list_watching(document: Mapping[str, Any], *, verbose: bool) -> Lines:
 
 
 def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: bool) -> Iterator[str]:
-    """Yield the lines as text. `width`: columns to which they are wrapped, below their text; None: they are not."""
+    """Yield the lines as text. `width`: columns to which they are wrapped, below their text; None: they are
+    not."""
     for line in lines:
         whole = escape_output(line.whole)
         parts = [whole]

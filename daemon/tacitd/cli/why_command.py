@@ -69,7 +69,8 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
 def collect_reasons(
     table: PluginTable, asked: str, cwd: Path, report: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is reported."""
+    """Return the matches of all plugins, and of the history what no plugin explains. A plugin that fails is
+    reported."""
     from tacitd.files.git import find_project_root
     from tacitd.files.row_history import list_reasons
 

@@ -1,7 +1,5 @@
-"""Durations as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds.
-
-The fast commands use this module, so it imports no more than `re` and `math`.
-"""
+"""Durations as people write them: `20s`, `30m`, `6h`, `2d`, `500ms`, or a number of seconds. It imports no
+more than `re` and `math`."""
 
 from __future__ import annotations
 
@@ -18,10 +16,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 def parse_duration(value: object) -> float:
-    """Given `30m`, `1h30m`, `"20"` or `20`, return seconds.
-
-    Raises ValueError, which names the allowed forms, for anything else: negative, infinite, empty, a boolean.
-    """
+    """Given `30m`, `1h30m`, `"20"` or `20`, return seconds. Raises ValueError, which names the allowed forms."""
     seconds = -1.0
     if isinstance(value, str):
         text = value.strip().lower()
@@ -37,10 +32,8 @@ def parse_duration(value: object) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Given seconds, return the shortest form that is exact to the millisecond: `1h30m`, `500ms`.
-
-    `parse_duration` reads it back. A negative number becomes `0s`.
-    """
+    """The shortest form that is exact to the millisecond, which `parse_duration` reads back: `1h30m`,
+    `500ms`."""
     millis = round(max(0.0, seconds) * 1000)
     if millis == 0:
         return "0s"

@@ -192,13 +192,9 @@ def load_config(
     *,
     broken: bool = False,
 ) -> Config:
-    """Read the file and the variables, and return the whole configuration. A missing file is empty.
-
-    `sections`: the plugins' settings models by section name. `broken`: a plugin could not be loaded, so an unknown
-    section may be its own and is ignored.
-
-    Raises ConfigError, which names the key, the value, and what is allowed.
-    """
+    """Read the file and the variables; a missing file is empty. `sections`: the plugins' models by section
+    name. `broken`: a plugin could not be loaded, so an unknown section may be its own and is ignored. Raises
+    ConfigError with the key, the value, and what is allowed."""
     table, known = _toml(file), {*Config.model_fields, *(sections or {})}
     if broken:
         table = {name: value for name, value in table.items() if name in known}

@@ -1,8 +1,4 @@
-"""The client of the control socket, as the command line uses it. It imports almost nothing, so that `status` is instant.
-
-from tacitd.control.client import call_daemon
-status = call_daemon(socket_path, "status")
-"""
+"""The client of the control socket, as the command line uses it. It imports almost nothing."""
 
 from __future__ import annotations
 

@@ -56,10 +56,8 @@ class Server:
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
-        """Bind and listen. Call this only while holding the daemon's lock: an existing socket is a leftover then.
-
-        Raises UnavailableError if the path cannot be bound.
-        """
+        """Bind and listen, while the daemon's lock is held: an existing socket is a leftover then. Raises
+        UnavailableError."""
         self._socket = self._bind()
         threading.Thread(target=self._accept, name="tacitd-socket", daemon=True).start()
 

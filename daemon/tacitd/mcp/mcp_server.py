@@ -177,7 +177,8 @@ class _Connection:
 
 
 def serve(offer: Offer, cwd: Path) -> None:
-    """Serve one client until it closes standard input. What commands start reads nothing and writes to standard error."""
+    """Serve one client until it closes standard input. What commands start reads nothing and writes to
+    standard error."""
     incoming, outgoing = os.dup(0), os.dup(1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)

@@ -244,7 +244,8 @@ FIELDS = 40
 
 
 def bound_output(text: str, limit: int = LARGEST_RESULT) -> tuple[str, str]:
-    """The text with at most `limit` characters (200 at least), and what was left out, in words; "" if nothing was."""
+    """The text with at most `limit` characters (200 at least), and what was left out, in words; "" if nothing
+    was."""
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
     if text.startswith(("[", "{")):
         try:

@@ -95,10 +95,8 @@ class Buckets(Struct, frozen=True):
     """`2026-02-16` or `2026-02`, oldest first."""
 
     def count(self, times: Iterable[tuple[float, float]]) -> tuple[tuple[str, float], ...]:
-        """Given times (seconds since 1970, UTC) with an amount each, return the sum for each bucket, oldest first.
-
-        A time outside the span counts to the nearest bucket.
-        """
+        """Given times (seconds since 1970, UTC) with an amount each, return the sum for each bucket; a time
+        outside counts to the nearest."""
         sums = dict.fromkeys(self.labels, 0.0)
         for at, amount in times:
             sums[min(max(_name_bucket(self.unit, _local_day(at)), self.labels[0]), self.labels[-1])] += amount
@@ -106,7 +104,8 @@ class Buckets(Struct, frozen=True):
 
 
 def make_buckets(since: float, now: float) -> Buckets:
-    """Divide the span between two times (seconds since 1970, UTC) into at most 26 weeks, otherwise into months."""
+    """Divide the span between two times (seconds since 1970, UTC) into at most 26 weeks, otherwise into
+    months."""
     last = _local_day(now)
     first = min(_local_day(since), last)
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]

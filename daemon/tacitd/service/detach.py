@@ -44,10 +44,8 @@ def own_command() -> list[str]:
 
 
 def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
-    """Start the child and wait until it answers. Returns the daemon's pid.
-
-    Raises UnavailableError if a daemon answers already, StartFailedError with the last lines of the child's output.
-    """
+    """Start the child and wait until it answers. Returns the daemon's pid. Raises UnavailableError,
+    StartFailedError."""
     if (pid := ping_daemon(places.socket)) is not None:
         raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
     make_private_dir(places.state_dir)
@@ -121,7 +119,8 @@ def wait_for_daemon(socket: Path) -> int:
 
 
 def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
-    """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is. The socket goes earlier."""
+    """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is. The socket goes
+    earlier."""
     deadline = time.monotonic() + seconds
     while state_dir.is_dir():
         try:
@@ -138,11 +137,8 @@ def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
 def run_detached(
     state_dir: Path, write_end: int, work: Callable[[], int], say: Callable[[TacitdError], None]
 ) -> int:
-    """Detach, then run `work` and return its result, in the daemon. The calling process ends in here.
-
-    `write_end` is the end of a pipe to the parent. The parent reads one byte, the exit code, when the daemon ends.
-    `say` prints an error to standard error.
-    """
+    """Detach, then run `work` and return its result, in the daemon; the calling process ends in here.
+    `write_end`: of a pipe to the parent, which reads one byte, the exit code. `say` prints an error."""
     import daemon  # python-daemon
 
     make_private_dir(state_dir)

@@ -68,10 +68,8 @@ def _fail(id: str, what: str, hint: str) -> DoctorFinding:
 def examine_machine(
     paths: Paths, environ: Mapping[str, str], service: Service | None = None
 ) -> list[DoctorFinding]:
-    """Run every check and return the findings, the basic ones first.
-
-    If a service is installed, the client is looked for and tried in the service's own environment.
-    """
+    """Run every check and return the findings, the basic ones first. An installed service's own environment
+    is that of the client."""
     version = f"tacitd {__version__} on Python {'.'.join(map(str, sys.version_info[:3]))}"
     found = [_ok("python.version", version), *_check_configuration(paths, environ)]
     config, env = load_or_default(paths, environ), environ
@@ -227,14 +225,12 @@ def strip_variables(text: str) -> str:
 def _check_claude(
     config: Config, environ: Mapping[str, str], place: Path, shell: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
-    """Check that the client exists, is new enough and is logged in.
-
-    `place`: a working directory without project settings, as in the daemon's own calls. `environ`: the daemon's variables.
-    `shell`: the variables of the shell that runs doctor; an installed service may have others.
-    """
+    """`place`: a working directory without project settings, as in the daemon's own calls. `environ`: the
+    daemon's variables. `shell`: those of the shell that runs doctor."""
     program = find_command(config.claude.command, environ)
     if program is None:
-        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path; a service learns it by `tacitd service install`"
+        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
+        hint += "; a service learns it by `tacitd service install`"
         yield _fail("model.absent", f"`{config.claude.command}` was not found", hint)
         return
     env = child_environment(environ, config.claude.pass_env)
@@ -260,14 +256,15 @@ def _check_claude(
 def _describe_logged_out(
     passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
 ) -> DoctorFinding:
-    """By default no key is passed on, so that a forgotten key does not bill the calls of a subscription: a person chooses."""
+    """By default no key is passed on, so that a forgotten key does not bill the calls of a subscription: a
+    person chooses."""
     what = "claude is not logged in when called as the daemon calls it"
     hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
     keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
     if not all(name in passed and environ.get(name) for name in keys):
         what = f"{what}; {', '.join(keys)} is set, but not passed to it"
-        steps = f"set claude.pass_env = {json.dumps(keys)} and give it to a service (`systemctl --user edit tacitd`)"
-        hint = f"to pay by the key, {steps}; or {hint}"
+        steps = f"set claude.pass_env = {json.dumps(keys)}"
+        hint = f"to pay by the key, {steps}, for a service also `systemctl --user edit tacitd`; or {hint}"
     return _fail("model.logged-out", what, hint)
 
 

@@ -1,8 +1,5 @@
-"""systemd and launchd: install, uninstall, restart, status, log and environment of the service.
-
-Each call of their tools goes through a `RunTool`, which a test replaces. The service's file is written only if the manager
-answers, and restored or removed if the manager refuses it.
-"""
+"""systemd and launchd: install, uninstall, restart, status, log and environment of the service. The service's
+file is written only if the manager answers, and restored or removed if the manager refuses it."""
 
 from __future__ import annotations
 

@@ -221,11 +221,8 @@ def open_when_possible(
     again: float = AGAIN,
     on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
 ) -> App | None:
-    """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises what `build`
-    raises.
-
-    `on_wait` gets what ends the wait, when it begins: a signal is to do that from then on.
-    """
+    """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises
+    what `build` raises. `on_wait` gets what ends the wait, when it begins."""
     stop, waits = threading.Event(), False
     while not stop.is_set():
         try:
@@ -248,8 +245,8 @@ def open_when_possible(
 def _answer_meanwhile(
     places: Paths, error: UnwritableError, stop: threading.Event, notifier: Notifier, seconds: float
 ) -> None:
-    """Answer on the socket for a while: everything but a few methods says why it cannot be done. The lock is held meanwhile, as by
-    every daemon."""
+    """Answer on the socket for a while: everything but a few methods says why it cannot be done. The lock is
+    held meanwhile, as by every daemon."""
     problem = Degradation("state.unwritable", error.what, error.hint)
 
     def status(_: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,11 +45,8 @@ def uninstall_daemon(
     purge: bool,
     footprints: Callable[[], Mapping[str, Footprint]] = dict,
 ) -> Iterator[str]:
-    """Uninstall, and yield a line for each thing that was done or stays.
-
-    `footprints` is called after the daemon has ended and before its state is removed. Raises UnavailableError if the
-    daemon does not end.
-    """
+    """Uninstall, and yield a line for each thing that was done or stays. `footprints` is called after the
+    daemon has ended. Raises UnavailableError if it does not end."""
     if manager is not None:
         yield from manager.uninstall()
     with suppress(TacitdError):
@@ -145,10 +142,8 @@ def _is_ours(path: Path, name: Path) -> bool:
 
 
 def _empty_state(state_dir: Path) -> Iterator[str]:
-    """Remove the files that docs/files.md lists in the state directory, and the folders that are empty then.
-
-    TACITD_STATE_DIR may name a directory with other files in it: those stay and are named.
-    """
+    """Remove the files that docs/files.md lists in the state directory, and the folders that are empty then;
+    others are named."""
     if not state_dir.is_dir():
         return
     tops = [state_dir / name for name in STATE_FOLDERS if not (state_dir / name).is_symlink()]

@@ -149,9 +149,7 @@ class PersonRules(Protocol):
         ...
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None] | None:
-        """The person deleted this line: take it back where it is stored, or return what does that in a transaction. One that is not there
-        any more is ignored.
-
-        Raises OSError, TacitdError; then it is called again later.
+        """The person deleted this line: take it back where it is stored, or return what does that in a
+        transaction. One that is gone is ignored. Raises OSError, TacitdError; then it is called again later.
         """
         ...

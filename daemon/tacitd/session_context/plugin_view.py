@@ -69,8 +69,8 @@ def open_rows(spec: PluginSpec, state_dir: Path, shared: ReadOnlyStore | None = 
 def ask_each(
     plugins: Iterable[PluginSpec], ask: Callable[[PluginSpec], Iterable[T]], report: Callable[[str], None]
 ) -> Iterator[tuple[PluginSpec, T]]:
-    """What the plugins answer, in their order. One that fails is reported, and the others are asked: a plugin of another package may
-    raise anything."""
+    """What the plugins answer, in their order. One that fails is reported, and the others are asked: a plugin
+    of another package may raise anything."""
     for one in plugins:
         try:
             answers = list(ask(one))
@@ -113,7 +113,8 @@ def make_report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
 
 
 def list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
-    """What a person can decide about, in a project and of the person, or everywhere (None); [] without a hook."""
+    """What a person can decide about, in a project and of the person, or everywhere (None); [] without a
+    hook."""
     if not spec.items:
         return []
     with open_rows(spec, find_state_dir(environ)) as rows:

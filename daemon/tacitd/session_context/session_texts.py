@@ -106,7 +106,8 @@ class SessionTexts:
         if count == 0:
             return ""
         self._note(log_key, {today: b""})
-        return f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
+        what = f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them."
+        return f"{what} Mention it once, when it does not disturb."
 
     def _advise(self, question: HookQuestion) -> str:
         shown = self._read(question.session)

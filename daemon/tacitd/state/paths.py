@@ -44,8 +44,8 @@ class Paths(NamedTuple):
     def from_env(cls, env: Mapping[str, str]) -> Paths:
         """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
 
-        Where there is no socket, the one counts that a daemon wrote to the state directory: cron, sudo and ssh have another
-        XDG_RUNTIME_DIR than a login.
+        Where there is no socket, the one counts that a daemon wrote to the state directory: cron, sudo and
+        ssh have another XDG_RUNTIME_DIR than a login.
         """
         socket, state = socket_path(env), state_dir(env)
         if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
@@ -68,7 +68,8 @@ def read_socket_file(state: Path) -> tuple[str, str]:
 
 
 def find_silent_daemon(state: Path) -> int | None:
-    """The id of a daemon that runs: the process that holds the lock, which a command may do too, if it has listened."""
+    """The id of a daemon that runs: the process that holds the lock, which a command may do too, if it has
+    listened."""
     from tacitd.files.locks import find_holder
 
     pid = find_holder(state / "lock")

@@ -88,8 +88,9 @@ def list_earlier_modes(state_dir: Path, root: str) -> list[str]:
 
 
 def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
-    """Fill a new store from the file, or with the exclusions of the first design if there is none; otherwise write the file anew if it
-    differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
+    """Fill a new store from the file, or with the exclusions of the first design if there is none; otherwise
+    write the file anew if it differs from the store. Raises OSError: nothing may be read of any project while
+    its choices are not known."""
     try:
         in_file = _fold(_read_lines(state_dir / FILE, _Line))
         known = True
@@ -127,7 +128,8 @@ def _fold(lines: Iterable[_Line]) -> dict[Key, Choice]:
 
 
 def _read_lines(path: Path, kind: type[T]) -> list[T]:
-    """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises OSError."""
+    """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises
+    OSError."""
     records: list[T] = []
     for line in read_file(path).split(b"\n"):
         with suppress(DecodeError):

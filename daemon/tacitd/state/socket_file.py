@@ -35,11 +35,9 @@ SCRIPT = "tacitd-hook"
 
 
 def write_hook_script(state_dir: Path, program: Path | None) -> None:
-    """Write the script that runs the hooks' program for this state directory, unless it is there as wanted. Raises OSError.
-
-    The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start: a `python3`
-    on the PATH may be a shim that takes seven times as long.
-    """
+    """Write the script that runs the hooks' program for this state directory, unless it is there as wanted.
+    Raises OSError. It names the interpreter outside the virtual environment: a `python3` on the PATH may be a
+    slow shim."""
     if program is None:  # this client has no hooks
         return
     script = make_private_dir(state_dir / HOOKS_DIR) / SCRIPT

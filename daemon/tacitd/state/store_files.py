@@ -46,10 +46,8 @@ _DATE = "%Y-%m-%dT%H-%M-%S"
 
 
 def create_store(path: Path) -> None:
-    """Create an empty file of mode 0600, or take all rights of others from the one that is there. Raises OSError.
-
-    SQLite would create it with the umask's mode, and gives its other files the mode of this one.
-    """
+    """Create an empty file of mode 0600, or take all rights of others from the one that is there: SQLite
+    would use the umask. Raises OSError."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -183,11 +181,8 @@ def _describe_busy(path: Path, seconds: float) -> BusyStoreError:
 
 
 def probe(path: Path) -> tuple[str, str] | None:
-    """What is wrong with the store's disk, and the hint that fixes it; None if nothing is.
-
-    SQLite reports most faults of a disk as "disk I/O error". So a file is written beside the store, and what the system says
-    about it is taken.
-    """
+    """What is wrong with the store's disk, and the hint that fixes it; None if nothing is. SQLite reports
+    most faults of a disk as "disk I/O error", so a file is written beside the store."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -118,10 +118,8 @@ _BEGINNING = 12
 
 
 def make_blanker(texts: Collection[str], keep: Collection[str] = ()) -> Callable[[str | None], str | None]:
-    """Given texts, return the function that replaces them in a value, also inside of JSON; other values stay as they are.
-
-    `keep`: longer texts that stay whole although they contain one of them.
-    """
+    """The function that replaces these texts in a value, also inside of JSON. `keep`: longer texts that stay
+    whole although they contain one."""
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
     longer = sorted({one for one in keep if any(text != one and text in one for text in wanted)}, key=len)
     kept = "|".join(map(re.escape, reversed(longer)))

@@ -53,10 +53,8 @@ class HandlerBench:
         clock: FakeClock | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """`settings`: variables of the environment, `{"TACITD_TOY__LIMIT": "3"}`. `model`: answers NONE by default.
-
-        Raises ConfigError for a wrong setting, and RuntimeError if the plugin cannot run.
-        """
+        """`settings`: variables of the environment, `{"TACITD_TOY__LIMIT": "3"}`. `model`: answers NONE by
+        default. Raises ConfigError, RuntimeError."""
         self.plugin = plugin
         self.clock = clock or FakeClock()
         self.model: Model = model or ScriptedModel()

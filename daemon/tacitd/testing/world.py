@@ -47,10 +47,8 @@ class Ran(NamedTuple):
 
 
 class World:
-    """The home of a person, with one project that is a git work tree, and a daemon that runs.
-
-    What is given a `cwd` is done in the project if it is None. The time zone is UTC.
-    """
+    """The home of a person, with one project that is a git work tree, and a daemon that runs. `cwd` is the
+    project if it is None. The time zone is UTC."""
 
     daemon_class: type[InProcessDaemon] = InProcessDaemon
     """What runs the daemon."""
@@ -337,10 +335,8 @@ class World:
     # --- commands
 
     def run(self, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str) -> Ran:
-        """Run a command of the program in this process, with the daemon beside it if one runs.
-
-        `given`: its standard input. `variables`: further environment variables.
-        """
+        """Run a command of the program in this process, with the daemon beside it if one runs. `given`: its
+        standard input. `variables`: of the environment."""
         return self.run_program("tacitd", *arguments, cwd=cwd, given=given, **variables)
 
     def run_program(
