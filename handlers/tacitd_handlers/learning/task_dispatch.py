@@ -1,6 +1,14 @@
-"""Which task of learning does what: `run`. Its state is rows and files; nothing is kept in memory.
+"""Which task of learning does what. Its state is rows and files; nothing is kept in memory.
 
-A job is `recover`, `tidy`, `retry`, or what a command asks for; a message is work that learning queued itself.
+| task | what is done |
+|---|---|
+| prompts | facts of what was typed (`extract`) |
+| session-ended | lines of the facts that wait (`synthesize`), then those about the person |
+| session-started | sources, copies and the summary are compared: they may have changed while no daemon ran |
+| message | work that learning queued itself, see `_do_message` |
+| job | `recover`, `tidy`, and what a command asks for: `init`, `synthesize` |
+| command | a person's command that changes files (`run_command`) |
+| purge | files in `tmp/` without the purged words |
 """
 
 from __future__ import annotations
