@@ -130,16 +130,14 @@ def _change(do: str, name: str = "", tag: str = "") -> list[str]:
 @JSON_OPTION
 def due_(on: str | None, as_json: bool) -> None:
     """Problems whose review date has come, oldest first, with the reason."""
-    from msgspec.structs import asdict
-
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
     found = find_due(_read_ledger().rows, when)
     if as_json:
-        echo_json([asdict(one) for one in found])
+        echo_json(found)
         return
-    rows = [(one.review, one.problem, one.reason) for one in found]
+    rows = [(one["review"], one["problem"], one["reason"]) for one in found]
     echo_table(("DUE ON", "PROBLEM", "REASON"), rows, "nothing is due")
 
 
@@ -147,15 +145,13 @@ def due_(on: str | None, as_json: bool) -> None:
 @JSON_OPTION
 def retests_(as_json: bool) -> None:
     """Short-term resolved weaknesses that were not tested for two weeks."""
-    from msgspec.structs import asdict
-
     from tacitd_handlers.learner.session_start import find_retests
 
     found = find_retests(_read_entries(), _now())
     if as_json:
-        echo_json([asdict(one) for one in found])
+        echo_json(found)
         return
-    rows = [(one.label, one.tested[:10], str(one.days // 7)) for one in found]
+    rows = [(one["label"], one["tested"][:10], str(one["days"] // 7)) for one in found]
     echo_table(("WEAKNESS", "LAST TESTED", "WEEKS AGO"), rows, "no retests are due", right=(2,))
 
 

@@ -15,8 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
 from tacitd.errors import TacitdError, UsageError
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learner.learner_state import ReportRecord, SessionStamp
@@ -161,16 +159,8 @@ PAST_SESSIONS = 3
 """Earlier sessions of a problem that its trajectory names (SPEC L-40)."""
 
 
-class DueReview(Struct, frozen=True):
-    problem: str
-    review: str
-    days: int
-    """Days since that date."""
-    reason: str
-
-
-def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
-    """The problems whose latest review date is `on` or earlier, oldest first."""
+def find_due(rows: Sequence[LedgerRow], on: date) -> list[dict[str, Any]]:
+    """The problems whose latest review date is `on` or earlier, oldest first: problem, review, days since then, reason."""
     latest: dict[str, tuple[LedgerRow, date]] = {}
     for row in rows:
         when = date_of(row.review)
@@ -183,8 +173,9 @@ def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
             days = _read_interval(row)
             after = f", {days} days later" if days else ""
             why = f"{how} with {row.verdict}{after} (on {row.stamp[:10]})"
-            found.append(DueReview(row.problem, row.review, (on - when).days, why))
-    return sorted(found, key=lambda one: (one.review, one.problem))
+            one = {"problem": row.problem, "review": row.review, "days": (on - when).days, "reason": why}
+            found.append(one)
+    return sorted(found, key=lambda one: (one["review"], one["problem"]))
 
 
 def find_review(row: LedgerRow, past: Sequence[LedgerRow]) -> str:

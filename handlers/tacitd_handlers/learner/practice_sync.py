@@ -106,8 +106,6 @@ def sync_profile(
     judged = {stamp for one in theirs for stamp in (*one.dates, one.streak)}
     waited = state.waiting
     book = EntryBook(entries, state, tags)
-    if RESOLVED in lost:
-        book.resolve_again()
     made = _apply_rows(book, state, rows, new, judged)
     if act is not None:
         result.named = list(act(book))
@@ -217,8 +215,7 @@ def _apply_rows(
     return made
 
 
-# --- Session History. An entry's header has a stamp, a problem and a mode, but no session id. Two sessions can share all three, in
-# the hour that is repeated when summer time ends and where two run side by side: then each row has an entry (SPEC L-32, L-47).
+# --- Session History. An entry's header has a stamp, a problem and a mode, but no session id: rows that share all three have one entry.
 
 
 def change_sessions(
@@ -226,54 +223,29 @@ def change_sessions(
 ) -> dict[Leaf, str | None]:
     """Add the `wanted` rows that have no entry, with their observations, and correct entries that disagree with their rows.
 
-    `wanted` is ordered by stamp. An entry that was recovered from the ledger leaves when its session got another one.
+    `wanted` is ordered by stamp.
     """
-    paired, doubles = _pair_sessions(sessions, rows)
-    there = {row.key for _, row in paired}
-    added = [(row, text) for row, text in wanted if row.key not in there]
+    there = {one.key for one in sessions}
+    added = {_header_of(row): (row, text) for row, text in reversed(wanted) if _header_of(row) not in there}
     # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
-    ages: list[HistoryEntry | LedgerRow] = [one for one in reversed(sessions) if one not in doubles]
-    ages = sorted([*ages, *(row for row, _ in added)], key=lambda one: one.stamp)
-    leaving = ages[: max(0, len(ages) - MAX_SESSIONS)]
-    changes: dict[Leaf, str | None] = {one.leaf: None for one in sessions if one in doubles or one in leaving}
-    for one, row in paired:
-        if one not in leaving and not matches_row(one, row):
+    ages = [one.key for one in reversed(sessions)] + [*reversed(added)]
+    leaving = sorted(ages, key=lambda key: key[0])[: max(0, len(ages) - MAX_SESSIONS)]
+    by_header = {_header_of(row): row for row in reversed(rows)}
+    changes: dict[Leaf, str | None] = {}
+    for one in sessions:
+        row = by_header.get(one.key)
+        if one.key in leaving:
+            changes[one.leaf] = None
+        elif row is not None and not matches_row(one, row):
             changes[one.leaf] = correct_entry(one, row)
-    taken = {one.leaf for one in sessions}
-    for row, text in added:
-        if row not in leaving:
-            names = (name_session((row.stamp, row.problem, row.mode), number) for number in range(1, 1000))
-            leaf = next(name for name in names if name not in taken)
-            taken.add(leaf)
-            changes[leaf] = format_session(row, text)
+    for key, (row, text) in reversed(added.items()):
+        if key not in leaving:
+            changes[name_session(key)] = format_session(row, text)
     return changes
 
 
-def _pair_sessions(
-    sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow]
-) -> tuple[list[tuple[HistoryEntry, LedgerRow]], list[HistoryEntry]]:
-    """The entries with their rows, and recovered entries too many.
-
-    Of several entries of one header, those that equal a row get it. The others get theirs in order: the lowest entry is
-    the oldest.
-    """
-    by_header: dict[HistoryKey, dict[RowKey, LedgerRow]] = {one.key: {} for one in sessions}
-    for row in rows:
-        if (found := by_header.get((row.stamp, row.problem, row.mode))) is not None:
-            found.setdefault(row.key, row)
-    paired, doubles = list[tuple[HistoryEntry, LedgerRow]](), list[HistoryEntry]()
-    for header, of_key in by_header.items():
-        free = [one for one in reversed(sessions) if one.key == header]
-        recovered = [one for one in reversed(free) if one.observations == RECOVERED]
-        doubles += recovered[: max(0, len(free) - max(1, len(of_key)))]
-        free = [one for one in free if one not in doubles]
-        equal = {key: [one for one in free if matches_row(one, row)] for key, row in of_key.items()}
-        for row in sorted(of_key.values(), key=lambda row: not equal[row.key]):
-            if free:
-                best = next((one for one in equal[row.key] if one in free), free[0])
-                paired.append((best, row))
-                free.remove(best)
-    return paired, doubles
+def _header_of(row: LedgerRow) -> HistoryKey:
+    return row.stamp, row.problem, row.mode
 
 
 def find_missing_rows(sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow]) -> list[LedgerRow]:
@@ -281,7 +253,7 @@ def find_missing_rows(sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow
 
     An entry whose mode or verdict is invalid gets none: nothing is invented (SPEC L-35, L-39).
     """
-    known: set[HistoryKey] = {(row.stamp, row.problem, row.mode) for row in rows}
+    known = set(map(_header_of, rows))
     found: dict[HistoryKey, LedgerRow] = {}
     for one in sessions:
         if one.key not in known and one.verdict in VERDICTS.get(one.mode, ()):

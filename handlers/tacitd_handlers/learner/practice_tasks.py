@@ -212,6 +212,8 @@ class Desk:
             why = ""
             try:
                 self._plan(json.loads(given), session)
+            except FileRefusedError:
+                raise  # the ledger cannot be read, so the reports wait
             except TacitdError as error:
                 logger.warning("refused a report of session {}: {}", session, error.what)
                 why = f"{session}: {error.what}"
@@ -259,8 +261,7 @@ class Desk:
             editors = Editors(self._tools.clock)
             editors.check_at_rest(target, target.stat())
             editors.check_marks(target)
-        end = "\r" if b"\r\n" in self._ledger else ""
-        lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
+        lines = [NewLine(self._places.ledger, format_row(row)) for row in rows]
         if rows and lacks_header(self._ledger):
             make_ledger(self._places.ledger)
         return Done(apply, lines=lines, notices=list(notices))

@@ -82,9 +82,9 @@ def name_entry(label: str, *, resolved: bool, number: int = 1) -> Leaf:
     return f"{RESOLVED if resolved else WEAKNESSES}\n{label}" + (f"\n{number}" if number > 1 else "")
 
 
-def name_session(key: HistoryKey, number: int = 1) -> Leaf:
-    """The leaf of a session. `number`: of the entries with this header, from below, because the lowest is the oldest."""
-    return f"{HISTORY}\n{' | '.join(key)}" + (f" | {number}" if number > 1 else "")
+def name_session(key: HistoryKey) -> Leaf:
+    """The leaf of the highest session with this header; others are left alone."""
+    return f"{HISTORY}\n{' | '.join(key)}"
 
 
 def _is_weakness(leaf: Leaf) -> bool:
@@ -115,6 +115,8 @@ def parse_profile(data: bytes) -> list[Block]:
             found = opaque
         elif session and (one := parse_session(_bare(session[0]))):
             found, leaf = session, name_session(one.key)
+            counted[leaf] += 1
+            leaf = leaf if counted[leaf] == 1 else ""
         elif heading := _HEADING.match(text, at):
             title, level = _TITLES.get(heading["title"].casefold(), ""), len(heading["marks"])
             if level < 3:
@@ -129,11 +131,6 @@ def parse_profile(data: bytes) -> list[Block]:
         assert found is not None, "a line matches everything"
         blocks.append(Block(found[0], section, leaf))
         at = found.end()
-    for place, block in reversed([*enumerate(blocks)]):  # sessions are counted from the oldest on
-        if block.section == HISTORY and "\n" in block.leaf:
-            counted[block.leaf] += 1
-            same = counted[block.leaf]
-            blocks[place] = block._replace(leaf=block.leaf + (f" | {same}" if same > 1 else ""))
     return blocks
 
 
@@ -152,7 +149,7 @@ def _bare(text: str) -> str:
 
 def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     """The profile with its missing headings, and their names (SPEC L-02, L-03)."""
-    made, names, newline = [*blocks], list[str](), _find_newline(blocks)
+    made, names = [*blocks], list[str]()
     for name in (*SECTIONS, RESOLVED):
         if any(block.leaf == name for block in made):
             continue
@@ -163,17 +160,12 @@ def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
             later = SECTIONS[SECTIONS.index(name) + 1 :]
             at = next((at for at, block in enumerate(made) if block.leaf in later), len(made))
             names.append(name)
-        heading = f"{'###' if name == RESOLVED else '##'} {name}{newline}"
-        made[at:at] = [Block(heading, name, name), Block(newline, name)]
+        heading = f"{'###' if name == RESOLVED else '##'} {name}\n"
+        made[at:at] = [Block(heading, name, name), Block("\n", name)]
         # About Me would contain a blank line before the heading.
         if at and made[at - 1].section != ABOUT and made[at - 1].text.strip(_BOM + " \t\r\n"):
-            made.insert(at, Block(newline))
+            made.insert(at, Block("\n"))
     return made, names
-
-
-def _find_newline(blocks: Sequence[Block]) -> str:
-    text = "".join(block.text for block in blocks)
-    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 class ProfileFormat:
@@ -240,16 +232,15 @@ def _join(
 ) -> str:
     """The file with its changes. An added entry gets blank lines around it, but for a weakness among weaknesses; of the two blank lines
     around what is removed, one goes."""
-    newline = _find_newline(blocks)
     parts = list[tuple[str, bool, bool]]()  # the text, "" for what is removed; is it a weakness? is it new?
     for at, block in enumerate([*blocks, Block("")]):
         for text in added.get(at, ()):
-            parts.append((f"{text}\n".replace("\n", newline), not text.startswith("###"), True))
+            parts.append((f"{text}\n", not text.startswith("###"), True))
         text, new = block.text, changes.get(block.leaf, "") if "\n" in block.leaf else ""
         if new is None:
             text = ""
         elif new and new != _bare(text):
-            text = f"{new}\n".replace("\n", newline)
+            text = f"{new}\n"
         parts.append((text, _is_weakness(block.leaf), False))
     out, is_seam, after_weakness, after_new = list[str](), False, False, False
     for text, is_weakness, is_new in parts:
@@ -258,10 +249,10 @@ def _join(
             is_seam = True
             continue
         if out and not out[-1].endswith(("\n", _BOM)):
-            out[-1] += newline
+            out[-1] += "\n"
         is_apart = (is_new or after_new) and not (is_weakness and after_weakness)
         if is_apart and not is_blank and out and out[-1].strip():
-            out.append(newline)
+            out.append("\n")
         out.append(text)
         is_seam, after_weakness, after_new = False, is_weakness, is_new
     return "".join(out)

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from msgspec.structs import asdict
-
 from tacitd.text.wording import count_noun
 from tacitd_handlers.learner.entry_texts import WeaknessEntry, is_specific
 from tacitd_handlers.learner.ledger_file import (
@@ -59,8 +57,8 @@ def build_review(
         "patterns": _list_patterns(rows, on),
         "weaknesses": [_describe(one, tags.get(one.leaf), stamps) for one in entries],
         "gaps": sorted(gaps, key=lambda gap: (-gap["seen"], gap["tag"])),
-        "due": [asdict(one) for one in find_due(rows, on)],
-        "retests": [asdict(one) for one in find_retests(entries, now)],
+        "due": find_due(rows, on),
+        "retests": find_retests(entries, now),
         "waiting": list(waiting),
     }
     return document | {"next": list(_list_steps(document))}

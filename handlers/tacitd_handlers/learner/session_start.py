@@ -221,14 +221,6 @@ SUGGESTED = 3
 """Entries suggested for archiving."""
 
 
-class Retest(Struct, frozen=True):
-    """A short-term resolved weakness that was not tested for 14 days or more (SPEC L-50)."""
-
-    label: str
-    tested: str
-    days: int
-
-
 def format_repairs(names: Sequence[str]) -> list[str]:
     return [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
@@ -253,20 +245,24 @@ def format_waiting(waiting: Sequence[str], entries: Sequence[WeaknessEntry]) -> 
     return [text]
 
 
-def find_retests(entries: Sequence[WeaknessEntry], now: str) -> list[Retest]:
-    """The retests that are due, 14 days inclusive, in the order of the profile. `now`: the local time, as a stamp."""
-    today, found = time_of(now), list[Retest]()
+def find_retests(entries: Sequence[WeaknessEntry], now: str) -> list[dict[str, Any]]:
+    """The short-term resolved entries that were not tested for 14 days or more (SPEC L-50), in the order of the profile: label, tested,
+    days since then. `now`: the local time, as a stamp.
+    """
+    today, found = time_of(now), list[dict[str, Any]]()
     for one in entries:
         then = time_of(one.tested or "")
         if one.status == SHORT and then is not None and today is not None and today - then >= RETEST:
-            found.append(Retest(one.label, one.tested or "", (today - then).days))
+            found.append({"label": one.label, "tested": one.tested, "days": (today - then).days})
     return found
 
 
-def format_retests(found: Sequence[Retest]) -> str:
+def format_retests(found: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return ""
-    lines = [f"- {one.label} (last tested {one.tested}, {one.days // 7} weeks ago)\n" for one in found]
+    lines = [
+        f"- {one['label']} (last tested {one['tested']}, {one['days'] // 7} weeks ago)\n" for one in found
+    ]
     return f"=== RETEST SUGGESTIONS ===\n{''.join(lines)}=== END RETEST SUGGESTIONS ===\n"
 
 
@@ -285,7 +281,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     resolved, waiting = sum(one.resolved for one in entries), read_waiting(rows)
     active, retests = (
         len(entries) - resolved,
-        [one.label for one in find_retests(entries, local_minutes(now))],
+        [one["label"] for one in find_retests(entries, local_minutes(now))],
     )
     nouns = "weakness" if active == 1 else "weaknesses"
     lines = [f"{count_noun(count, 'review')} in the ledger, {active} active {nouns}, {resolved} resolved"]

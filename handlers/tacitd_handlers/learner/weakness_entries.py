@@ -109,11 +109,6 @@ class EntryBook:
             if course is not None and entry.failed < course.failed <= entry.tested:
                 slot.weakness = replace(course, first=min(entry.first or course.first, course.first))
 
-    def resolve_again(self) -> None:
-        """Move the long-term resolved entries below the heading Resolved, which was lost."""
-        for slot in self.slots.values():
-            slot.is_resolved = slot.is_resolved or slot.weakness.status == LONG
-
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
         taken = {one.leaf for one in self._given}

@@ -51,7 +51,7 @@ def add_lesson(
             return Addition(known, is_new=False)
         status = DELETED if fault else ACTIVE
         made = Lesson(change.next_id(), scope, source, status, log.today, parts, reason=fault)
-        opposites = [] if fault else find_opposites(lessons.list_active(), parts, scope)
+        opposites = find_opposites(lessons.list_active(), parts, scope)
         return Addition(change.append(made), is_new=True, opposites=opposites)
 
 

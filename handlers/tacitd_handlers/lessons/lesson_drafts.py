@@ -131,30 +131,25 @@ def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:
         checked = check_draft(Draft(text, scope))
         # Neither a draft nor its action alone may say more than the facts.
         said = (text, *re.split(r"->|→", text, maxsplit=2)[1:2])
-        if not isinstance(checked, str) and all(word_line(part, sources) is None for part in said):
+        if checked is not None and all(word_line(part, sources) is None for part in said):
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
             drafts.append([format_pattern(checked[0]), scope])
     return {"drafts": drafts} if drafts else None, len(given) - len(drafts)
 
 
-def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
-    """The parts and the scope of a draft, or why it may not be taken from a model."""
+def check_draft(draft: Draft) -> tuple[Pattern, str] | None:
+    """The parts and the scope of a draft; None if it may not be taken from a model.
+
+    It is no pattern, too long, or repeats the prompt; it has a secret, downloads something, grants a permission, or disables a check.
+    """
     try:
         parts = parse_pattern(draft.text)
-    except PatternError as error:
-        return f"{error.what}: {draft.text[:120]}"
+    except PatternError:
+        return None
     text, scope = format_pattern(parts), normalise_scope(draft.scope)
-    if scope is None:
-        return f"{draft.scope[:80]!r} is not a scope"
-    if len(text) > LONGEST:
-        return f"it is longer than {LONGEST} characters"
-    if parts == _EXAMPLE or "{" in scope:
-        return "it repeats the prompt"
-    if has_secret(text):
-        return "it contains what looks like a secret"
-    if _FETCHES.search(text):
-        return "it downloads something, grants a permission, or disables a check"
-    return parts, scope
+    if scope is None or "{" in scope or parts == _EXAMPLE or len(text) > LONGEST:
+        return None
+    return None if has_secret(text) or _FETCHES.search(text) else (parts, scope)
 
 
 def store_finding(
@@ -168,7 +163,7 @@ def store_finding(
     """
     added, origins = list[Lesson](), list[tuple[str, Origin]]()
     given = [Draft(*map(str, draft[:2])) for found in message.get("found", ()) for draft in found["drafts"]]
-    drafts = [checked for draft in given if not isinstance(checked := check_draft(draft), str)]
+    drafts = [checked for draft in given if (checked := check_draft(draft)) is not None]
     if not drafts or not message.get("corrected"):
         return added, origins
     sessions = message.get("sessions") or [session]

@@ -271,9 +271,9 @@ def test_L_41_due_oldest_first_with_the_reason(practised: Desk) -> None:
     rows = [*practised.rows, row(9, problem="odd", review="—")]
     assert not find_due(rows, date(2026, 2, 23))
     found = find_due(rows, date(2026, 2, 24))
-    assert [(one.problem, one.days) for one in found] == [("stairs", 0)]
-    assert found[0].reason == "learned with solved_with_minor_hints, 3 days later (on 2026-02-21)"
-    assert [one.problem for one in find_due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
+    assert [(one["problem"], one["days"]) for one in found] == [("stairs", 0)]
+    assert found[0]["reason"] == "learned with solved_with_minor_hints, 3 days later (on 2026-02-21)"
+    assert [one["problem"] for one in find_due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
 
 
 def test_L_55_the_seeds_two_examples_do_not_fight(desk: Desk) -> None:

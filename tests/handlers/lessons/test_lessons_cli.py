@@ -152,6 +152,21 @@ def test_a_link_to_another_name_is_not_written_into(lessons: Lessons) -> None:
     assert said.code == 1 and "is a link to" in said.err and hook.read_bytes() == before
 
 
+def test_only_an_active_lesson_is_promoted(lessons: Lessons) -> None:
+    """SPEC E-15, E-16: one that a person marked wrong is not, nor one that was promoted elsewhere, which is not marked wrong either."""
+    lessons.given("list")
+    lessons.out("wrong", "2")
+    lessons.out("promote", "1", "--to=tool/x", "--create")
+    before = lessons.log.read_bytes()
+    for command in ("promote 2 --to=tool/x", "promote 1 --to=tool/y --create", "wrong 1"):
+        said = lessons.run(*command.split())
+        assert said.code == 1 and "hint: " in said.err
+    assert (
+        lessons.log.read_bytes() == before
+        and "WHEN editing" not in (lessons.home / ".claude/tools/x.md").read_text()
+    )
+
+
 def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
     """SPEC X-07: a file with conflict markers is refused; nothing is marked or changed."""
     lessons.given("list")
