@@ -1,8 +1,7 @@
 """Files that are only appended to, also by people and other programs (L-04, L-54, E-23).
 
-The existing bytes are always a prefix of the new bytes. One append is one `write` on an O_APPEND descriptor and one sync. If
-the last line is torn, the write begins with a newline. A task's lines are planned with its commit, appended once after it, and
-finished by a later process if this one ends before.
+One append is one `write` on an O_APPEND descriptor and one sync. If the last line is torn, the write begins with a newline. A
+task's lines are planned with its commit, appended once after it, and finished by a later process if this one ends before.
 """
 
 from __future__ import annotations
@@ -105,14 +104,13 @@ def plan_lines(tx: Tx, lines: Sequence[NewLine], process: str) -> None:
 def note_failure(
     store: Database, path: str, error: FileBusyError | FileRefusedError | OSError, now: float
 ) -> None:
-    """Store why a planned change of a file is not written, for `status` and `sync`. On a full disk the store may refuse that, and says
-    so itself."""
+    """Store why a planned change of a file is not written, for `status` and `sync`."""
     if isinstance(error, OSError):  # without the name of a temporary file
         error = OSError(error.errno, error.strerror or str(error))
     told = ("plan", path, *describe_failure(error))
     if store.rows("SELECT 1 FROM degradation WHERE (owner, id, what, hint) = (?, ?, ?, ?)", *told):
         return
-    with suppress(UnwritableError), store.write() as tx:
+    with suppress(UnwritableError), store.write() as tx:  # a full disk: the store says so itself
         forget_failure(tx, path)
         tx.execute("INSERT INTO degradation VALUES(?, ?, ?, ?, ?)", *told, now)
 

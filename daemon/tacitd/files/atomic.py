@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import DISK, Disk, find_stat, is_regular, make_dirs, mode_within, read_all, write_all
+from tacitd.files.disk import DISK, Disk, find_stat, is_regular, make_dirs, read_all, write_all
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
@@ -83,13 +83,8 @@ def _refuse_odd(target: Path, found: os.stat_result) -> None:
 # --- files that only tacitd writes
 
 
-def replace_file(
-    path: Path, data: bytes, *, mode: int | None = None, disk: Disk = DISK, durable: bool = True
-) -> bool:
+def replace_file(path: Path, data: bytes, *, mode: int | None = None, disk: Disk = DISK) -> bool:
     """Make `data` the content of a file that only tacitd writes. False: it was already, and nothing was written.
-
-    `durable` False is for what can be derived again: a crash of tacitd leaves the whole old or the whole new file, and after
-    a power cut it may be either of them, or empty.
 
     `mode` is for tacitd's own files (0o600; missing directories become 0700). Without it the file keeps the mode of the
     one it replaces; a new one gets its directory's mode without the execute bits. Raises OSError, and FileRefusedError
@@ -100,12 +95,10 @@ def replace_file(
     if seen is not None and seen.data == data and mode in (None, seen.stat.st_mode & 0o7777):
         return False
     make_dirs(target.parent, disk, private=mode is not None)
-    temp = _write_temp(target, data, seen.stat if seen else None, mode, disk, durable=durable)
+    temp = _write_temp(target, data, seen, mode, disk)
     with _removed_on_failure(temp, disk):
-        # rename(2) is atomic: whoever opens the name gets the whole old or the whole new file.
         disk.replace(temp, target)
-    if durable:
-        disk.sync_dir(target.parent)
+    disk.sync_dir(target.parent)
     return True
 
 
@@ -117,10 +110,9 @@ def edit_file(
 ) -> bool:
     """Change a file that people edit too. Returns whether it was changed.
 
-    `change` is called again if the file is saved in between (X-07). `editors`: what is asked whether the file is open in one, and
-    what gets each file that was swapped out; None for a person's own command. Raises OSError, FileRefusedError from `change` or if
-    the file was saved in between `TRIES` times, and FileBusyError if it is being edited. After FileRefusedError and FileBusyError
-    the file is as a person left it.
+    `editors`: what is asked whether the file is open in one, and what gets each file that was swapped out; None for a person's own
+    command. Raises OSError, FileRefusedError from `change` or if the file was saved in between `TRIES` times, and FileBusyError if
+    it is being edited. After FileRefusedError and FileBusyError the file is as a person left it.
     """
     target = disk.resolve(path)
     for _ in range(TRIES):
@@ -136,45 +128,30 @@ def edit_file(
             # After `change`: a file that needs no change does not have to wait until its editor is closed.
             editors.check_marks(target)
         make_dirs(target.parent, disk, private=mode is not None)
-        temp = _write_temp(target, wanted, seen.stat if seen else None, mode, disk)
+        temp = _write_temp(target, wanted, seen, mode, disk)
         with _removed_on_failure(temp, disk):
             # Compared as late as possible: writing and syncing the temporary file takes milliseconds, in which a person
-            # may save.
-            if not _is_unchanged(target, seen, disk):
+            # may save. The bytes too: two saves within a tick of the kernel's clock leave the same time.
+            now = read_snapshot(target, disk)
+            if (now and (now.stat.st_ino, now.stat.st_mtime_ns, now.data)) != (
+                seen and (seen.stat.st_ino, seen.stat.st_mtime_ns, seen.data)
+            ):
                 disk.unlink(temp)
                 continue
             if seen is None:
-                if _place_new(temp, target, disk):
-                    return True
-                continue
+                try:
+                    disk.place(temp, target)
+                except FileExistsError:  # a person created it since
+                    disk.unlink(temp)
+                    continue
+                disk.sync_dir(target.parent)
+                return True
             old = temp.with_name(f"{temp.stem}-{_digest(wanted)}-{_digest(seen.data)}.old")
             disk.replace(temp, old)
         with _removed_on_failure(old, disk):
             if _swap(old, target, seen, wanted, disk, editors):
                 return True
     raise FileRefusedError(f"{path}: someone keeps editing it; it changed {TRIES} times during the write")
-
-
-def _is_unchanged(target: Path, seen: FileSnapshot | None, disk: Disk) -> bool:
-    now = read_snapshot(target, disk)
-    if now is None or seen is None:
-        return now is seen
-    # The bytes too: two saves within one tick of the kernel's clock (4 ms) leave the same time and maybe size.
-    return (now.stat.st_ino, now.stat.st_mtime_ns, now.data) == (
-        seen.stat.st_ino,
-        seen.stat.st_mtime_ns,
-        seen.data,
-    )
-
-
-def _place_new(temp: Path, target: Path, disk: Disk) -> bool:
-    try:
-        disk.place(temp, target)
-    except FileExistsError:  # a person created it since
-        disk.unlink(temp)
-        return False
-    disk.sync_dir(target.parent)
-    return True
 
 
 def _swap(
@@ -189,7 +166,8 @@ def _swap(
         # RENAME_EXCHANGE needs both names (rename(2)), so a file that was removed meanwhile is not created again.
         if not disk.exchange(temp, target):
             # This file system cannot exchange. The comparison just before is the only check.
-            _keep(target, target, seen.data, editors)
+            if editors is not None:
+                editors.keep_old_file(target, target, seen.data)
             disk.replace(temp, target)
             disk.sync_dir(target.parent)
             return True
@@ -202,14 +180,10 @@ def _swap(
         return False
     disk.sync_dir(target.parent)
     if out is not None:
-        _keep(target, temp, seen.data, editors)
+        if editors is not None:
+            editors.keep_old_file(target, temp, seen.data)
         disk.unlink(temp)
     return True
-
-
-def _keep(target: Path, old: Path, data: bytes, editors: Editors | None) -> None:
-    if editors is not None:
-        editors.keep_old_file(target, old, data)
 
 
 def _put_back(
@@ -218,8 +192,7 @@ def _put_back(
     """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's.
 
     It may be saved again while it is put back, so each round checks what came out. Tacitd's version is removed, and checked again
-    later, because an editor may have opened it while it had the name. An older version of the person stays in the temporary file,
-    which no sweep removes.
+    later, because an editor may have opened it. An older version of the person stays in the temporary file.
     """
     current, incoming = ours, theirs
     for _ in range(TRIES):
@@ -236,7 +209,8 @@ def _put_back(
             break
         current, incoming = incoming, out.data
     if current == ours:
-        _keep(target, temp, ours, editors)
+        if editors is not None:
+            editors.keep_old_file(target, temp, ours)
         with suppress(FileNotFoundError):
             disk.unlink(temp)
     disk.sync_dir(target.parent)
@@ -253,66 +227,48 @@ def remove_empty(path: Path, disk: Disk = DISK) -> None:
 # --- temporary files
 
 
-def _write_temp(
-    target: Path,
-    data: bytes,
-    like: os.stat_result | None,
-    mode: int | None,
-    disk: Disk,
-    *,
-    durable: bool = True,
-) -> Path:
+def _write_temp(target: Path, data: bytes, seen: FileSnapshot | None, mode: int | None, disk: Disk) -> Path:
     """Write and sync a temporary file beside `target`, with the mode and owner that the target will have.
 
-    `mode` None: the mode of `like`, the file that will be replaced. Without `like`, the directory's mode without the
-    execute bits, because a service's narrow umask would hide the file from the people who work in the project. Old temporary files
-    in the directory are removed. `durable` False: it is not synced, and old ones stay.
+    `mode` None: that of `seen`, the file that will be replaced. Without `seen`, the directory's without the execute bits, because a
+    service's narrow umask would hide the file from the people who work in the project. Old temporary files are removed.
     """
     temp = target.parent / f"{TEMP_PREFIX}{os.urandom(8).hex()}.new"
-    if like is None and mode is None:
-        mode = mode_within(target.parent, disk)
     fd = disk.open_new(temp, 0o600)
     with _removed_on_failure(temp, disk):
         try:
             write_all(fd, data, disk)
-            _set_mode_and_owner(fd, like, mode, disk)
-            if durable:
-                # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)), and the name
-                # would be that of an empty file.
-                disk.sync(fd)
-                sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
+            kept = (
+                _keep_owner(fd, seen.stat, disk)
+                if seen
+                else disk.stat(disk.resolve(target.parent)).st_mode & 0o666
+            )
+            disk.chmod(fd, kept if mode is None else mode)
+            # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)).
+            disk.sync(fd)
+            sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
         finally:
             disk.close(fd)
     return temp
 
 
-def _set_mode_and_owner(fd: int, like: os.stat_result | None, mode: int | None, disk: Disk) -> None:
-    if like is not None:
-        bits, mine = like.st_mode & 0o7777, disk.fstat(fd)
-        if (like.st_uid, like.st_gid) != (mine.st_uid, mine.st_gid):
-            bits = _give_owner(fd, like, bits, disk)
-        mode = bits if mode is None else mode
-    if mode is not None:
-        disk.chmod(fd, mode)
-
-
-def _give_owner(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
+def _keep_owner(fd: int, like: os.stat_result, disk: Disk) -> int:
     """Give the file the owner of the one that it replaces; return the mode to set.
 
     Only root may change a file's owner. Otherwise keep at least the group. If even that is not allowed, remove the
     group's permissions, because they were meant for another group.
     """
-    try:
-        disk.chown(fd, like.st_uid, like.st_gid)
-    except PermissionError:
-        bits &= 0o777
-    else:
-        return bits
-    try:
-        disk.chown(fd, -1, like.st_gid)
-    except PermissionError:
-        return bits & 0o707
-    return bits
+    mode, mine = like.st_mode & 0o7777, disk.fstat(fd)
+    if (like.st_uid, like.st_gid) == (mine.st_uid, mine.st_gid):
+        return mode
+    for uid in (like.st_uid, -1):
+        try:
+            disk.chown(fd, uid, like.st_gid)
+        except PermissionError:
+            mode &= 0o777
+        else:
+            return mode
+    return mode & 0o707
 
 
 @contextmanager
@@ -335,10 +291,7 @@ def _is_ours(temp: Path, disk: Disk) -> bool:
 
 
 def sweep_temporary(directory: Path, before: float, disk: Disk = DISK) -> None:
-    """Remove tacitd's temporary files whose last change is older than `before` (seconds since 1970).
-
-    Never raises, because nothing depends on it: another process may be doing the same, or the directory may not be readable.
-    """
+    """Remove tacitd's temporary files whose last change is older than `before` (seconds since 1970). Never raises."""
     with suppress(OSError):
         for name in disk.names(directory):
             if name.startswith(TEMP_PREFIX):

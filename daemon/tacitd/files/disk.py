@@ -1,7 +1,5 @@
-"""`Disk`: every system call that the durable files make, each as thin as possible.
-
-A test can count the calls, make one fail, or stop the process before it (`tests/support_faulty_disk.py`). What the kernel guarantees,
-and the other modules of this folder rely on:
+"""`Disk`: every system call that the durable files make, so that a test can count them, make one fail, or stop the process before
+it (`tests/support_faulty_disk.py`). What the kernel guarantees, and the other modules of this folder rely on:
 
 - One `write` on an O_APPEND descriptor goes to the end of the file in one piece (write(2)). It may be short if the disk
   is full or a signal arrives.
@@ -49,10 +47,6 @@ class Disk:
     def names(self, directory: Path) -> list[str]:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries]
-
-    def may_write(self, path: Path) -> bool:
-        """Whether permissions and mount options let this process write here."""
-        return os.access(path, os.W_OK)
 
     def open_read(self, path: Path) -> int:
         """A descriptor for reading. It does not block on a FIFO."""
@@ -131,11 +125,7 @@ class Disk:
         source.replace(target)
 
     def place(self, source: Path, target: Path) -> None:
-        """Rename without replacing anything; FileExistsError if `target` exists.
-
-        Three ways, by what the system offers: an exclusive rename; a hard link, which fails if the name exists; and a check
-        followed by a rename.
-        """
+        """Rename without replacing anything; FileExistsError if `target` exists."""
         if _rename(source, target, _EXCLUSIVE):
             return
         try:
@@ -237,31 +227,19 @@ def make_dirs(path: Path, disk: Disk = DISK, *, private: bool) -> None:
         except FileExistsError:
             continue
         if not private:
-            _copy_parent_mode(each, disk)
+            fd = disk.open_read(each)
+            try:
+                mine = disk.fstat(fd).st_mode & 0o7777
+                bits = disk.stat(disk.resolve(each.parent)).st_mode & 0o777 | mine & 0o7700
+                if bits != mine:
+                    disk.chmod(fd, bits)
+            finally:
+                disk.close(fd)
         disk.sync_dir(each.parent)
 
 
-def mode_within(directory: Path, disk: Disk) -> int:
-    """The permission bits for a new file of a project: those of the directory, without the execute bits."""
-    return disk.stat(disk.resolve(directory)).st_mode & 0o666
-
-
-def _copy_parent_mode(path: Path, disk: Disk) -> None:
-    fd = disk.open_read(path)
-    try:
-        mine = disk.fstat(fd).st_mode & 0o7777
-        bits = disk.stat(disk.resolve(path.parent)).st_mode & 0o777 | mine & 0o7700
-        if bits != mine:
-            disk.chmod(fd, bits)
-    finally:
-        disk.close(fd)
-
-
 def find_stat(path: Path, disk: Disk = DISK) -> os.stat_result | None:
-    """What has this name, a link as such; None if nothing has. Raises OSError.
-
-    One look decides: an editor may remove the file and create it anew between two looks.
-    """
+    """What has this name, a link as such; None if nothing has. Raises OSError."""
     try:
         return disk.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -5,10 +5,9 @@
   younger than ten minutes, the change is tried again each minute. Other editors leave no mark.
 - An editor that saves in place truncates the file and then writes it. So an empty file waits until it is a second old.
 - A program that opened a file before the swap (an editor that saves in place, a shell's `>>`) continues to write into the
-  old file, which has no name any more. The kernel keeps that file while any process has a descriptor of it. So tacitd keeps
-  a descriptor too, and checks it in each housekeeping of the following minute. If the old file has changed, it is written to
-  `NAME.tacitd-saved` beside the file, for the person to compare; no sweep removes it. Copies that a crash in the middle of a
-  swap left behind are reported too.
+  old file, which has no name any more. So tacitd keeps a descriptor of it, and checks it in each housekeeping of the following
+  minute. If the old file has changed, it is written to `NAME.tacitd-saved` beside the file, for the person to compare; no sweep
+  removes it. Copies that a crash in the middle of a swap left behind are reported too.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ class _OldFile(Struct, frozen=True):
     """The digest of its bytes at the swap, or of those that are in the copy."""
     since: float
     """Monotonic seconds."""
-    copy: Path | None = None
 
 
 class Editors:
@@ -72,32 +70,24 @@ class Editors:
 
     def check_marks(self, target: Path) -> None:
         """Raise FileBusyError if an editor has marked the file, given by its real path, as open within the last ten minutes."""
-        mark = self._find_mark(target)
+        names = f".#{target.name}", f"#{target.name}#"
+        swap = f".{target.name.removeprefix('.')}.sw"
+        found = list[str]()
+        with suppress(OSError):
+            found = self._disk.names(target.parent)
+        marks = (target.with_name(name) for name in sorted(found) if name in names or name[:-1] == swap)
+        mark = next((mark for mark in marks if self._is_young(mark)), None)
         if mark is None:
             self._open.pop(target, None)
             return
         self._open[target] = mark
-        raise FileBusyError(
-            f"{target} is open in an editor ({mark.name})",
-            "save and close it to have the change written within a minute",
-            seconds=AGAIN,
-            editor=mark.name,
-        )
+        what = f"{target} is open in an editor ({mark.name})"
+        hint = "save and close it to have the change written within a minute"
+        raise FileBusyError(what, hint, seconds=AGAIN, editor=mark.name)
 
     def list_open(self) -> list[tuple[Path, Path]]:
         """The files whose changes wait now because an editor has them open, and the editor's mark of each."""
         return [one for one in list(self._open.items()) if self._is_young(one[1])]
-
-    def _find_mark(self, target: Path) -> Path | None:
-        names = f".#{target.name}", f"#{target.name}#"
-        swap = f".{target.name.removeprefix('.')}.sw"
-        with suppress(OSError):
-            # A folder may have thousands of files, so only the names are compared.
-            marks = [one for one in self._disk.names(target.parent) if one in names or one[:-1] == swap]
-            return next(
-                (mark for name in sorted(marks) if self._is_young(mark := target.with_name(name))), None
-            )
-        return None
 
     def _is_young(self, mark: Path) -> bool:
         try:
@@ -169,19 +159,9 @@ class Editors:
         now = read_snapshot(one.target, self._disk)
         if digest == one.known or not data.strip() or (now is not None and now.data == data):
             return one
-        copy = self._find_name(one)
+        taken, name = set(self._disk.names(one.target.parent)), one.target.name + SAVED_SUFFIX
+        names = (name, *(f"{name}-{count}" for count in range(2, len(taken) + 3)))
+        copy = one.target.with_name(next(free for free in names if free not in taken))
         replace_file(copy, data, mode=found.st_mode & 0o777, disk=self._disk)
         self._copies[copy] = one.target
-        return replace(one, known=digest, copy=copy)
-
-    def _find_name(self, one: _OldFile) -> Path:
-        """The name of its copy: the one that it has, unless a person changed that, otherwise one that is free."""
-        if one.copy is not None:
-            seen = read_snapshot(one.copy, self._disk)
-            if seen is not None and sha256(seen.data).digest() == one.known:
-                return one.copy
-        taken, name = set(self._disk.names(one.target.parent)), one.target.name + SAVED_SUFFIX
-        count = 1
-        while (free := name if count == 1 else f"{name}-{count}") in taken:
-            count += 1
-        return one.target.with_name(free)
+        return replace(one, known=digest)

@@ -7,7 +7,7 @@ understand. A plan stores the name of its format, so a name is never changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,6 @@ class Bullets:
         self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`. Of a line that is there twice, both are one leaf."""
         from tacitd.text.markdown import lines_of  # as below: commands that only read JSON need none of it
 
         return {bullet(heading, text): text for heading, text in lines_of(data)}
@@ -80,15 +79,17 @@ class Bullets:
             if value is not None and leaf in now and now[leaf] != value:
                 data = swap_line(data or b"", now[leaf], value)
         if gone:
-            headings = [] if self._keeps_headings else [heading for heading, _ in gone]
-            data = take_lines(data or b"", [text for _, text in gone], headings)
+            sections = [] if self._keeps_headings else [heading for heading, _ in gone]
+            data = take_lines(data or b"", [text for _, text in gone], sections)
         if new:
             data = self._mend(data or b"", changes) if self.is_generated else data
             data = put_lines(data, new, self.title, self._later)
         if not self.is_generated:
             return data or b""
         data = arrange_lines(data or b"", [value for value in changes.values() if value])
-        return b"" if self._is_frame(data, changes) else data
+        headings = {f"## {split_bullet(leaf)[0]}" for leaf in changes}
+        frame = {"", self._first, f"# {self.title}"} | headings  # what tacitd makes around these lines
+        return b"" if {line.rstrip() for line in _decode(data).splitlines()} <= frame else data
 
     def _mend(self, data: bytes, changes: Mapping[Leaf, str | None]) -> bytes:
         """A generated file with its first line, and with the headings of what is put; without a last line that is the beginning of one
@@ -113,18 +114,13 @@ class Bullets:
                 text += f"\n## {heading}\n\n"
         return text.encode()
 
-    def _is_frame(self, data: bytes, leaves: Iterable[Leaf]) -> bool:
-        """Whether nothing is left but what tacitd makes around these lines."""
-        lines = {line.rstrip() for line in _decode(data).splitlines()}
-        headings = {f"## {split_bullet(leaf)[0]}" for leaf in leaves}
-        return lines <= {"", self._first, f"# {self.title}"} | headings
-
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """See `Format`. A line with the same text under another heading was moved; otherwise, lines that are gone and lines that are
         new are paired if they stand between the same neighbours, as many of one as of the other."""
-        gone, new = _differences(base, now)
-        by_text = {split_bullet(leaf)[1]: leaf for leaf in new}
-        pairs = {leaf: by_text[text] for leaf in gone if (text := split_bullet(leaf)[1]) in by_text}
+        before, after = set(base), set(now)
+        by_text = {split_bullet(leaf)[1]: leaf for leaf in now if leaf not in before}
+        gone = ((leaf, split_bullet(leaf)[1]) for leaf in base if leaf not in after)
+        pairs = {leaf: by_text[text] for leaf, text in gone if text in by_text}
         left = [leaf for leaf in base if leaf not in pairs]
         fresh = [leaf for leaf in now if leaf not in set(pairs.values())]
         return pairs | _pair_by_place(left, fresh)
@@ -132,9 +128,9 @@ class Bullets:
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
         """See `Format`: several lines are gone at once, of a generated file more than half of them; or that lacks its first line, or ends
         in the beginning of one of tacitd's."""
-        lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
         if not self.is_generated:
             return _are_several_gone(self, base, self.read_leaves(data))
+        lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
         now = self.read_leaves(data)
         gone = [value for leaf, value in base.items() if leaf not in now]
         last = "" if data.endswith(b"\n") or not lines else lines[-1]
@@ -149,14 +145,12 @@ class Lines:
     is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`. Lines without text are no leaves."""
         return {line: line for line in _decode(data).splitlines() if line.strip()}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         text = _decode(data or b"")
         newline = "\r\n" if "\r\n" in text else "\n"
-        kept = list[str]()
-        there: set[Leaf] = set()
+        kept, there = list[str](), set[str]()
         for line in text.splitlines(keepends=True):
             words = line.rstrip("\r\n")
             there.add(words)
@@ -170,7 +164,6 @@ class Lines:
         return "".join([*kept, *(line + newline for line in added)]).encode()
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """See `Format`: by their place between lines that stayed."""
         return _pair_by_place(base, now)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
@@ -178,8 +171,8 @@ class Lines:
 
 
 class JsonLeaves:
-    """A JSON object. A list of scalars that is new is on one line if it has at most WIDTH characters. A leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
-    its own, with the element in a list as last member. Its value is JSON."""
+    """A JSON object. A leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on its
+    own, with the element in a list as last member. Its value is JSON."""
 
     is_generated = False
 
@@ -203,12 +196,10 @@ class JsonLeaves:
         return bom + rewrite_json(text, document, width=WIDTH, order=self._order).encode()
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """See `Format`. A leaf keeps its name when its value changes."""
         return {}
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`. A truncated document does not parse, and is refused by `read_leaves`."""
-        return False
+        return False  # a truncated document does not parse, and is refused by `read_leaves`
 
 
 def _collect(value: Any, path: list[Any], found: dict[Leaf, str]) -> None:
@@ -228,42 +219,31 @@ def write_json(value: Any) -> str:
     return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
 
 
-def _change_leaf(document: dict[str, Any], path: list[Any], value: str | None) -> None:
-    """Put or replace one leaf; or remove it, and each container that is empty then. Raises FileRefusedError if another kind of value
-    is in the way."""
-    *keys, last = path
-    trail: list[Any] = [document]
-    for key in keys:
-        at = trail[-1]
-        if not isinstance(at, dict) or (value is None and key not in at):
-            break
-        trail.append(at.setdefault(key, [] if isinstance(last, list) and len(trail) == len(keys) else {}))
-    kind: type = list if isinstance(last, list) else dict
-    is_there = len(trail) == len(path) and isinstance(trail[-1], kind)
-    if value is None:
-        if is_there:
-            _remove_leaf(trail, keys, last)
-    elif not is_there:
-        raise FileRefusedError(f"{'.'.join(map(str, keys))} has another kind of value", "correct it by hand")
-    elif kind is dict:
-        trail[-1][last] = json.loads(value)
-    elif _find_element(trail[-1], last[0]) is None:
-        trail[-1].append(json.loads(value))
-
-
-def _remove_leaf(trail: list[Any], keys: list[Any], last: Any) -> None:
-    step = _find_element(trail[-1], last[0]) if isinstance(last, list) else last
-    if step is None or (isinstance(trail[-1], dict) and step not in trail[-1]):
-        return
-    del trail[-1][step]
-    while len(trail) > 1 and not trail[-1]:
-        trail.pop()
-        del trail[-1][keys[len(trail) - 1]]
-
-
-def _find_element(items: list[Any], element: Any) -> int | None:
-    same = (at for at, item in enumerate(items) if item == element and type(item) is type(element))
-    return next(same, None)
+def _change_leaf(node: Any, path: list[Any], value: str | None) -> None:
+    """Put, replace or remove (None) one leaf of an object or a list, with each container that is empty then. Raises FileRefusedError
+    if another kind of value is in the way."""
+    step, *rest = path
+    if isinstance(step, list):
+        same = (at for at, item in enumerate(node) if item == step[0] and type(item) is type(step[0]))
+        at = next(same, None)
+        if value is None and at is not None:
+            del node[at]
+        elif value is not None and at is None:
+            node.append(json.loads(value))
+    elif rest:
+        kind = list if isinstance(rest[0], list) else dict
+        inner = node.get(step) if value is None else node.setdefault(step, kind())
+        if isinstance(inner, kind):
+            had = bool(inner)
+            _change_leaf(inner, rest, value)
+            if had and not inner:
+                del node[step]
+        elif value is not None:
+            raise FileRefusedError(f"{step} has another kind of value", "correct it by hand")
+    elif value is None:
+        node.pop(step, None)
+    else:
+        node[step] = json.loads(value)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
@@ -283,58 +263,45 @@ def _decode(data: bytes) -> str:
         raise FileRefusedError("it is not UTF-8", "save it as UTF-8") from error
 
 
-def _differences(base: Iterable[Leaf], now: Iterable[Leaf]) -> tuple[list[Leaf], list[Leaf]]:
-    before, after = dict.fromkeys(base), dict.fromkeys(now)
-    return [one for one in before if one not in after], [one for one in after if one not in before]
-
-
 def _pair_by_place(base: Sequence[Leaf], now: Sequence[Leaf]) -> dict[Leaf, Leaf]:
     """Leaves that are gone and leaves that are new, between the same two that stayed, if there are as many of one as of the other.
 
     No general comparison is used, because it takes quadratic time.
     """
-    gone, new = _differences(base, now)
-    olds, news = _group_by_place(base, set(gone)), _group_by_place(now, set(new))
+    stayed = {"", *base} & {"", *now}
+    olds, news = _group_by_place(base, stayed), _group_by_place(now, stayed)
     return {
         old: other
         for place, some in olds.items()
         if len(some) == len(news.get(place, ()))
-        for old, other in zip(some, news[place], strict=True)
+        for old, other in zip(some, news.get(place, ()), strict=True)
     }
 
 
-def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Leaf, Leaf], list[Leaf]]:
-    """The changed leaves by those around them that are not; "" is an end. A place that is there twice is left out."""
+def _group_by_place(leaves: Sequence[Leaf], stayed: set[Leaf]) -> dict[tuple[Leaf, Leaf], list[Leaf]]:
+    """The other leaves by those around them that stayed; "" is an end."""
     found: dict[tuple[Leaf, Leaf], list[Leaf]] = {}
-    twice: set[tuple[Leaf, Leaf]] = set()
-    previous, run = "", list[str]()
+    before, run = "", list[str]()
     for leaf in [*leaves, ""]:
-        if leaf in changed:
+        if leaf in stayed:
+            found[before, leaf] = run
+            before, run = leaf, []
+        else:
             run.append(leaf)
-            continue
-        if run:
-            twice |= {(previous, leaf)} & found.keys()
-            found[previous, leaf] = run
-        previous, run = leaf, []
-    return {place: some for place, some in found.items() if place not in twice}
+    return found
 
 
 def find_format(name: str) -> Format:
     """The format of this name, as a plan stores it; a plugin's own is named by its hook, `module:name`. Raises FileRefusedError if its
-    plugin is not installed any more, and KeyError."""
+    plugin is not installed any more."""
     kind, _, options = name.partition(" ")
     if ":" in kind:
         module, _, attribute = kind.partition(":")
         try:
             found: Format = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise FileRefusedError(
-                f"the format {name} is not known", "install the plugin that made it"
-            ) from error
+            hint = "install the plugin that made it"
+            raise FileRefusedError(f"the format {name} is not known", hint) from error
         return found
-    makers: Mapping[str, Callable[..., Format]] = {
-        "bullets": Bullets,
-        "lines": Lines,
-        "json-leaves": JsonLeaves,
-    }
+    makers: dict[str, Callable[..., Format]] = {"bullets": Bullets, "lines": Lines, "json-leaves": JsonLeaves}
     return makers[kind](**json.loads(options or "{}"))

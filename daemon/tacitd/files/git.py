@@ -1,12 +1,9 @@
 """What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked).
 
-Only reading belongs here; nothing here changes a repository. No process is started if a file has the answer. The
-`git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
-repository, and fetches nothing. A work tree may be hostile: what cannot be read does not count as a repository.
-
-A clone cannot contain a `.git` of its own, but an unpacked archive can. So a `.git` file is trusted only if the directory
-that it names points back to it (gitrepository-layout(5): `worktrees/<id>/gitdir`, `core.worktree`), and nothing is
-written through a link in a git directory.
+Nothing here changes a repository. The `git` program runs without the person's GIT_* variables, takes no locks, runs no hook or
+fsmonitor of the repository, and fetches nothing. A work tree may be hostile: what cannot be read does not count as a repository.
+An unpacked archive may contain a `.git` file, so that is trusted only if the directory that it names points back to it
+(gitrepository-layout(5): `worktrees/<id>/gitdir`, `core.worktree`), and nothing is written through a link in a git directory.
 """
 
 from __future__ import annotations
@@ -28,23 +25,19 @@ from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
-
 INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SMALL = 1 << 20
 _JJ = ".jj/repo"
-_PATH_BYTES = 8192
-"""Bytes of a file that names a path."""
 _MOST_WORKTREES = 200
 _LARGEST_INDEX = 16 << 20
-"""Bytes of an index that are read; a tree of 100,000 files has one of that size."""
+"""Bytes; a tree of 100,000 files has an index of that size."""
 _SAFE = (
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit"),
     # It would start a second git in each submodule, which these options do not reach.
     *("-c", "submodule.recurse=false"),
 )
-"""Options that keep a repository's configuration from running a program. On the command line they take precedence."""
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -76,6 +69,9 @@ class UnsafeGitDirectory(NamedTuple):
     reason: str
 
 
+# --- where a repository is
+
+
 def find_repository(directory: Path) -> Repository | None:
     """Given an existing directory, return the repository whose work tree it is in, as git would find it.
 
@@ -96,6 +92,39 @@ def find_repository(directory: Path) -> Repository | None:
     return None
 
 
+def _from_file(here: Path, mark: Path) -> Repository | None:
+    """The repository of a linked work tree, a submodule or a separate git directory."""
+    own = _follow(mark)
+    if own is None or not (own / "HEAD").is_file():
+        return None
+    shared, back = (read_small_file(own / name).strip() for name in ("commondir", "gitdir"))
+    common = _resolve(own, shared) if shared else own
+    if own.parent != common / "worktrees" or not back or _resolve(own, back) != mark:
+        # `commondir` of a hostile archive may name any repository, which does not list this work tree: a project of its own.
+        return Repository(here, here, own, own)
+    main = common.parent
+    if common.name != ".git":
+        main = here if not _is_bare(common) else main if _follow(main / ".git") == common else common
+    return Repository(main, here, own, common)
+
+
+def _follow(mark: Path) -> Path | None:
+    said = read_small_file(mark)
+    return _resolve(mark.parent, said.removeprefix("gitdir:").strip()) if said.startswith("gitdir:") else None
+
+
+def _from_jj(here: Path) -> Repository | None:
+    """Given the top of a workspace of jj, return the git repository behind it. A further workspace has a file `repo` that names
+    the main one's directory."""
+    mark = here / _JJ
+    repo = mark if mark.is_dir() else _resolve(here / ".jj", read_small_file(mark).strip())
+    named = read_small_file(repo / "store/git_target").strip()
+    behind = _resolve(repo / "store", named) if named and repo.name == "repo" else None
+    if behind is None or not (behind / "HEAD").is_file():
+        return None
+    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
+
+
 def find_unbacked(directory: Path) -> Path | None:
     """Given an existing directory in no repository, return the top of a jj repository without a git directory that it is in."""
     return next((here for here in (directory, *directory.parents) if (here / _JJ).exists()), None)
@@ -110,10 +139,22 @@ def find_project_root(directory: Path) -> Path:
     return found.top if found is not None else Path(os.path.realpath(directory))
 
 
-def git_dir(root: Path) -> Path | None:
-    """Given a work tree's top level, return the git directory with its `info/exclude`; None without git."""
-    found = _repository_at(root)
-    return found.common_dir if found else None
+def _repository_at(root: Path) -> Repository | None:
+    """The repository whose work tree has exactly this top level, or that is bare and here itself."""
+    found = find_repository(root)
+    if found is not None and found.here == root:
+        return found
+    return Repository(root, root, root, root) if _is_bare(root) else None
+
+
+def _is_bare(directory: Path) -> bool:
+    there = (directory / "HEAD").is_file() and (directory / "objects").is_dir()
+    said = read_small_file(directory / "config") if there else ""
+    return re.search(r"^\s*bare\s*=\s*true\s*$", said, re.I | re.M) is not None
+
+
+def _resolve(base: Path, text: str) -> Path:
+    return Path(os.path.realpath(base / text))
 
 
 def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
@@ -125,12 +166,50 @@ def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
     found = _repository_at(root)
     if found is None:
         return None
-    mark = root / ".git"
-    if mark.is_file() and not _belongs(found):
-        return UnsafeGitDirectory(f"{mark} leads to {found.common_dir}, which does not name this work tree")
-    info = found.common_dir / "info"
+    mark, common = root / ".git", found.common_dir
+    if mark.is_file() and common == found.git_dir and not common.is_relative_to(root):
+        config = read_small_file(common / "config")
+        named = re.search(r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', config, re.I | re.M)
+        if named is None or _resolve(common, named[1].replace("\\\\", "\\")) != root:
+            return UnsafeGitDirectory(f"{mark} leads to {common}, which does not name this work tree")
+    info = common / "info"
     linked = next((path for path in (mark, info, info / "exclude") if path.is_symlink()), None)
     return UnsafeGitDirectory(f"{linked} is a link") if linked is not None else info / "exclude"
+
+
+def list_linked_worktrees(root: Path) -> list[Path]:
+    """Given a project's root, return those of its linked work trees that exist, sorted; [] for a linked work tree.
+
+    A repository lists them in `.git/worktrees/<id>/gitdir`. An unpacked archive may list any directory there, so an entry counts
+    only if that directory's `.git` file names the entry too.
+    """
+    found = _repository_at(root)
+    directory = (found.common_dir if found else root / ".git") / "worktrees"
+    if (root / ".git").is_symlink() or directory.is_symlink():
+        return []
+    try:
+        entries = list(islice(directory.iterdir(), _MOST_WORKTREES))
+    except OSError:
+        return []
+    tops = set[Path]()
+    for entry in entries:
+        named = read_small_file(entry / "gitdir").strip()  # it may be relative (worktree.useRelativePaths)
+        with suppress(OSError, ValueError):
+            top = _resolve(entry, named).parent
+            tree = find_repository(top) if named and top != root and top.is_dir() else None
+            if tree is not None and tree.here == top and tree.top == Path(os.path.realpath(root)):
+                tops.add(top)
+    return sorted(tops)
+
+
+def list_work_trees(root: Path) -> list[Path]:
+    """The linked work trees of a project, behind its root; without it if its repository is bare, which has no files of its own there."""
+    found = _repository_at(root)
+    is_bare = _is_bare(root if (root / "HEAD").is_file() or found is None else found.common_dir)
+    return [*([] if is_bare else [root]), *list_linked_worktrees(root)]
+
+
+# --- what it has
 
 
 def read_head(root: Path) -> str:
@@ -144,71 +223,51 @@ def read_head(root: Path) -> str:
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
         return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]
-    said = read_small_file(found.git_dir / "HEAD").strip()
-    return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
+    head = read_small_file(found.git_dir / "HEAD").strip()
+    if head.startswith("ref:"):
+        head = _read_ref(found, head.removeprefix("ref:").strip())
+    return head if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", head) else ""
+
+
+def _read_ref(found: Repository, ref: str) -> str:
+    if not ref.startswith("refs/") or ".." in ref.split("/"):
+        return ""
+    for directory in (found.git_dir, found.common_dir):
+        if commit := read_small_file(directory / ref).strip():
+            return commit
+    packed = read_small_file(found.common_dir / "packed-refs", 64 * _SMALL)
+    named = re.search(rf"^(\S+) {re.escape(ref)}$", packed, re.M)
+    return named[1] if named else ""
+
+
+def read_checkout(root: Path) -> str:
+    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, also
+    there and back, or `git stash` put changes away or back. "" without git.
+
+    It ends in the size of HEAD's log, to which each move and each `reset` appends; 0 without one (core.logAllRefUpdates).
+    """
+    found = _repository_at(root)
+    if found is None:
+        return ""
+    stash = read_small_file(found.common_dir / "refs/stash").strip()
+    try:
+        size = (found.git_dir / "logs/HEAD").stat().st_size
+    except OSError:
+        size = 0
+    return f"{read_head(root)} {stash} {size}"
+
+
+def is_same_commit(checkout: str, other: str) -> bool:
+    """Whether two texts of `read_checkout` have the same commit and stash, whatever was checked out in between."""
+    return checkout.rpartition(" ")[0] == other.rpartition(" ")[0]
 
 
 def find_unsettled(directory: Path) -> Path | None:
     """What shows that a git command is changing this work tree's index now, or that a merge, rebase, cherry-pick or revert is
-    under way: a file or directory in its git directory. None if neither.
-    """
+    under way: a file or directory in its git directory."""
     found = find_repository(directory)
     marks = [found.git_dir / name for name in (INDEX_LOCK, *_UNDER_WAY)] if found is not None else []
     return next((mark for mark in marks if mark.exists()), None)
-
-
-def run_git(arguments: Sequence[str], directory: Path) -> int | None:
-    """Run `git` in a top-level directory and return its exit code; None if it is absent or takes over 5 s."""
-    done = _execute(arguments, directory)
-    return done[0] if done is not None else None
-
-
-def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
-    """The exit code and what it printed; None as in `run_git`. Raises FileRefusedError if git does not
-    read a repository that belongs to another user: it would seem to track nothing."""
-    import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
-
-    program = _find_program()
-    if program is None:
-        return None
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    # Without the ceiling, a git that refuses this directory's `.git` would search the parents and answer for another repository.
-    environment = kept | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(directory.parent)}
-    pipe, command = subprocess.PIPE, [program, *_SAFE, *arguments]
-    try:
-        child = subprocess.Popen(
-            command,
-            cwd=directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-            start_new_session=True,
-        )
-    except OSError:
-        return None
-    try:
-        printed, said = child.communicate(timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
-        child.communicate()
-        return None
-    if child.returncode and b"dubious ownership" in said:
-        hint = f"if you trust it: git config --global --add safe.directory {directory}"
-        raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
-    return child.returncode, printed
-
-
-def _find_program() -> str | None:
-    """The path of `git`. On a Mac without the developer tools, /usr/bin/git only opens a window that offers them."""
-    from shutil import which
-
-    program = which("git")
-    if sys.platform == "darwin" and program == "/usr/bin/git":
-        tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
-        return program if any(Path(tool).exists() for tool in tools) else None
-    return program
 
 
 def is_ignored(root: Path, path: Path) -> bool:
@@ -240,201 +299,77 @@ def read_index_mode(root: Path, path: Path) -> str:
 
 
 def _may_list(index: Path, path: str) -> bool:
-    """Whether an index may list a path, without case. True if the index cannot be read, or does not have all paths whole.
-
-    In versions 2 and 3 each entry ends with its path; an index that is split or sparse names an extension.
-    """
-    try:
-        fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            seen = os.fstat(fd)
-            data = os.pread(fd, _LARGEST_INDEX, 0) if is_regular(seen) else b""
-        finally:
-            os.close(fd)
-    except FileNotFoundError:  # nothing was ever added
-        return False
-    except OSError:
-        return True
-    whole = 12 <= len(data) == seen.st_size and data[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
-    if not whole or b"link" in data or b"sdir" in data or not path.isascii():
-        return True
+    """Whether an index may list a path: in versions 2 and 3 each entry ends with its path, unless the index is split or sparse."""
+    data = _read_start(index, _LARGEST_INDEX)
+    is_plain = 12 <= len(data) < _LARGEST_INDEX and data.startswith((b"DIRC\0\0\0\2", b"DIRC\0\0\0\3"))
+    if not is_plain or b"link" in data or b"sdir" in data or not path.isascii():
+        return index.exists()
     return path.encode().lower() in data.lower()
 
 
-def _repository_at(root: Path) -> Repository | None:
-    """The repository whose work tree has exactly this top level, or that is bare and here itself; None if there is none."""
-    found = find_repository(root)
-    if found is not None and found.here == root:
-        return found
-    return Repository(root, root, root, root) if _is_bare(root) else None
-
-
-def _is_bare(directory: Path) -> bool:
-    there = (directory / "HEAD").is_file() and (directory / "objects").is_dir()
-    said = read_small_file(directory / "config") if there else ""
-    return re.search(r"^\s*bare\s*=\s*true\s*$", said, re.I | re.M) is not None
-
-
-def _find_root_of_bare(common: Path, here: Path) -> Path:
-    """The root of a project whose git directory is not in a work tree; `here` is one of its work trees."""
-    if not _is_bare(common):
-        return here
-    said = read_small_file(common.parent / ".git")
-    named = said.startswith("gitdir:") and _resolved(common.parent, said.removeprefix("gitdir:").strip())
-    return common.parent if named == common else common
-
-
-def _from_jj(here: Path) -> Repository | None:
-    """Given the top of a workspace of jj, return its repository; None if there is no git directory behind it.
-
-    A further workspace has a file `repo` that names the main one's directory, and is of that project.
-    """
-    mark = here / _JJ
-    repo = mark if mark.is_dir() else _resolved(here / ".jj", read_small_file(mark, _PATH_BYTES).strip())
-    store = repo / "store"
-    named = read_small_file(store / "git_target", _PATH_BYTES).strip()
-    behind = _resolved(store, named) if named and repo.name == "repo" else None
-    if behind is None or not (behind / "HEAD").is_file():
-        return None
-    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
-
-
-def _from_file(here: Path, mark: Path) -> Repository | None:
-    """Given a `.git` file, return its repository: of a linked work tree, a submodule or a separate git directory."""
-    said = read_small_file(mark)
-    if not said.startswith("gitdir:"):
-        return None
-    own = _resolved(here, said.removeprefix("gitdir:").strip())
-    if not (own / "HEAD").is_file():
-        return None
-    shared = read_small_file(own / "commondir").strip()
-    common = _resolved(own, shared) if shared else own
-    if common == own or not _is_registered(here, own, common):
-        # Trigger: `commondir` names a repository that does not list this work tree. Why: a hostile archive may name any
-        # repository of the person's. Outcome: this work tree is a project of its own.
-        return Repository(here, here, own, own)
-    main = common.parent if common.name == ".git" else _find_root_of_bare(common, here)
-    return Repository(main, here, own, common)
-
-
-def _is_registered(here: Path, own: Path, common: Path) -> bool:
-    """Whether `own` is an entry in `common`'s list of work trees and names `here` as its work tree."""
-    back = read_small_file(own / "gitdir").strip()
-    return own.parent == common / "worktrees" and bool(back) and _resolved(own, back) == here / ".git"
-
-
-def _belongs(found: Repository) -> bool:
-    """Whether the git directory that a `.git` file names is inside this work tree or points back to it."""
-    if found.common_dir != found.git_dir or found.common_dir.is_relative_to(found.here):
-        return True
-    named = re.search(
-        r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', read_small_file(found.git_dir / "config"), re.I | re.M
-    )
-    return named is not None and _resolved(found.git_dir, named[1].replace("\\\\", "\\")) == found.here
-
-
-def _resolve(found: Repository, ref: str) -> str:
-    """Given a ref's name, return its commit id from its file or from packed-refs; "" if it has no commit yet."""
-    if ".." in ref.split("/") or ref.startswith("/"):
-        return ""
-    for directory in (found.git_dir, found.common_dir):
-        said = read_small_file(directory / ref).strip()
-        if said:
-            return _commit_id(said)
-    for line in read_small_file(found.common_dir / "packed-refs", 64 * _SMALL).splitlines():
-        commit, _, name = line.partition(" ")
-        if name == ref:
-            return _commit_id(commit)
-    return ""
-
-
-def _commit_id(text: str) -> str:
-    return text if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", text) else ""
-
-
-def _resolved(base: Path, text: str) -> Path:
-    return Path(os.path.realpath(base / text))
+def _read_start(path: Path, limit: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.pread(fd, limit, 0) if is_regular(os.fstat(fd)) else b""
+        finally:
+            os.close(fd)
+    except (OSError, ValueError):
+        return b""
 
 
 def read_small_file(path: Path, limit: int = _SMALL) -> str:
     """Return the first `limit` bytes of a file as text; "" if it is not a readable regular file. Does not wait for a FIFO."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            return os.fsdecode(os.pread(fd, limit, 0)) if is_regular(os.fstat(fd)) else ""
-        finally:
-            os.close(fd)
-    except (OSError, ValueError):
-        return ""
+    return os.fsdecode(_read_start(path, limit))
 
 
-def read_checkout(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after git has checked out something else: HEAD has moved, also
-    there and back, or `git stash` put changes away or back. "" without git.
-
-    It ends in the size of HEAD's log, to which each move and each `reset` appends; 0 without one (core.logAllRefUpdates), and in
-    a reftable, whose hash differs anyway. Where git shortens the log (gc), the text differs too.
-    """
-    found = _repository_at(root)
-    if found is None:
-        return ""
-    stash = read_small_file(found.common_dir / "refs/stash").strip()
-    try:
-        size = (found.git_dir / "logs/HEAD").stat().st_size
-    except OSError:
-        size = 0
-    return f"{read_head(root)} {stash} {size}"
+# --- the program
 
 
-def is_same_commit(checkout: str, other: str) -> bool:
-    """Whether two texts of `read_checkout` have the same commit and stash, whatever was checked out in between."""
-    return checkout.rpartition(" ")[0] == other.rpartition(" ")[0]
+def run_git(arguments: Sequence[str], directory: Path) -> int | None:
+    """Run `git` in a top-level directory and return its exit code; None if it is absent or takes over 5 s."""
+    done = _execute(arguments, directory)
+    return done[0] if done is not None else None
 
 
-# --- linked work trees: a repository lists them in `.git/worktrees/<id>/gitdir` (gitrepository-layout(5)). An unpacked archive may
-# list any directory there, so an entry counts only if that directory's `.git` file names the entry too.
+def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
+    """The exit code and what it printed; None as in `run_git`. Raises FileRefusedError if git does not
+    read a repository that belongs to another user: it would seem to track nothing."""
+    import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
+    from shutil import which
 
-
-def list_linked_worktrees(root: Path) -> list[Path]:
-    """Given a project's root, return those of its linked work trees that exist, sorted.
-
-    [] for a linked work tree, and without git. A work tree that cannot be read is left out.
-    """
-    directory = (git_dir(root) or root / ".git") / "worktrees"
-    if (root / ".git").is_symlink() or directory.is_symlink():
-        return []
-    try:
-        entries = sorted(islice(directory.iterdir(), _MOST_WORKTREES))
-    except OSError:
-        return []
-    tops = (_top_of(entry) for entry in entries)
-    return sorted({top for top in tops if top is not None and _is_linked_to(top, root)})
-
-
-def list_work_trees(root: Path) -> list[Path]:
-    """The linked work trees of a project, behind its root; without it if its repository is bare, which has no files of its own there."""
-    directory = root if (root / "HEAD").is_file() else git_dir(root) or root
-    return [*([] if _is_bare(directory) else [root]), *list_linked_worktrees(root)]
-
-
-def _top_of(entry: Path) -> Path | None:
-    """The top level that an entry names; None if it cannot be read."""
-    named = read_small_file(entry / "gitdir", _PATH_BYTES).strip()
-    try:
-        # It may be relative (worktree.useRelativePaths).
-        return Path(os.path.realpath(entry / named)).parent if named else None
-    except (OSError, ValueError):
+    program = which("git")
+    if sys.platform == "darwin" and program == "/usr/bin/git":
+        # On a Mac without the developer tools, it only opens a window that offers them.
+        tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
+        program = program if any(Path(tool).exists() for tool in tools) else None
+    if program is None:
         return None
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # Without the ceiling, a git that refuses this directory's `.git` would search the parents and answer for another repository.
+    environment = kept | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(directory.parent)}
+    pipe, command = subprocess.PIPE, [program, *_SAFE, *arguments]
+    try:
+        child = subprocess.Popen(
+            command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return None
+    with child:
+        try:
+            printed, said = child.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
+            return None
+    if child.returncode and b"dubious ownership" in said:
+        hint = f"if you trust it: git config --global --add safe.directory {directory}"
+        raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
+    return child.returncode, printed
 
 
-def _is_linked_to(top: Path, root: Path) -> bool:
-    if top == root or not top.is_dir():
-        return False
-    found = find_repository(top)
-    return found is not None and found.here == top and found.top == Path(os.path.realpath(root))
-
-
-# --- the address that identifies a repository: its remote, without what differs between clones; nothing is fetched from it
+# --- the address that identifies a repository: its remote, without what differs between clones
 
 _REMOTE = compile_lazily(
     r'^\s*\[\s*remote\s+"([^"]*)"\s*\][^[]*?^\s*url\s*=[ \t]*(\S[^\n]*?)\s*$', re.IGNORECASE | re.MULTILINE
@@ -455,10 +390,7 @@ def read_remote(repository: Repository) -> str:
 
 def normalise_remote(url: str, base: Path | None = None) -> str:
     """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none, and for one
-    that may have a part of a password in its path (a raw `/` in it).
-
-    Scheme, user, password, port, query, `.git` and case are left out. `base`: the directory that a relative path starts at.
-    """
+    that may have a part of a password in its path (a raw `/` in it). `base`: the directory that a relative path starts at."""
     url = url.strip().strip("\"'")
     address = _ADDRESS.fullmatch(url)
     if not url or address is None or (address[1] or "").casefold() == "file":

@@ -30,17 +30,15 @@ class NotUnderstoodError(FileRefusedError):
 def read_document(path: Path, *, patient: bool = True) -> Json | None:
     """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
 
-    An empty or incomplete file may be one that an editor is writing now. With `patient` it is read again for up to two
-    seconds.
+    A file that is not understood may be one that an editor is writing now. With `patient` it is read again for up to two seconds.
     """
-    began = time.monotonic()
+    last = time.monotonic() + (PATIENCE if patient else 0.0)
     while True:
         seen = read_snapshot(DISK.resolve(path))
         try:
             return None if seen is None else parse_document(seen.data, path)
-        except NotUnderstoodError as error:
-            is_waiting = patient and time.monotonic() - began < PATIENCE
-            if not is_waiting or not _may_be_half_written(error):
+        except NotUnderstoodError:
+            if time.monotonic() >= last:
                 raise
         time.sleep(_BETWEEN)
 
@@ -54,31 +52,20 @@ def parse_document(data: bytes, path: Path) -> Json:
     def pairs(found: list[tuple[str, Any]]) -> Json:
         made = dict(found)
         if len(made) != len(found):
-            twice = next(key for i, (key, _) in enumerate(found) if key in dict(found[:i]))
-            raise ValueError(f"the key {twice!r} occurs twice")
+            raise ValueError(f"a key occurs twice in {', '.join(made)}")
         return made
 
     def constant(name: str) -> Any:
         raise ValueError(f"{name} is not allowed in JSON")
 
+    hint = "correct it by hand, or move it away"
     if not data.strip():
         raise NotUnderstoodError(f"{path} is empty", "write `{}` into it, or remove it")
     try:
         text = data.removeprefix(_BOM).decode("utf-8")
         made = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except RecursionError:
-        raise NotUnderstoodError(f"{path} is nested too deeply", "correct it by hand") from None
-    except ValueError as error:
-        raise NotUnderstoodError(
-            f"{path} is not JSON: {error}", "correct it by hand, or move it away"
-        ) from None
+    except (ValueError, RecursionError) as error:
+        raise NotUnderstoodError(f"{path} is not JSON: {error}", hint) from None
     if not isinstance(made, dict):
-        raise NotUnderstoodError(
-            f"{path} does not contain a JSON object", "correct it by hand, or move it away"
-        )
+        raise NotUnderstoodError(f"{path} does not contain a JSON object", hint)
     return made
-
-
-def _may_be_half_written(error: NotUnderstoodError) -> bool:
-    """Whether a half-written file can cause this error."""
-    return error.what.endswith("is empty") or "is not JSON" in error.what

@@ -1,7 +1,6 @@
 """The lock that one process holds for its lifetime, private directories, and which process planned something (DESIGN "Control").
 
-The flock decides, because the kernel releases it however the process ends. The process id in the file is only used in
-messages and is never trusted.
+The flock decides. The process id in the file is only used in messages.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ def acquire_lock(path: Path, disk: Disk = DISK) -> Lock:
         except BaseException:
             disk.close(fd)
             raise
-        # The file was removed or replaced between open and lock, so this lock is on a file without this name. A later
-        # process would open another file and get its lock too.
+        # The file was removed or replaced between open and lock: a later process would get the lock of another file.
         disk.close(fd)
 
 

@@ -27,6 +27,7 @@ SHORTEST = 4
 """Characters. A shorter text is not looked for."""
 LARGEST = 64 << 20
 """Bytes of a file; a larger one is none of tacitd's."""
+_CODEC = ("utf-8", "surrogateescape")
 _UNSPACED = compile_lazily("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uff66-\uff9f]")
 """A character of a script that puts no spaces between words, so that no word can go on beside another."""
 # In JSON a new line is \n.
@@ -43,10 +44,8 @@ def blank_value(value: Any, texts: Collection[str], keep: Collection[str] = ()) 
                 return value
             return form.sub(lambda found: found[0] if found.lastindex else BLANK, value)
         case dict():
-            return {
-                blank_value(str(name), texts, keep): blank_value(each, texts, keep)
-                for name, each in value.items()
-            }
+            pairs = ((str(name), each) for name, each in value.items())
+            return {blank_value(name, texts, keep): blank_value(each, texts, keep) for name, each in pairs}
         case list():
             return [blank_value(each, texts, keep) for each in value]
         case _:
@@ -59,27 +58,19 @@ def blank_in_place(path: Path, texts: Collection[str], *, keep: Collection[str] 
     The file keeps its length, and bytes that another process appends meanwhile stay. A link, and what is not a regular
     file, is left alone. Raises OSError.
     """
-    form = _compile_texts(frozenset(texts), frozenset(keep))
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR):
             return False
         raise
-    with open(fd, "r+b", buffering=0) as file:
-        size = os.fstat(fd).st_size
-        if form is None or not stat.S_ISREG(os.fstat(fd).st_mode) or size > LARGEST:
-            return False
-        data = os.pread(fd, size, 0).decode("utf-8", "surrogateescape")
-        changed = False
-        for at in form.finditer(data):
-            if not at.lastindex:
-                start, length = (
-                    len(text.encode("utf-8", "surrogateescape")) for text in (data[: at.start()], at[0])
-                )
-                os.pwrite(file.fileno(), b"." * length, start)
-                changed = True
-        return changed
+    try:
+        places = _find_texts(fd, texts, keep)
+        for start, length in places:
+            os.pwrite(fd, b"." * length, start)
+        return bool(places)
+    finally:
+        os.close(fd)
 
 
 def contains_texts(path: Path, texts: Collection[str], *, keep: Collection[str] = ()) -> bool:
@@ -87,35 +78,39 @@ def contains_texts(path: Path, texts: Collection[str], *, keep: Collection[str] 
 
     Raises OSError.
     """
-    form = _compile_texts(frozenset(texts), frozenset(keep))
-    if form is None or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+    if path.is_symlink() or not path.is_file():
         return False
-    return any(not at.lastindex for at in form.finditer(path.read_text("utf-8", "surrogateescape")))
+    with path.open("rb") as file:
+        return bool(_find_texts(file.fileno(), texts, keep))
 
 
-def _is_phrase(text: str) -> bool:
-    return len(text) >= SHORTEST and any(map(str.isspace, text.strip()))
-
-
-def _is_long(text: str) -> bool:
-    return len(text) >= WITHIN or (len(text) >= SHORTEST and _UNSPACED.search(text) is not None)
+def _find_texts(fd: int, texts: Collection[str], keep: Collection[str]) -> list[tuple[int, int]]:
+    """Where the texts begin in an ordinary file, and their lengths, in bytes."""
+    form, found = _compile_texts(frozenset(texts), frozenset(keep)), os.fstat(fd)
+    if form is None or not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        return []
+    data = os.pread(fd, found.st_size, 0).decode(*_CODEC)
+    parts = ((data[: at.start()], at[0]) for at in form.finditer(data) if not at.lastindex)
+    return [(len(before.encode(*_CODEC)), len(text.encode(*_CODEC))) for before, text in parts]
 
 
 @lru_cache(8)
 def _compile_texts(texts: frozenset[str], keep: frozenset[str]) -> re.Pattern[str] | None:
     """A pattern of these texts, and of those of `keep` that contain one, in a group: what stays. At one place the longest is taken."""
-    wanted = [text for text in texts if text.strip() and (_is_long(text) or _is_phrase(text))]
-    kept = [one for one in keep if any(text in one for text in wanted)]
-    forms = [
-        (len(text), one if _is_long(text) else _BEFORE + one + _AFTER)
-        for text in wanted
-        for one in _list_spellings(text)
-    ]
-    forms += [(len(text), f"({one})") for text in kept for one in _list_spellings(text)]
-    ordered = sorted(forms, key=lambda form: -form[0])
-    return re.compile("|".join(form for _, form in ordered)) if wanted else None
+    forms = list[tuple[int, str]]()
+    for text in filter(str.strip, texts):
+        is_long = len(text) >= WITHIN or (len(text) >= SHORTEST and _UNSPACED.search(text) is not None)
+        if is_long or (len(text) >= SHORTEST and any(map(str.isspace, text.strip()))):
+            spelled = _spell(text)
+            forms.append((len(text), spelled if is_long else _BEFORE + spelled + _AFTER))
+    wanted = re.compile("|".join(form for _, form in forms)) if forms else None
+    if wanted is None:
+        return None
+    forms += [(len(one), f"({_spell(one)})") for one in keep if wanted.search(one)]
+    return re.compile("|".join(form for _, form in sorted(forms, key=lambda form: -form[0])))
 
 
-def _list_spellings(text: str) -> list[str]:
-    """A text as it is and as in JSON, escaped for a regular expression."""
-    return list(map(re.escape, {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}))
+def _spell(text: str) -> str:
+    """A pattern of a text as it is and as in JSON."""
+    spellings = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    return f"(?:{'|'.join(map(re.escape, spellings))})"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +37,7 @@ class ChangedLine(Struct, frozen=True):
 
 def list_row_changes(rows: Rows, root: Path | None = None, since: float = 0.0) -> list[dict[str, Any]]:
     """The changes of a project's files and of the person's (None: of all) since a time (seconds since 1970, UTC), oldest first, as
-    JSON. One that changed only unlisted leaves is left out.
+    JSON.
 
     The keys are `id`, `at` (UTC, `2025-12-17T01:50:00Z`), `root`, `state` (`done`, or `intent` while it is not finished), `by` and
     `what` (which plugin, and the cause), `undoes` and `undone_by` (ids or ""), `sessions` and `prompts` (ids), and `lines`
@@ -55,7 +56,7 @@ def find_row_change(rows: Rows, id: str) -> dict[str, Any] | None:
 
 def note_change(tx: Tx, number: int, now: float) -> None:
     """A change was written: a row of `activity`, and which of the lines that were learned are there now. A line that was moved is removed
-    and put in one change, in any order."""
+    and put in one change."""
     change = _describe(tx.rows, tx.rows(f"{_CHANGES} WHERE c.number = ?", number)[0])
     if not change["lines"]:
         return
@@ -84,16 +85,14 @@ def list_lines(rows: Rows, number: int) -> list[ChangedLine]:
 
 def summarise_row(change: Mapping[str, Any]) -> str:
     """What a change did as one clause without the lines' text: `LEARNED.md +2 -1`."""
-    files = list(dict.fromkeys(line["file"] for line in change["lines"]))
-    parts = list[str]()
-    for file in files:
-        lines = [line for line in change["lines"] if line["file"] == file]
-        counts = [
-            ("+", sum(bool(line["added"]) for line in lines)),
-            ("-", sum(bool(line["removed"]) for line in lines)),
-        ]
-        parts.append(" ".join([file, *(f"{sign}{count}" for sign, count in counts if count)]))
-    return ", ".join(parts)
+    added, removed = (
+        Counter(line["file"] for line in change["lines"] if line[way]) for way in ("added", "removed")
+    )
+    parts = (
+        (file, f"+{added[file]}" if added[file] else "", f"-{removed[file]}" if removed[file] else "")
+        for file in dict.fromkeys(line["file"] for line in change["lines"])
+    )
+    return ", ".join(" ".join(filter(None, part)) for part in parts)
 
 
 def list_reasons(
@@ -139,12 +138,7 @@ def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
         raise UsageError(f"{change['id']} changed no line: there is nothing to undo")
     undo = find_row_change(rows, change["undone_by"]) if change["undone_by"] else None
     if undo is not None and undo["undone_by"]:
-        end = undo
-        while end["undone_by"] and (next_one := find_row_change(rows, end["undone_by"])) is not None:
-            end = next_one
-        raise UsageError(
-            f"{change['id']} was undone and restored", f"`tacitd undo {end['id']}` undoes the last of these"
-        )
+        raise UsageError(f"{change['id']} was undone and restored", f"tacitd undo {undo['undone_by']}")
 
 
 class RowUndo(NamedTuple):
@@ -203,34 +197,23 @@ def _describe(rows: Rows, row: Row) -> dict[str, Any]:
 
 
 def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
-    value = _name_value(line.leaf)
-    if value:
-        put, taken = (_describe_value(value, text) for text in (line.put, line.taken))
-        return {"file": _shorten(line.path, root), "heading": "", "added": put, "removed": taken}
-    heading, newline, _ = line.leaf.partition("\n")
-    is_value = line.leaf not in (line.put, line.taken)
-    return {
-        "file": _shorten(line.path, root),
-        "heading": heading if newline or is_value else "",
-        "added": line.put or "",
-        "removed": line.taken or "",
-    }
-
-
-def _describe_value(path: str, text: str | None) -> str:
-    if text is None:
-        return ""
-    found = json.loads(text)
-    return f"{path}: {found if isinstance(found, str) else text}"
-
-
-def _name_value(leaf: Leaf) -> str:
-    """The dot path of a value in a JSON document; "" for the leaf of another format."""
+    file, (heading, newline, _) = _shorten(line.path, root), line.leaf.partition("\n")
+    put, taken = line.put or "", line.taken or ""
     try:
-        keys = json.loads(leaf) if leaf.startswith("[") else []
+        keys = json.loads(line.leaf) if line.leaf.startswith("[") else []
     except ValueError:
-        return ""
-    return ".".join(str(key) for key in keys if not isinstance(key, list)) if isinstance(keys, list) else ""
+        keys = []
+    if keys:  # a value in a JSON document: its dot path
+        name = ".".join(str(key) for key in keys if not isinstance(key, list))
+        put, taken = (f"{name}: {_read_value(text)}" if text else "" for text in (put, taken))
+        return {"file": file, "heading": "", "added": put, "removed": taken}
+    is_value = line.leaf not in (line.put, line.taken)
+    return {"file": file, "heading": heading if newline or is_value else "", "added": put, "removed": taken}
+
+
+def _read_value(text: str) -> str:
+    value = json.loads(text)
+    return value if isinstance(value, str) else text
 
 
 def _shorten(path: Path, root: str) -> str:

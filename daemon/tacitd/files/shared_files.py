@@ -1,22 +1,22 @@
-"""Files that people edit too: one way to look at them and to change them. The module is in the order in which a change passes it.
+"""Files that people edit too: one way to look at them and to change them, in the order in which a change passes it.
 
 A change is decided from what is in the file, and committed as rows of `plan` together with what decided it. Then the
-file is swapped, and what was written is committed as the new base, with the history. A crash at any point leaves a plan that is
+file is swapped, and what was written is committed as the new base, with the history. A crash leaves a plan that is
 finished leaf by leaf, without the code that made it: a leaf that still equals what was expected gets the new value, any other
 is the person's.
 
-The base is what tacitd wrote last, never what it saw. A person's edits are what differs from it. A removal is not concluded
-while it is in doubt: git may have made it, the file may have been cut off, an editor may be saving it right now, or an older copy
-was put back. Then several leaves are gone at once, and count as removed when the person has edited the file again without them.
+The base is what tacitd wrote last, never what it saw. A removal is not concluded while it is in doubt: git may have made it, the
+file may have been cut off, an editor may be saving it right now, or an older copy was put back. Several leaves that are gone at
+once count as removed when the person has edited the file again without them.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tacitd.clock import Clock, utc_seconds
 from tacitd.contract import Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
@@ -48,7 +48,7 @@ class Look(NamedTuple):
     doubt_of: bytes | None = None
     """The digest of the person's leaves, 16 bytes, then those of the leaves that are in doubt, 8 bytes each, in ascending order."""
     by_git: bool = False
-    """Whether git may have changed the file since the base was noted: what is there becomes the base."""
+    """Whether git may have changed the file: what is there becomes the base."""
 
 
 class Planned(NamedTuple):
@@ -64,8 +64,6 @@ class Planned(NamedTuple):
 
 
 class PlannedLeaf(NamedTuple):
-    """A row of `plan`."""
-
     expected: str | None
     put: str | None
     theirs: int
@@ -99,8 +97,7 @@ class SharedFiles:
         return self.take_look(path, format).view
 
     def read_stamp(self, path: Path) -> str:
-        """A text that differs when the file or what git has checked out is another one; "" if there is no file, or if it cannot be
-        examined. Raises nothing."""
+        """A text that differs when the file or what git has checked out is another one; "" if the file cannot be examined."""
         try:
             found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
@@ -109,16 +106,13 @@ class SharedFiles:
         return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {head}"
 
     def take_look(self, path: Path, format: Format) -> Look:
-        """Read a file, and find what a person changed and what is in doubt. Raises FileBusyError, FileRefusedError, OSError."""
+        """As `look`, with what is in doubt."""
         rows, key = self._store.rows, str(path)
         base: dict[Leaf, str] = dict(
             rows("SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", key)
         )
-        stored = rows(
-            "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?",
-            key,
-        )
-        head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, b"", 0.0)
+        sql = "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?"
+        head_then, doubt_then, doubt_of, since = (*rows(sql, key), ("", None, b"", 0.0))[0]
         root = git.find_project_root(path.parent)
         if (mark := git.find_unsettled(root)) is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
@@ -134,31 +128,30 @@ class SharedFiles:
             added = {leaf: value for leaf, value in now.items() if leaf not in base}
             return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, by_git=True)
         seen = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", key)}
-        edits = find_edits(base, now, format, seen)
+        edits = _find_edits(base, now, format, seen)
         is_cut = (edits.removed or (base and format.is_generated)) and format.is_cut(snapshot.data, base)
         if not edits.removed and not is_cut:
             return Look(View(now, edits, exists=True), head)
-        waited = self._clock.now() - since >= TWO_LOOKS
-        in_doubt = _describe_doubt(edits.removed, (leaf for leaf in now if leaf not in base))
-        if is_cut:
-            again = (
-                doubt_then == "cut"
-                and doubt_of
-                and not format.is_generated
-                and self._is_second_sign(key, edits.removed, doubt_of, in_doubt, since)
-            )
+        theirs = "\0".join(sorted(leaf for leaf in now if leaf not in base))
+        in_doubt = _digest(theirs) + b"".join(sorted(_digest(leaf)[:8] for leaf in edits.removed))
+        doubt: Literal["cut", "removed once"] = "cut" if is_cut else "removed once"
+        if not is_cut:
+            again = doubt_of[16:] == in_doubt[16:] and head == head_then
         else:
-            again = doubt_then == "removed once" and doubt_of[16:] == in_doubt[16:] and head == head_then
-        if again and waited:
+            again = not format.is_generated and self._is_second_sign(
+                key, edits.removed, doubt_of, in_doubt, since
+            )
+        if doubt == doubt_then and again and self._clock.now() - since >= TWO_LOOKS:
             return Look(View(now, edits, exists=True), head)
-        kept = edits._replace(removed=frozenset())
-        return Look(View(now, kept, exists=True, doubt="cut" if is_cut else "removed once"), head, in_doubt)
+        return Look(View(now, edits._replace(removed=frozenset()), exists=True, doubt=doubt), head, in_doubt)
 
     def _is_second_sign(
         self, path: str, removed: Collection[Leaf], before: bytes, now: bytes, since: float
     ) -> bool:
         """Whether the person has edited the file since several of its leaves were missing, and has put none of them back. That what
         tacitd wrote since is gone again is no sign: the same copy may have been put back again."""
+        if not before:
+            return False
         gone = {before[at : at + 8] for at in range(16, len(before), 8)}
         fresh = [leaf for leaf in removed if _digest(leaf)[:8] not in gone]
         if len(removed) - len(fresh) < len(gone):
@@ -171,8 +164,7 @@ class SharedFiles:
     def store_look(
         self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: Look
     ) -> None:
-        """Store a look whose edits are passed on in this transaction: they are the person's now, and no part of the base. What is in
-        doubt is stored too, so that the next look can confirm it."""
+        """Store a look whose edits are passed on in this transaction: they are no part of the base any more."""
         doubt = found.view.doubt or None
         tx.execute(
             "INSERT INTO shared_file(path, plugin, format, project, head, doubt, doubt_of, doubt_since) "
@@ -219,16 +211,11 @@ class SharedFiles:
             if before != value or (value is not None and (change.theirs or change.adopts))
         }
         is_left = view.exists and not view.now and not any(wanted.values())
-        if not change.format.is_generated or not (
-            changed or view.doubt == "cut" or is_left or not self._has_written(change.path)
-        ):
-            return Planned(change, changed, project, look, changes)
-        # All of it, in its order: what stands there already is tacitd's too.
-        return Planned(change, leaves, project, look, changes)
-
-    def _has_written(self, path: Path) -> bool:
-        """Whether tacitd has written the file before, as far as the store knows."""
-        return bool(self._store.rows("SELECT 1 FROM change_line WHERE path = ? LIMIT 1", str(path)))
+        if change.format.is_generated:
+            written = "SELECT 1 FROM change_line WHERE path = ? LIMIT 1"
+            if changed or view.doubt == "cut" or is_left or not self._store.rows(written, str(change.path)):
+                changed = leaves  # all of it, in its order: what stands there already is tacitd's too
+        return Planned(change, changed, project, look, changes)
 
     # --- 2. planning, in the transaction of the task's end
 
@@ -245,23 +232,23 @@ class SharedFiles:
             raise _make_busy_error(path, process)
         if _count_changes(tx, path) != planned.changes:
             raise FileBusyError(f"{path} was changed a moment ago", seconds=0.1)
-        number = self._store_change(tx, plugin, planned)
+        now, cause = self._clock.now(), change.cause
+        stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
+        number = tx.execute(
+            "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(f"{stamp}-{os.urandom(3).hex()}", _key_of(change), now, plugin, planned.project),
+            *(cause.by, cause.what, cause.session, cause.undoes),
+        ).row
         tx.executemany(
-            "INSERT INTO plan(path, leaf, format, expected, put, change, process, place, theirs, listed) "
+            "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
+            [(number, prompt) for prompt in cause.prompts],
+        )
+        common = (path, name, number, self._process, change.theirs)
+        tx.executemany(
+            "INSERT INTO plan(path, format, change, process, theirs, leaf, listed, expected, put, place) "
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (
-                    path,
-                    leaf,
-                    name,
-                    expected,
-                    put,
-                    number,
-                    self._process,
-                    place,
-                    change.theirs,
-                    leaf not in change.unlisted,
-                )
+                (*common, leaf, leaf not in change.unlisted, expected, put, place)
                 for place, (leaf, (expected, put)) in enumerate(planned.leaves.items())
             ],
         )
@@ -273,20 +260,6 @@ class SharedFiles:
         if planned.look.by_git:
             _take_over(tx, change.path, planned.look.view.now)
             tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
-
-    def _store_change(self, tx: Tx, plugin: str, planned: Planned) -> int:
-        now, cause = self._clock.now(), planned.change.cause
-        stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
-        done = tx.execute(
-            "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(f"{stamp}-{os.urandom(3).hex()}", _key_of(planned.change), now, plugin, planned.project),
-            *(cause.by, cause.what, cause.session, cause.undoes),
-        )
-        tx.executemany(
-            "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
-            [(done.row, prompt) for prompt in cause.prompts],
-        )
-        return done.row
 
     # --- 3. swapping, after the commit
 
@@ -351,17 +324,15 @@ class SharedFiles:
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
         def change(data: bytes | None) -> bytes | None:
-            nonlocal is_emptied
+            nonlocal written, is_emptied
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: one.put
                 for leaf, one in plan.items()
                 if now.get(leaf) == one.expected and (one.put != one.expected or format.is_generated)
             }
-            written.clear()
-            written.update(changes)
             # After a crash between the swap and the commit, the leaf is there already.
-            written.update({leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put})
+            written = changes | {leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put}
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
             return after
@@ -420,11 +391,11 @@ class SharedFiles:
             note_change(tx, number, self._clock.now())
 
 
-def find_edits(
-    base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format, seen: Collection[Leaf] = ()
+def _find_edits(
+    base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format, seen: Collection[Leaf]
 ) -> Edits:
     """Given what tacitd wrote and what is there now, return a person's edits. `seen`: leaves of the person that were there before, of
-    which none is a leaf of tacitd's in other words. Pure."""
+    which none is a leaf of tacitd's in other words."""
     pairs = format.pair_reworded(list(base), [leaf for leaf in now if leaf not in seen]) if base else {}
     changed = {leaf: (leaf, now[leaf]) for leaf, value in base.items() if leaf in now and now[leaf] != value}
     changed |= {leaf: (other, now[other]) for leaf, other in pairs.items()}
@@ -434,22 +405,21 @@ def find_edits(
     return Edits(added, changed, removed)
 
 
-def _describe_doubt(removed: Iterable[Leaf], theirs: Iterable[Leaf]) -> bytes:
-    return _digest("\0".join(sorted(theirs))) + b"".join(sorted(_digest(leaf)[:8] for leaf in removed))
-
-
 def _digest(text: str) -> bytes:
     return blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 def _take_over(tx: Tx, path: Path, now: Mapping[Leaf, str]) -> None:
     """Git changed the file: of what tacitd wrote, what is there now is the base."""
-    for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path)):
-        if leaf in now:
-            sql = "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?"
-            tx.execute(sql, now[leaf], str(path), leaf)
-        else:
-            tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
+    key = str(path)
+    gone = [
+        (key, leaf)
+        for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", key)
+        if leaf not in now
+    ]
+    tx.executemany("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", gone)
+    sql = "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?"
+    tx.executemany(sql, [(value, key, leaf) for leaf, value in now.items()])
 
 
 def _count_changes(rows: Database | Tx, path: str) -> int:

@@ -1,7 +1,4 @@
-"""Where tacitd may write: inside a project, and only where permissions allow it (S-24).
-
-Only refusals belong here. They read paths and permissions and change nothing.
-"""
+"""Where tacitd may write: inside a project, and only where permissions allow it (S-24). Nothing is changed here."""
 
 from __future__ import annotations
 
@@ -11,10 +8,9 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
-from tacitd.files.disk import DISK, Disk, find_stat, is_regular, same_file
+from tacitd.files.disk import find_stat, is_regular, same_file
 
-_LONGEST_LINK = 4096
-"""Bytes of a link's target (PATH_MAX)."""
+_REPLACE = "replace it with a regular file"
 
 
 def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
@@ -29,16 +25,11 @@ def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
     if real == home / (path.relative_to(root) if path.is_relative_to(root) else path):
         return
     refuse_other_name(path, real)
-    if any(
-        (place / ".git").exists() for place in real.parents if place != home and place.is_relative_to(home)
-    ):
-        raise FileRefusedError(
-            f"{path} is a link into another repository: {real}", "replace it with a regular file"
-        )
+    inside = (place for place in real.parents if place != home and place.is_relative_to(home))
+    if any((place / ".git").exists() for place in inside):
+        raise FileRefusedError(f"{path} is a link into another repository: {real}", _REPLACE)
     if git.read_index_mode(home, real):
-        raise FileRefusedError(
-            f"{path} is behind a link, and git tracks {real}", "replace the link with a regular file"
-        )
+        raise FileRefusedError(f"{path} is behind a link, and git tracks {real}", _REPLACE)
 
 
 def refuse_leading_away(path: Path, root: Path) -> None:
@@ -49,24 +40,19 @@ def refuse_leading_away(path: Path, root: Path) -> None:
         return
     real, home = Path(os.path.realpath(path)), Path(os.path.realpath(tree))
     if not real.is_relative_to(home):
-        raise FileRefusedError(
-            f"{path} is a link that leads out of the project", "replace it with a regular file"
-        )
+        raise FileRefusedError(f"{path} is a link that leads out of the project", _REPLACE)
     refuse_link(path, real, tree, home)
 
 
 def refuse_other_name(path: Path, real: Path) -> None:
     """Raise FileRefusedError if a link leads from `path` to `real`, a file of another name."""
     if real.name != path.name:
-        raise FileRefusedError(f"{path} is a link to {real}", "replace it with a regular file")
+        raise FileRefusedError(f"{path} is a link to {real}", _REPLACE)
 
 
-def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk = DISK) -> None:
+def refuse_link_text(path: Path, real: Path, home: Path) -> None:
     """Raise FileRefusedError if git has a link where a regular file is: a clone with `core.symlinks=false` has its text."""
-    found = find_stat(real, disk)
-    if found is None or found.st_size > _LONGEST_LINK:
-        return
-    if git.read_index_mode(home, real) == "120000":
+    if find_stat(real) is not None and git.read_index_mode(home, real) == "120000":
         raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
 
 
@@ -86,37 +72,31 @@ def refuse_foreign(path: Path) -> None:
         raise FileRefusedError(f"{path} is longer than 1 MB", "move it away")
 
 
-def refuse_unwritable(target: Path, disk: Disk = DISK) -> None:
+def refuse_unwritable(target: Path) -> None:
     """Raise FileRefusedError if this process may not write the file, or the directory that it will be in.
 
     A file without write permission is not replaced even if its directory allows it, because its owner removed the
     permission on purpose.
     """
-    found = find_stat(target, disk)
-    is_locked = found is not None and is_regular(found) and not disk.may_write(target)
-    if is_locked and find_stat(target, disk) is not None:  # a missing file may not be written either
+    if target.is_file() and not os.access(target, os.W_OK) and target.exists():  # it may vanish in between
         raise FileRefusedError(f"{target} is read-only", f"chmod u+w {target}")
     directory = target.parent
-    while directory != directory.parent and find_stat(directory, disk) is None:
+    while directory != directory.parent and find_stat(directory) is None:
         directory = directory.parent
-    if not disk.may_write(directory):
+    if not os.access(directory, os.W_OK):
         raise FileRefusedError(f"{directory} is read-only", "make it writable, or exclude the project")
 
 
-def refuse_aliased(target: Path, disk: Disk = DISK) -> None:
+def refuse_aliased(target: Path) -> None:
     """Raise FileRefusedError if the file has a second name in its directory (`ln AGENTS.md CLAUDE.md`).
 
-    The new file is renamed over one name. The other name would keep the old text, and edits made there would have no effect; a
-    symlink instead of the hard link solves it. A second name in another directory is a backup (`cp -al`), which is meant to keep
-    the old text.
+    The other name would keep the old text. A second name in another directory is a backup (`cp -al`), which is meant to keep it.
     """
-    mine = find_stat(target, disk)
+    mine = find_stat(target)
     if mine is None or not is_regular(mine) or mine.st_nlink < 2:
         return
-    for name in sorted(disk.names(target.parent)):
-        other = target.parent / name
-        its = find_stat(other, disk) if name != target.name else None
+    for other in sorted(target.parent.iterdir()):
+        its = find_stat(other) if other.name != target.name else None
         if its is not None and same_file(its, mine):
-            raise FileRefusedError(
-                f"{target} is {other} too, by a hard link", f"ln -sf {target.name} {other}"
-            )
+            what = f"{target} is {other} too, by a hard link"
+            raise FileRefusedError(what, f"ln -sf {target.name} {other}")

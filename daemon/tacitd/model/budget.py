@@ -1,8 +1,7 @@
 """The calls of the model in the store: the caps, checked in the transaction that begins a call, and what became of each.
 
-A row of `call` is committed before the client starts, with the parts that it is about, and is completed when it has ended.
-Any process may call: the store is the one budget. Days and months are local. A call that has not ended counts with an assumed
-cost.
+A row of `call` is committed before the client starts, with the parts that it is about. Any process may call: the store is the one
+budget. Days and months are local. A call that has not ended counts with an assumed cost.
 
 What became of a call, in `outcome`:
 
@@ -11,8 +10,7 @@ What became of a call, in `outcome`:
     stopped    tacitd ended it itself: not a lost call
     lost       its process ended without a word, and it may have been paid for
 
-A part whose call was lost may be paid for once more, never a third time. The client's session of a call is stored with its
-end: such a session is never read.
+A part whose call was lost may be paid for once more, never a third time. The client's session of a call is never read.
 """
 
 from __future__ import annotations
@@ -21,20 +19,14 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from tacitd.clock import Clock, local_date
 from tacitd.errors import StoreLostError, UnwritableError
-from tacitd.model.call_caps import (
-    OF_PERIOD,
-    MinuteFull,
-    assume_cost,
-    digest_part,
-    find_refusal,
-)
+from tacitd.model.call_caps import OF_PERIOD, MinuteFull, assume_cost, digest_part, find_refusal
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.text.wording import format_dollars
 
@@ -78,16 +70,11 @@ class RunningCall(Struct, frozen=True):
 class Budget:
     """The calls of this process, and the budget of all. Thread-safe."""
 
-    def __init__(
-        self,
-        store: Store,
-        caps: BudgetSettings,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, store: Store, caps: BudgetSettings, clock: Clock) -> None:
         self._store = store
         self._caps = caps
         self._clock = clock
-        self._running: dict[int, ModelRequest] = {}
+        self._running = set[int]()
         self._unsaved: dict[int, tuple[Value, ...]] = {}
         """Ends that could not be stored yet, by number: the values of `_END`."""
 
@@ -106,10 +93,9 @@ class Budget:
         except UnwritableError as error:
             return NoAnswer(Why.BUDGET, f"the call cannot be stored: {error.what}", error.hint)
         self._forget_ends(saved)
-        if refused is not None:
-            return refused
-        self._running[number] = call
-        return number
+        if refused is None:
+            self._running.add(number)
+        return number if refused is None else refused
 
     def end_call(
         self,
@@ -126,12 +112,10 @@ class Budget:
     ) -> None:
         """Store what became of a call, with its answer and the client's session. `usd` None: unknown, the assumed cost stays.
 
-        If the store cannot be written, the end is kept, and stored by the next `begin_call` or `save_ends`. Raises nothing:
-        an answer that was paid for is not lost with the store.
+        If the store cannot be written, the end is kept, and stored by the next `begin_call` or `save_ends`. Raises nothing.
         """
-        self._unsaved[number] = (
-            self._clock.now(), outcome, usd is None, usd, tokens_in, tokens_out, model, reason, answer, session, number
-        )  # fmt: skip
+        end = (outcome, usd is None, usd, tokens_in, tokens_out, model, reason, answer, session, number)
+        self._unsaved[number] = (self._clock.now(), *end)
         with suppress(UnwritableError, StoreLostError):
             self.save_ends()
 
@@ -177,16 +161,16 @@ class Budget:
         with self._store.write() as tx:
             mark_used(tx, numbers, used=used)
 
-    def _goes_on(self, number: int, process: int, begun: float, now: float) -> bool:
-        alive = number in self._running if process == os.getpid() else is_alive(process)
-        return alive and now - LONGEST < begun < now + LONGEST
-
     def mark_lost(self) -> int:
         """Mark the calls whose process has ended without their end, of every process, and return how many. Called at a start."""
-        now = self._clock.now()
+        now, lost = self._clock.now(), list[tuple[int]]()
         with self._store.write() as tx:
-            begun = tx.rows("SELECT number, process, begun FROM call WHERE outcome IS NULL")
-            lost = [(number,) for number, process, at in begun if not self._goes_on(number, process, at, now)]
+            for number, process, begun in tx.rows(
+                "SELECT number, process, begun FROM call WHERE outcome IS NULL"
+            ):
+                goes_on = number in self._running if process == os.getpid() else is_alive(process)
+                if not (goes_on and now - LONGEST < begun < now + LONGEST):
+                    lost.append((number,))
             tx.executemany("UPDATE call SET outcome='lost' WHERE number=?", lost)
         return len(lost)
 
@@ -200,30 +184,25 @@ class Budget:
     def _forget_ends(self, saved: Iterable[int]) -> None:
         for number in saved:
             self._unsaved.pop(number, None)
-            self._running.pop(number, None)
+            self._running.discard(number)
 
 
 def read_spending(rows: Rows, now: float) -> Spending:
     """What was spent today, this month and in total. `now`: seconds since 1970, UTC."""
-    sql = f"SELECT count(*), total(usd) FROM call WHERE {OF_PERIOD}"
-    days = local_date(now), local_date(now)[:7], ""
-    today, month, total = (rows(sql, day, now)[0] for day in days)
+    sql, date = f"SELECT count(*), total(usd) FROM call WHERE {OF_PERIOD}", local_date(now)
+    today, month, total = (rows(sql, day, now)[0] for day in (date, date[:7], ""))
     return Spending(today[0], today[1], month[1], total[0], total[1])
 
 
 def list_paid(rows: Rows, plugin: str, kind: str, row: str) -> set[str]:
-    """Return the parts of this kind of the newest call about `row` whose answer was paid for and not used yet, by their rows; an empty set
-    if there is none. `Budget.find_answer` returns that answer to a task about exactly these: what came later is another task's."""
-    found = rows(
-        "SELECT c.number FROM call_part p JOIN call c ON c.number=p.call WHERE p.kind=? AND p.row=? AND c.plugin=?"
-        " AND c.outcome='answered' AND c.used IS NULL AND c.answer IS NOT NULL ORDER BY c.number DESC LIMIT 1",
-        kind, row, plugin,
-    )  # fmt: skip
-    return {
-        part
-        for (number,) in found
-        for (part,) in rows("SELECT row FROM call_part WHERE call=? AND kind=?", number, kind)
-    }
+    """Return the parts of this kind of the newest call about `row` whose answer was paid for and not used yet, by their rows.
+    `Budget.find_answer` returns that answer to a task about exactly these: what came later is another task's."""
+    sql = (
+        "SELECT row FROM call_part WHERE kind=?1 AND call=(SELECT c.number FROM call_part p JOIN call c ON c.number=p.call"
+        " WHERE p.kind=?1 AND p.row=?2 AND c.plugin=?3 AND c.outcome='answered' AND c.used IS NULL"
+        " AND c.answer IS NOT NULL ORDER BY c.number DESC LIMIT 1)"
+    )
+    return {part for (part,) in rows(sql, kind, row, plugin)}
 
 
 def list_running(rows: Rows, now: float) -> list[RunningCall]:
@@ -250,9 +229,8 @@ def is_alive(process: int) -> bool:
 
 def mark_used(tx: Tx, numbers: Iterable[int], *, used: bool = True) -> None:
     """In the transaction of a task's end: its calls' answers were used, or were of no use. They are not kept any longer."""
-    tx.executemany(
-        "UPDATE call SET used=?, answer=NULL WHERE number=?", [(used, number) for number in numbers]
-    )
+    sql = "UPDATE call SET used=?, answer=NULL WHERE number=?"
+    tx.executemany(sql, [(used, number) for number in numbers])
 
 
 def allow_again(tx: Tx, kind: str, rows: Iterable[str]) -> None:
@@ -304,11 +282,10 @@ def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
     return number
 
 
-# --- What the calls cost, by day, project, purpose or model, from the rows of calls.
+# --- what the calls cost
 
 
 GroupBy = Literal["day", "project", "purpose", "model"]
-GROUPS: tuple[str, ...] = get_args(GroupBy)
 NAMELESS = "(none)"
 _NAMES: dict[GroupBy, str] = {
     "day": "day",
@@ -335,8 +312,7 @@ class SpendRow(Struct):
 
     def as_data(self) -> dict[str, Any]:
         """Return JSON: the fields by name, dollars rounded to six digits."""
-        rounded = {"usd": round(self.usd, 6), "assumed_usd": round(self.assumed_usd, 6)}
-        return asdict(self) | rounded
+        return asdict(self) | {"usd": round(self.usd, 6), "assumed_usd": round(self.assumed_usd, 6)}
 
 
 def report_spending(rows: Rows, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
@@ -349,10 +325,8 @@ def report_spending(rows: Rows, by: GroupBy, since: float = 0.0, root: str = "")
     found = rows(
         f"SELECT {_NAMES[by]}, count(*), total(c.outcome IS NOT 'answered'), total(c.usd) AS usd, total(c.usd * c.assumed),"
         " total(c.tokens_in), total(c.tokens_out) FROM call c LEFT JOIN project p ON p.number = c.project"
-        f" WHERE c.begun >= ? AND (? = '' OR p.root = ?) GROUP BY 1 ORDER BY {order}",
-        since,
-        root,
-        root,
+        f" WHERE c.begun >= ?1 AND (?2 = '' OR p.root = ?2) GROUP BY 1 ORDER BY {order}",
+        *(since, root),
     )
     return [
         SpendRow(name, calls, int(unanswered), usd, assumed, int(tokens_in), int(tokens_out))
@@ -362,12 +336,4 @@ def report_spending(rows: Rows, by: GroupBy, since: float = 0.0, root: str = "")
 
 def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
     """Return the sum of all rows, named `total`."""
-    total = SpendRow("total")
-    for row in rows:
-        total.calls += row.calls
-        total.unanswered += row.unanswered
-        total.usd += row.usd
-        total.assumed_usd += row.assumed_usd
-        total.tokens_in += row.tokens_in
-        total.tokens_out += row.tokens_out
-    return total
+    return SpendRow("total", *map(sum, zip(*(astuple(row)[1:] for row in rows), strict=True)))

@@ -1,7 +1,7 @@
 """Whether a call of the model may be made: the caps on calls and cost, and the parts that were paid for twice.
 
-Each check is a SELECT in the transaction that begins the call. A clock that was set back by hours frees no budget: calls of a
-later day that begin within 24 hours count too (`OF_PERIOD`). Calls of a clock that was years ahead do not.
+A clock that was set back by hours frees no budget: calls of a later day that begin within 24 hours count too (`OF_PERIOD`). Calls
+of a clock that was years ahead do not.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class MinuteFull(Struct, frozen=True):
 def find_refusal(
     rows: Rows, call: ModelRequest, caps: BudgetSettings, now: float
 ) -> MinuteFull | NoAnswer | None:
-    """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
-    obstacle."""
+    """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is."""
     share = SCAN_SHARE if call.priority == "scan" else 1.0
     return (
         _check_repeated(rows, call)
@@ -107,11 +106,11 @@ def check_caps(
         return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
     if usd >= caps.usd_per_day * share:
         what = f"${usd:.2f} of ${caps.usd_per_day * share:.2f} spent today{kept}"
-        return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
-    if calls >= caps.calls_per_day * share:
+    elif calls >= caps.calls_per_day * share:
         what = f"{calls} of {math.ceil(caps.calls_per_day * share)} calls made today{kept}"
-        return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
-    return None
+    else:
+        return None
+    return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
 
 
 def _check_purpose(rows: Rows, call: ModelRequest, share: float, now: float) -> NoAnswer | None:

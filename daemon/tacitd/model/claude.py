@@ -1,7 +1,6 @@
 """The adapter behind the port: Claude Code's command line in non-interactive mode (CLAUDE_CODE 3.1).
 
-Only the order of a call belongs here: budget, private directory, environment, process, outcome. Their rules are in their
-own modules. The client's arguments are constants, which the tests compare exactly.
+Only the order of a call belongs here: private directory, budget, environment, process, outcome.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -33,7 +31,7 @@ from tacitd.model.environment import (
     with_directory,
 )
 from tacitd.model.outcome import HINTS, ClientReport, classify_outcome, parse_output
-from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why, frame_prompt
+from tacitd.model.port import ABSENT_HINT, Answer, ModelRequest, NoAnswer, Why, frame_prompt
 from tacitd.model.process import FinishedProcess, run_process
 
 AT_ONCE = 2
@@ -50,23 +48,6 @@ STOP_GRACE = 8.0
 """Seconds for which a running call may continue when the daemon stops: it is paid for, and often nearly done."""
 HELP_DEADLINE = 20.0
 """Seconds that the client may take to print its help."""
-ABSENT_HINT = "install Claude Code, or set claude.command to its path; work that needs no model continues"
-
-
-class ProcessRunner(Protocol):
-    """The signature of `process.run_process`, so that a test can replace it."""
-
-    def __call__(
-        self,
-        argv: list[str],
-        *,
-        env: Mapping[str, str],
-        cwd: Path,
-        stdin: bytes,
-        deadline: float,
-        stop: threading.Event | None,
-        stop_grace: float,
-    ) -> FinishedProcess: ...
 
 
 class ClaudeModel:
@@ -84,11 +65,10 @@ class ClaudeModel:
         pause: Callable[[float], bool] | None = None,
         own_sessions: set[str] | None = None,
         stop_grace: float = STOP_GRACE,
-        runner: ProcessRunner = run_process,
+        runner: Callable[..., FinishedProcess] = run_process,
     ) -> None:
         """`work` is the private directory that children run in. `pause` waits for the given seconds and returns whether to
-        stop; the default waits for `stop`. `own_sessions` grows with each call.
-        """
+        stop. `own_sessions` grows with each call."""
         self.settings = settings
         self.budget = budget
         self.work = work
@@ -113,14 +93,11 @@ class ClaudeModel:
         return self._program
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        """Ask the model within the budget; return the answer, or the reason why there is none.
-
-        Blocks for a free slot, for room in the minute, for the call itself, and for further tries if the API is overloaded.
-        """
+        """Ask the model within the budget. Blocks for a free slot, for room in the minute, for the call itself, and for further tries if
+        the API is overloaded."""
         prompt = frame_prompt(ask.prompt).encode("utf-8", "replace")
         if len(prompt) > LONGEST_PROMPT:
-            what = f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
-            return NoAnswer(Why.TOO_LONG, what)
+            return NoAnswer(Why.TOO_LONG, f"it has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent")
         outcome = self._try_with_slot(ask, prompt)
         for pause in PAUSES:
             is_transient = isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
@@ -151,7 +128,6 @@ class ClaudeModel:
         return refused
 
     def _try_once(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer | MinuteFull:
-        """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
         if self._stop.is_set():
             return STOPPING
         program = self.find_program()
@@ -182,8 +158,9 @@ class ClaudeModel:
             finished = self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
             report = parse_output(finished.stdout)
             usd = report.usd
+            # The service manager may have signalled the whole unit, this process a moment later.
             stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
-            outcome = classify_outcome(finished, now=self._clock.now(), stopping=stopping, report=report)
+            outcome = classify_outcome(finished, report, now=self._clock.now(), stopping=stopping)
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
         except Exception:
@@ -205,45 +182,27 @@ class ClaudeModel:
         usd: float | None,
     ) -> None:
         self.own_sessions.update(report.sessions)
-        end = partial(
-            self.budget.end_call,
-            call,
-            usd=usd,
-            tokens_in=report.tokens_in,
-            tokens_out=report.tokens_out,
-            session=report.sessions[0] if report.sessions else "",
-        )
+        end = partial(self.budget.end_call, call, usd=usd, session="".join(report.sessions[:1]))
+        end = partial(end, tokens_in=report.tokens_in, tokens_out=report.tokens_out)
         if isinstance(outcome, Answer):
             end("answered", model=outcome.model, answer=outcome.text if ask.about else None)
         else:
             end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
 
     def _help_of(self, program: Path) -> str:
-        """What the client prints for `--help`; no model is asked. Raises OSError, or ValueError if it is not all of it."""
+        """What the client prints for `--help`. Raises OSError, or ValueError if it is not all of it."""
         finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
         if finished.returncode != 0 or finished.timed_out or finished.stopped or finished.capped:
             raise ValueError("the help is not complete")
         return finished.stdout.decode("utf-8", "replace")
 
     def _child(
-        self,
-        program: Path,
-        arguments: list[str],
-        stdin: bytes,
-        deadline: float,
-        stop_grace: float,
+        self, program: Path, arguments: list[str], stdin: bytes, deadline: float, stop_grace: float
     ) -> FinishedProcess:
         env = child_environment(self._environ, self.settings.pass_env)
         env["PATH"] = with_directory(env["PATH"], str(program.parent))
-        return self._runner(
-            [str(program), *arguments],
-            env=env,
-            cwd=self.work,
-            stdin=stdin,
-            deadline=deadline,
-            stop=self._stop,
-            stop_grace=stop_grace,
-        )
+        limits = {"deadline": deadline, "stop": self._stop, "stop_grace": stop_grace}
+        return self._runner([str(program), *arguments], env=env, cwd=self.work, stdin=stdin, **limits)
 
 
 STOPPING = NoAnswer(Why.STOPPING, "the daemon is stopping")
@@ -259,7 +218,6 @@ def _not_started(error: OSError | ValueError, program: Path) -> NoAnswer:
     if number == errno.E2BIG:
         return NoAnswer(Why.TOO_LONG, "the system prompt is too long for a command line")
     if number in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
-        return NoAnswer(
-            Why.UNREACHABLE, f"the system could not start {program}: {error}", HINTS[Why.OVERLOADED]
-        )
+        what = f"the system could not start {program}: {error}"
+        return NoAnswer(Why.UNREACHABLE, what, HINTS[Why.OVERLOADED])
     return NoAnswer(Why.ABSENT, f"{program} cannot be started: {error}", ABSENT_HINT)

@@ -1,7 +1,6 @@
-"""The environment of the client's process: the variables that are named here, and no others (CLAUDE_CODE 3.1).
+"""What the client's process gets and nothing else: variables, options, an empty directory; and where the program is (CLAUDE_CODE 3.1).
 
-Pure: given the parent's variables, return the child's. The daemon may have been started from anywhere, also by a hook of
-Claude Code, so nothing is inherited by default (S-66, ANCHORS P4, P7).
+The daemon may have been started from anywhere, also by a hook of Claude Code, so nothing is inherited by default (S-66, ANCHORS P4, P7).
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ ISOLATION: Mapping[str, str] = {
 """The eight variables of CLAUDE_CODE 3.1, and two that spare what a call would think. Nothing overrides them."""
 
 MARK = "TACITD_CHILD"
-"""In every child, with the id of the process that waits for its answer. A project's own tacitd hooks do nothing then (S-62), and children that survived a crash are
-recognised by it.
-"""
+"""In every child, with the id of the process that waits for its answer. tacitd's own hooks do nothing then (S-62), and children that
+survived a crash are recognised by it."""
 
 ACCOUNT = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR")
 
@@ -45,7 +43,6 @@ CLAUDE_CODE_CLIENT_CERT CLAUDE_CODE_CLIENT_KEY CLAUDE_CODE_CLIENT_KEY_PASSPHRASE
 CLAUDE_CODE_CERT_STORE
 """
 NETWORK = frozenset(_NETWORK.split())
-"""Proxies and certificates, by the names in Claude Code's network configuration."""
 
 _LOGIN = """
 CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK CLAUDE_CODE_SKIP_BEDROCK_AUTH
@@ -55,9 +52,7 @@ GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT GCLOUD_PROJECT CLOUDSDK_CONF
 ANTHROPIC_DEFAULT_HAIKU_MODEL ANTHROPIC_DEFAULT_SONNET_MODEL ANTHROPIC_DEFAULT_OPUS_MODEL
 """
 LOGIN = frozenset(_LOGIN.split())
-"""The subscription's token, the configuration directory, and the cloud providers' logins. CLAUDE_CONFIG_DIR is passed only
-if it is set: its explicit default value would select another Keychain entry (ANCHORS P7).
-"""
+"""CLAUDE_CONFIG_DIR is passed only if it is set: its explicit default value would select another Keychain entry (ANCHORS P7)."""
 
 LOGIN_PREFIXES = ("AWS_", "VERTEX_REGION_CLAUDE_")
 
@@ -79,14 +74,13 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
     shell must not make a subscription's calls cost money (ANCHORS P1), and a base URL would send the subscription's login
     to that host.
     """
-    named = frozenset(pass_env)
-    child = {name: value for name, value in parent.items() if _passes(name, named) and value}
+    passed = {*pass_env, *NETWORK, *LOGIN, *ACCOUNT} - NEVER
+    child = {
+        name: value
+        for name, value in parent.items()
+        if value and (name in passed or name.startswith(LOGIN_PREFIXES))
+    }
     return {**account_environment(parent), **child, **ISOLATION, MARK: str(os.getpid())}
-
-
-def _passes(name: str, named: frozenset[str]) -> bool:
-    known = name in (named | NETWORK | LOGIN) or name in ACCOUNT or name.startswith(LOGIN_PREFIXES)
-    return known and name not in NEVER
 
 
 def account_environment(parent: Mapping[str, str]) -> dict[str, str]:
@@ -111,12 +105,8 @@ def with_directory(path: str, directory: str) -> str:
     return path if directory in path.split(os.pathsep) else os.pathsep.join(filter(None, (path, directory)))
 
 
-# --- The lean call: the options that keep a call private, and the empty directory that it runs in (CLAUDE_CODE
-# 3.1).
-#
-# The command was run on clients from 2.0.76 to 2.1.328: no hook, no tool, no transcript, no CLAUDE.md, no
-# MCP server, and no file read. After any change to it, it must be run on them again.
-
+# --- The lean call. It was run on clients from 2.0.76 to 2.1.328: no hook, no tool, no transcript, no CLAUDE.md, no MCP server, and
+# no file read. After any change to it, it must be run on them again.
 
 SETTINGS = '{"disableAllHooks":true,"cleanupPeriodDays":36500,"autoMemoryEnabled":false}'
 """No hooks, no deletion of a person's old transcripts (CLAUDE_CODE, fact 5), no memory of the client's own."""
@@ -125,32 +115,15 @@ SETTINGS = '{"disableAllHooks":true,"cleanupPeriodDays":36500,"autoMemoryEnabled
 def client_arguments(model: str, system: str, setting_sources: str = "") -> list[str]:
     """The options of the verified command, each as a separate argument. The prompt is not one of them (S-09)."""
     return [
-        "-p",
-        "--model",
-        model,
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--no-session-persistence",
-        "--tools",
-        "",
-        "--setting-sources",
-        setting_sources,
-        "--strict-mcp-config",
-        "--disable-slash-commands",
-        "--settings",
-        SETTINGS,
-        "--system-prompt",
-        system.replace("\0", ""),
+        *("-p", "--model", model, "--output-format", "stream-json", "--verbose", "--no-session-persistence"),
+        *("--tools", "", "--setting-sources", setting_sources, "--strict-mcp-config"),
+        *("--disable-slash-commands", "--settings", SETTINGS, "--system-prompt", system.replace("\0", "")),
     ]
 
 
 def missing_options(help_text: str) -> list[str]:
-    """Given the output of `claude --help`, return the options of the lean call that it does not list (S-63).
-
-    Every client from 2.0.76 on lists all of them. A text that lists none is not the client's help, so nothing is known
-    and the result is empty.
-    """
+    """Given the output of `claude --help`, return the options of the lean call that it does not list (S-63). A text that lists none is
+    not the client's help, so nothing is known and the result is empty."""
     wanted = [one for one in client_arguments("", "") if one.startswith("-")]
     missing = [one for one in wanted if not re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", help_text)]
     return missing if len(missing) < len(wanted) else []
@@ -175,16 +148,7 @@ def private_directory(path: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
-# --- Finds the `claude` program: on PATH, otherwise where its installers put it. And whether it knows the
-# options of the lean call.
-#
-# Service managers give a bare PATH, so the well-known places are checked too. The options are asked of its
-# `--help`, which costs nothing (SPEC S-63). Starting the program does not belong here.
-
-
-Ask = Callable[[], str]
-"""Run the client with `--help` and return what it prints. May raise OSError or ValueError."""
-_NUMBERS = re.compile(r"\d+")
+# --- the program: on PATH, otherwise where its installers put it, because service managers give a bare PATH
 
 
 def find_command(command: str, environ: Mapping[str, str]) -> Path | None:
@@ -194,18 +158,14 @@ def find_command(command: str, environ: Mapping[str, str]) -> Path | None:
     changes its target.
     """
     home = Path(environ["HOME"]) if environ.get("HOME") else None
+    if command.startswith("~/") and home is not None:
+        return _runnable(home / command[2:])
     if "/" in command or command.startswith("~"):
-        return _runnable(_expanded(command, home))
+        return _runnable(Path(command).absolute())
     found = shutil.which(command, path=environ.get("PATH") or os.defpath)
     if found is not None:
         return Path(found).absolute()
     return next((path for path in map(_runnable, _places(command, home)) if path is not None), None)
-
-
-def _expanded(command: str, home: Path | None) -> Path:
-    if command.startswith("~/") and home is not None:
-        return home / command[2:]
-    return Path(command).absolute()
 
 
 def _runnable(path: Path) -> Path | None:
@@ -224,19 +184,14 @@ def _places(command: str, home: Path | None) -> Iterator[Path]:
     yield Path("/opt/homebrew/bin") / command
     if home is not None:
         yield home / ".npm-global" / "bin" / command
-        yield from _newest_first(home / ".nvm" / "versions" / "node", command)
+        versions = (home / ".nvm/versions/node").glob(f"*/bin/{command}")
+        yield from sorted(versions, key=_read_version, reverse=True)
         yield home / ".volta" / "bin" / command
         yield home / ".bun" / "bin" / command
 
 
-def _newest_first(versions: Path, command: str) -> Iterator[Path]:
-    """`v22.3.0` before `v20.19.1`: ordered by number, not as text."""
-    try:
-        names = [entry.name for entry in versions.iterdir()]
-    except OSError:
-        return
-    for name in sorted(names, key=lambda n: [int(part) for part in _NUMBERS.findall(n)], reverse=True):
-        yield versions / name / "bin" / command
+def _read_version(program: Path) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", program.parts[-3])]
 
 
 class OptionsProbe:
@@ -244,35 +199,29 @@ class OptionsProbe:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._good: tuple[str, int, int, int, int] | None = None
-        """The program that was asked last and lacks nothing, or of which nothing is known."""
+        self._good: tuple[object, ...] = ()
+        """The program that was asked last and lacks nothing."""
 
-    def missing(self, program: Path, ask: Ask) -> list[str]:
-        """Return the options that the program does not know; empty also if it cannot be asked.
+    def missing(self, program: Path, ask: Callable[[], str]) -> list[str]:
+        """Return the options that the program does not know; empty also if it cannot be asked. `ask` runs it with `--help` and returns
+        what it prints; it may raise OSError or ValueError.
 
         A program that lacks nothing is asked once, and again when its file has changed. One that lacks something is asked
         each time: an update may change what a wrapper starts, and not the wrapper.
         """
         with self._lock:
-            identity = _identity(program)
-            if identity is not None and identity == self._good:
-                return []
             try:
+                found = program.stat()
+                identity = (program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+                if identity == self._good:
+                    return []
                 missing = missing_options(ask())
             except (OSError, ValueError):  # the call itself will say what is wrong with the program
                 return []
-            self._good = None if missing else identity
+            self._good = () if missing else identity
             return missing
 
 
 def describe_missing(missing: list[str]) -> str:
     """Given options that a client does not know, say so: the same in `doctor` and in the daemon."""
     return f"this client does not know {', '.join(missing)}: the daemon cannot call it"
-
-
-def _identity(program: Path) -> tuple[str, int, int, int, int] | None:
-    try:
-        found = program.stat()
-    except OSError:
-        return None
-    return str(program), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

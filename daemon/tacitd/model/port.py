@@ -1,8 +1,4 @@
-"""The port: what the rest of tacitd knows about a language model.
-
-One request has one answer or one reason why there is none. Which model or program answers does not belong here; the only
-adapter is claude.py.
-"""
+"""The port: what the rest of tacitd knows about a language model. The only adapter is claude.py."""
 
 from __future__ import annotations
 
@@ -18,17 +14,15 @@ if TYPE_CHECKING:
     from tacitd.contract import Part, Priority
 
 SENTINEL = "tacitd background request, not a person's words."
-"""The first line of every prompt that tacitd sends. The reader recognises it and skips such sessions. It also keeps a prompt
-from starting with `/`, which the client would treat as a command (CLAUDE_CODE 3.3, RELIABILITY 19).
-"""
+"""The first line of every prompt that tacitd sends. The reader skips such sessions. It also keeps a prompt from starting with `/`,
+which the client would treat as a command (CLAUDE_CODE 3.3, RELIABILITY 19)."""
+ABSENT_HINT = "install Claude Code, or set claude.command to its path; work that needs no model continues"
 __all__ = ["SENTINEL", "Answer", "Model", "ModelRequest", "NoAnswer", "Tier", "Why", "frame_prompt"]
 
 Tier = Literal["fast", "smart", "accurate"]
 
 
 class ModelRequest(Struct, frozen=True):
-    """A request to the model."""
-
     prompt: str
     """The whole prompt, at most 400 KB. The child gets it on standard input."""
     tier: Tier
@@ -44,8 +38,8 @@ class ModelRequest(Struct, frozen=True):
     """The plugin that asks. The engine sets it, and the next two."""
     about: tuple[Part, ...] = ()
     """What each number in the answer stands for. A part that was paid for twice without a use of the answer is refused; one of
-    the kind `work` only completes the request, and counts if there is no other. With
-    parts the answer is stored until the task that asked is committed."""
+    the kind `work` only completes the request, and counts if there is no other. With parts the answer is stored until the task that
+    asked is committed."""
     priority: Priority = "live"
 
 
@@ -82,11 +76,9 @@ class Why(StrEnum):
     BUDGET = "budget"
     """The cap of the month, the day or the minute is reached."""
     REPEATED = "begun twice"
-    """Calls about a part of the request were begun twice and an answer was lost. It is not paid for a third time."""
     MANY_SESSIONS = "more new sessions an hour than a person starts"
     """The growth breaker is closed."""
     STOPPING = "stopping"
-    """The daemon is stopping."""
     CANCELLED = "cancelled"
     """Ctrl-C ended the call."""
 
@@ -109,11 +101,8 @@ class NoAnswer(Struct, frozen=True):
 
     @property
     def blames_the_prompt(self) -> bool:
-        """Whether the prompt itself is the cause, so that a smaller one may succeed.
-
-        A client that hangs or ends without output proves nothing about the prompt. A broken installation must not cost a
-        person's prompts, so such work waits instead.
-        """
+        """Whether the prompt itself is the cause, so that a smaller one may succeed. A client that hangs or ends without output proves
+        nothing about the prompt."""
         return self.why in (Why.TOO_LONG, Why.REPEATED)
 
 
@@ -130,7 +119,7 @@ def frame_prompt(prompt: str) -> str:
     return f"{SENTINEL}\n\n{prompt}"
 
 
-# --- The model's health: its last lasting failure, until a call succeeds. Wraps a model and makes no calls of its own.
+# --- the model's health
 
 
 LASTING = {
@@ -159,9 +148,9 @@ class ModelHealth:
         running: Callable[[], int],
         sweep: Callable[[], object] = lambda: None,
     ) -> None:
+        """`sweep` ends the remaining children; it is called only when no call can begin any more."""
         self._model = model
         self.reap_children = sweep
-        """Ends the remaining children of the model. Called only when no call can begin any more."""
         self._program = program
         self._running = running
         self._lock = threading.Lock()
@@ -193,13 +182,9 @@ class ModelHealth:
         with self._lock:
             wrong = self._fault
         if wrong is not None and not (wrong.why is Why.ABSENT and self._found is not None):
-            hint = (
-                wrong.hint or "run `claude -p hi` by hand to see its output; `tacitd doctor` runs more checks"
-            )
+            hint = wrong.hint or "run `claude -p hi` by hand to see its output; see `tacitd doctor`"
             return LASTING[wrong.why], f"the model does not answer: {wrong.why}: {wrong.detail}", hint
         if self._has_looked and self._found is None:
-            hint = (
-                "install Claude Code, or set claude.command to its path; work that needs no model continues"
-            )
-            return "model.absent", "`claude` was not found: nothing is learned until it is installed", hint
+            what = "`claude` was not found: nothing is learned until it is installed"
+            return "model.absent", what, ABSENT_HINT
         return None

@@ -2,10 +2,8 @@
 
 A child in a session of its own leads a process group with its pid, and `killpg` reaches what it started. While the leader is
 not reaped, its pid is not reused, so the group is killed first. Input and output are unlinked files, not pipes: nothing can
-block on a full buffer, and a grandchild that keeps them open delays nothing. `preexec_fn` is not safe in a program with
-threads, so PR_SET_PDEATHSIG is not used: children that outlive a killed daemon are ended at the next start (`reap_leftovers`).
-
-What the program is, and what its output means, does not belong here.
+block on a full buffer, and a grandchild that keeps them open delays nothing. Children that outlive a killed daemon are ended at
+the next start (`reap_leftovers`), because `preexec_fn` is not safe in a program with threads.
 """
 
 from __future__ import annotations
@@ -71,8 +69,7 @@ def run_process(
     """Run a program and return how it ended. By then the child and its group are killed and reaped.
 
     `deadline` is in seconds from now, by the monotonic clock. After `stop` is set the child may run for `stop_grace`
-    seconds more. A child that must end gets SIGTERM, and after `grace` seconds SIGKILL, both with its group. No shell is
-    involved.
+    seconds more. A child that must end gets SIGTERM, and after `grace` seconds SIGKILL, both with its group.
 
     Raises OSError or ValueError if the program cannot be started.
     """
@@ -122,7 +119,6 @@ def _size(file: IO[bytes]) -> int:
 
 
 def _end_group(child: subprocess.Popen[bytes], grace: float, clock: Callable[[], float]) -> None:
-    """End the whole group, and reap the child."""
     try:
         if not _has_ended(child):
             _signal_group(child.pid, signal.SIGTERM)
@@ -136,9 +132,7 @@ def _end_group(child: subprocess.Popen[bytes], grace: float, clock: Callable[[],
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the child has ended. Does not reap it if the system allows that, so that its pid is not reused before the
-    group is killed.
-    """
+    """Does not reap it if the system allows that, so that its pid is not reused before the group is killed."""
     if child.returncode is not None:
         return True
     if sys.platform != "darwin" and hasattr(os, "waitid"):
@@ -150,8 +144,7 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    """Signal a whole group. A group that is gone, or has only ended processes (macOS reports EPERM then), is not an error."""
-    with suppress(ProcessLookupError, PermissionError):
+    with suppress(ProcessLookupError, PermissionError):  # it is gone; or has only ended processes, on macOS
         os.killpg(group, number)
 
 
@@ -159,13 +152,18 @@ def reap_leftovers(work: Path) -> int:
     """Kill what a killed daemon left running in the directory of the children; return how many processes were killed. The
     caller makes no call meanwhile.
 
-    No other program works in that directory. A process there is a leftover if nobody waits for its answer any more: on Linux,
-    if the process that its environment names (`MARK`) has ended or is this one; on macOS, where no environment can be read, if
-    its parent has ended or is this one. So the call of a command goes on, and a pid alone, which the system reuses, proves
-    nothing (ANCHORS P3).
+    A process there is a leftover if nobody waits for its answer any more: on Linux, if the process that its environment names
+    (`MARK`) has ended or is this one; on macOS, where no environment can be read, if its parent has ended or is this one. So the
+    call of a command goes on (ANCHORS P3).
     """
-    found = _list_linux(work.resolve()) if sys.platform == "linux" else _list_by_lsof(work.resolve())
-    return sum(_kill(pid) for pid in list(found))
+    killed = 0
+    for pid in list(
+        _list_linux(work.resolve()) if sys.platform == "linux" else _list_by_lsof(work.resolve())
+    ):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    return killed
 
 
 def _list_linux(work: Path) -> Iterator[int]:
@@ -173,15 +171,18 @@ def _list_linux(work: Path) -> Iterator[int]:
         if not path.name.isdigit() or path.name == str(os.getpid()):
             continue
         with suppress(OSError):  # it has ended meanwhile, or belongs to another user
-            if _was_left(_read_environ(path)) and _lies_in(work, str((path / "cwd").readlink())):
+            start = f"{MARK}=".encode()
+            marks = [one for one in _read_environ(path).split(b"\0") if one.startswith(start)]
+            owner = marks[0].removeprefix(start) if marks else b""
+            is_left = owner.isdigit() and (int(owner) == os.getpid() or not is_alive(int(owner)))
+            if is_left and _lies_in(work, str((path / "cwd").readlink())):
                 yield int(path.name)
 
 
 def _list_by_lsof(work: Path) -> Iterator[int]:
     try:
-        done = subprocess.run(
-            [*_LSOF, str(os.getuid())], capture_output=True, timeout=_LSOF_SECONDS, check=False
-        )
+        command = [*_LSOF, str(os.getuid())]
+        done = subprocess.run(command, capture_output=True, timeout=_LSOF_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return
     pid = parent = 0
@@ -195,24 +196,9 @@ def _list_by_lsof(work: Path) -> Iterator[int]:
                 yield pid
 
 
-def _was_left(environ: bytes) -> bool:
-    """Whether these variables have the mark of this process, or of one that has ended."""
-    start = f"{MARK}=".encode()
-    owner = next((one.removeprefix(start) for one in environ.split(b"\0") if one.startswith(start)), b"")
-    return owner.isdigit() and (int(owner) == os.getpid() or not is_alive(int(owner)))
-
-
 def _lies_in(work: Path, cwd: str) -> bool:
     return Path(cwd.removesuffix(" (deleted)")).is_relative_to(work)
 
 
 def _read_environ(process: Path) -> bytes:
     return (process / "environ").read_bytes()
-
-
-def _kill(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except OSError:
-        return False
-    return True

@@ -53,20 +53,21 @@ class _Rule(NamedTuple):
     is_secret: Test
 
 
-def _always(found: re.Match[str]) -> bool:
-    return True
+def _look_back(found: re.Match[str], pattern: re.Pattern[str], length: int) -> re.Match[str] | None:
+    """What the pattern finds in so many characters before the match."""
+    return pattern.search(found.string, max(0, found.start() - length), found.start())
 
 
 def _is_key(found: re.Match[str]) -> bool:
     """`key` and a hash: not the key of a cache, a map, a table."""
-    before = found.string[max(0, found.start() - 20) : found.start()].casefold().rstrip("_- ")
-    return not before.endswith(tuple(_KEYS_OF_DATA.split()))
+    return not _look_back(found, _DATA, 20)
 
 
-_KEYS_OF_DATA = """
-cache primary foreign sort partition public map object redis idempotency routing row hash lookup dict s3
-index dedupe etag group
-"""
+_DATA = compile_lazily(
+    r"(?:cache|primary|foreign|sort|partition|public|map|object|redis|idempotency|routing|row|hash|lookup|dict|s3|"
+    r"index|dedupe|etag|group)[_ -]*\Z",
+    re.IGNORECASE,
+)
 
 
 def _is_header(found: re.Match[str]) -> bool:
@@ -81,14 +82,10 @@ def _is_login(found: re.Match[str]) -> bool:
 
     value = found["value"].rstrip("=")
     try:
-        return (
-            re.fullmatch(
-                rb"[ -9;-~]{1,80}:[ -~]{1,}", b64decode(value + "=" * (-len(value) % 4), validate=True)
-            )
-            is not None
-        )
+        plain = b64decode(value + "=" * (-len(value) % 4), validate=True)
     except ValueError:
         return False
+    return re.fullmatch(rb"[ -9;-~]{1,80}:[ -~]{1,}", plain) is not None
 
 
 def _is_docker_auth(found: re.Match[str]) -> bool:
@@ -98,13 +95,11 @@ def _is_docker_auth(found: re.Match[str]) -> bool:
 def _is_parameter(found: re.Match[str]) -> bool:
     """A parameter of an address, `?api_key=…`."""
     value, name = found["value"], found["name"].casefold()
-    if not _PARAMETER_HEAD.search(found.string, max(0, found.start() - 42), found.start()) or is_name(value):
+    if not _look_back(found, _PARAMETER_HEAD, 42) or is_name(value):
         return False
-    if name.startswith(("pass", "pwd")):
-        return True
     if name in ("key", "code", "auth", "sid", "session"):
         return len(value) >= 12 and is_random(value)
-    return len(value) >= 8 and any(map(str.isdigit, value))
+    return name.startswith(("pass", "pwd")) or (len(value) >= 8 and any(map(str.isdigit, value)))
 
 
 _PARAMETER_HEAD = compile_lazily(r"[?&;#][\w.-]{0,40}\Z")
@@ -112,15 +107,13 @@ _PARAMETER_HEAD = compile_lazily(r"[?&;#][\w.-]{0,40}\Z")
 
 def _is_userinfo(found: re.Match[str]) -> bool:
     """The password of an address, or a token in place of its user."""
-    lone = found.start("value") == found.start() + 3
-    return not lone or (
-        re.fullmatch(r"[\w-]{16,200}", found["value"]) is not None and is_random(found["value"])
-    )
+    value, is_alone = found["value"], found.start("value") == found.start() + 3
+    return not is_alone or (re.fullmatch(r"[\w-]{16,200}", value) is not None and is_random(value))
 
 
 def _is_address(found: re.Match[str]) -> bool:
     """`user:password@host` without a scheme; `:` is where the match begins."""
-    before = _USER.search(found.string, max(0, found.start() - 60), found.start())
+    before = _look_back(found, _USER, 60)
     if before is None or before[1].casefold() in _FIELDS.split():
         return False
     return not is_name(found["value"]) and not found["value"].startswith("//")
@@ -134,7 +127,7 @@ image committer owner sender recipient signed-off-by co-authored-by http https s
 
 
 def _is_pgpass(found: re.Match[str]) -> bool:
-    return _PGPASS_HOST.search(found.string, max(0, found.start() - 201), found.start()) is not None
+    return _look_back(found, _PGPASS_HOST, 201) is not None
 
 
 _PGPASS_HOST = compile_lazily(r"(?:\A|\n)[\w.*-]{1,200}\Z")
@@ -148,8 +141,8 @@ def _is_login_value(found: re.Match[str]) -> bool:
         listed = found["with"] and not found["name"].casefold().startswith(("log", "sign"))
         ends = value[-1] in TRAILING or CLAUSE_END.match(found.string, found.end()) is not None
         return (found["sep"] == " / " or bool(listed)) and ends and is_no_word(value)
-    file = re.fullmatch(r"[\w.-]+\.[a-z]{1,4}", value) is not None
-    return not file and is_mixed(value) and is_no_code(value.rstrip(TRAILING))
+    is_file = re.fullmatch(r"[\w.-]+\.[a-z]{1,4}", value) is not None
+    return not is_file and is_mixed(value) and is_no_code(value.rstrip(TRAILING))
 
 
 def _is_used_as(found: re.Match[str]) -> bool:
@@ -157,15 +150,15 @@ def _is_used_as(found: re.Match[str]) -> bool:
     value = found["value"]
     if is_name(value) or TECHNICAL.fullmatch(value):
         return False
-    return (is_no_word(value) if is_plain(value) else is_mixed(value) and is_no_code(value)) or bool(
-        found["quote"]
-    )
+    looks_so = is_no_word(value) if is_plain(value) else is_mixed(value) and is_no_code(value)
+    return looks_so or bool(found["quote"])
 
 
 def _is_phrase(found: re.Match[str]) -> bool:
     words = found["value"].split()
-    seed = not found["name"].casefold().startswith("pass")
-    return len(words) >= (12 if seed else 4) and (seed or not MESSAGE.search(found["value"]))
+    if found["name"].casefold().startswith("pass"):
+        return len(words) >= 4 and not MESSAGE.search(found["value"])
+    return len(words) >= 12
 
 
 def _is_recovery_code(found: re.Match[str]) -> bool:
@@ -180,17 +173,15 @@ def _is_recovery_code(found: re.Match[str]) -> bool:
 def _is_option(found: re.Match[str]) -> bool:
     """`--password VALUE`: quoted, after `=`, mixed, or a word that is none of a sentence about the option."""
     value = found["value"]
-    if found["quote"] or "=" in found[0][: -len(value)][-1:]:
+    if found["quote"] or found.string[found.start("value") - 1] == "=":
         return True
-    if is_plain(value):
-        before = found.string[max(0, found.start() - 8) : found.start()].casefold()
-        spoken = before.rstrip("`'\" ").endswith(
-            (" the", " a", " an", " use", " der", " die", " das", " le", " la", " el")
-        )
-        return (
-            found["password"] is not None and not spoken and is_no_word(value) and value[-1] not in TRAILING
-        )
-    return is_mixed(value) and len(value) >= (4 if found["password"] else 6) and is_no_code(value)
+    if not is_plain(value):
+        return is_mixed(value) and len(value) >= (4 if found["password"] else 6) and is_no_code(value)
+    is_spoken = _look_back(found, _ARTICLE, 8) is not None
+    return found["password"] is not None and not is_spoken and is_no_word(value) and value[-1] not in TRAILING
+
+
+_ARTICLE = compile_lazily(r" (?:the|an?|use|der|die|das|le|la|el)[`'\" ]*\Z", re.IGNORECASE)
 
 
 def _is_login_line(found: re.Match[str]) -> bool:
@@ -198,7 +189,7 @@ def _is_login_line(found: re.Match[str]) -> bool:
 
 
 def _is_in_sql(found: re.Match[str]) -> bool:
-    return _SQL.search(found.string, max(0, found.start() - 200), found.start()) is not None
+    return _look_back(found, _SQL, 200) is not None
 
 
 _SQL = compile_lazily(r"\b(?:create|alter|grant)\b", re.IGNORECASE)
@@ -232,7 +223,7 @@ _RECOVERY = (
 _RECOVERY_CODE = r"(?=[a-z]{0,12}[\d-])[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,8}(?![\w.-])"
 
 
-def _rule(cues: str, pattern: str, is_secret: Test = _always) -> _Rule:
+def _rule(cues: str, pattern: str, is_secret: Test = lambda found: True) -> _Rule:
     return _Rule(tuple(cues.split(",")), compile_lazily(pattern, re.IGNORECASE), is_secret)
 
 
@@ -298,12 +289,8 @@ def redact_secrets(text: str) -> tuple[str, int]:
     count = 0
     # Each round replaces at least one value that is not `[secret]` yet, so this ends.
     while spans := _merge(_find(text), text):
-        parts: list[str] = []
-        end = 0
-        for start, stop in spans:
-            parts += (text[end:start], SECRET)
-            end = stop
-        text = "".join((*parts, text[end:]))
+        edges = [0, *(at for span in spans for at in span), len(text)]
+        text = SECRET.join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
         count += len(spans)
     return text, count
 
@@ -323,10 +310,13 @@ def _find(text: str) -> Spans:
         for at in _merge_places(places, rule.cues):
             # A place before the last value is skipped.
             if at >= end and (found := rule.pattern.match(text, at)):
-                end = found.start("value")
-                if not is_placeholder(found["value"]) and rule.is_secret(found):
-                    spans.append(_value_span(found))
-                    end = spans[-1][1]
+                start, end = found.span("value")
+                if is_placeholder(found["value"]) or not rule.is_secret(found):
+                    end = start
+                    continue
+                if end - start >= 300 and (rest := _REST.match(text, end)):  # longer than the patterns read
+                    end = rest.end()
+                spans.append((start, end))
     spans += _find_in_columns(text, _merge_places(places, NAME_CUES))
     spans += (found.span() for found in _LONG.finditer(text) if _is_long_random(found))
     spans += (found.span() for found in _CARD.finditer(text) if _is_card(found[0]))
@@ -348,12 +338,6 @@ def _places(small: str, cue: str) -> list[int]:
 
 def _merge_places(places: dict[str, list[int]], cues: tuple[str, ...]) -> list[int]:
     return sorted({at for cue in cues for at in places.get(cue, ())})
-
-
-def _value_span(found: re.Match[str]) -> tuple[int, int]:
-    start, end = found.span("value")
-    rest = _REST.match(found.string, end) if end - start >= 300 else None  # longer than the patterns read
-    return start, rest.end() if rest else end
 
 
 def _merge(spans: Spans, text: str) -> Spans:

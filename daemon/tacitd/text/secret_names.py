@@ -79,36 +79,32 @@ MESSAGE = compile_lazily(
     re.IGNORECASE,
 )
 _ORDINARY = """
-absent account accounts actual admin administrator again also always anders anything apple aquí argon
-argument ascii authentication authorization awesome base bcrypt bekannt best bestandteil better bitwarden
-blank blöd body bonne both bound broken buena bueno built bullshit button case central change changes check
-checks chosen class clear cleartext client column compris confidentiel config confirmation connu cookie
-cookies correct correcta corta court courte crap create critical crucial dashboard data database delete
-development dialog different difícil docker done doppelt dort dumb débil débile débiles each easy egal
-either email english enough equal error errors essential every everything external facebook faible failed
-failure falsa falsch false faux fertig field fields file files final fine first flag forgotten form forms
-fort found free frei french fuerte full function fácil garbage german geschichte gespeichert github gitlab
-given gleich global gone good google great half hard hash hashes hashing header headers held help here hers
-hidden hide hier hint hmac home homepage host huge identical igual immer important importante inconnu
-inconnue incorrect incorrecta incorrecto initial input inputs insufficient internal inutile jetzt json junk
-just kaputt keepass kept keychain klar klartext known kubernetes kurz label landing lang larga large last
-lastpass later ldap leaked leer left legacy length less library line lines link list local login logout long
-longue lost made mail mala malo manager managers mandatory manual mauvais mauvaise maximum meant metadata
-method mine minimum misma mist modal module moot more mysql name names necessary needed nein neither never next
-nice nicht noch none nonsense normal note nothing notwendig nouveau nueva nuevo null nötig oauth object
-obligatoire obligatoria obvious offen oidc okay once only open option options original ours output overkill
-package page pages parameter pareil part passkey passkeys perdu personal pflicht plain plaintext pointless
-policies policy postgres present private problem production prompt prompts protection public quatsch query
-random read readonly ready real record recovery redis register remote requis reset resets richtig right root
-rule rules sache safe salt same saml schlecht schwach screen scrypt second secret secreta secreto secrète
-secure seen segura seguro sensitive sent server session sessions settings short show shown shut sicher
-signin signup silly simple slack small sold some someone something soon spanish special spelt split spoken
-staging standard stark state step still stolen storage store stores strange strength string strong stupid
-success sufficient sûre table tabu taken teil terrible test testing tests text that theirs them thema there
-these they this those tiny today token tokens told tomorrow totp trash trivial trop true twice type types
-ugly unclear unicode unique unklar unknown unsicher unsinn update useless user username users vacía vacío
-valid validation value values vault verification vide vieja viejo vieux visible vital void vrai weak weird
-what when where which wichtig word words worse write written wrong yaml yours zero
+account accounts admin administrator again also always anders apple aquí argon ascii authentication
+authorization awesome base bcrypt bestandteil better bitwarden blank blöd body bonne both bound broken buena
+bueno built bullshit button central change changes check checks chosen class clear cleartext column compris
+confidentiel confirmation connu cookie cookies correct correcta corta court courte crap create critical
+crucial dashboard data database delete dialog difícil docker done doppelt dort dumb débil débile débiles
+each easy egal either email english enough error errors essential every facebook failure falsa falsch false
+faux field fields file files fine first flag forgotten form forms fort found free frei french fuerte full
+function fácil garbage german geschichte github gitlab given gleich global gone good google great half hard
+hash hashes header headers held help here hers hidden hide hier hint hmac home homepage host huge identical
+immer importante inconnu inconnue incorrect incorrecta incorrecto initial input inputs inutile jetzt json
+junk just kaputt keepass kept keychain klar klartext known kubernetes kurz label lang larga large last
+lastpass later ldap leer left legacy length line lines link list local login logout long longue lost made
+mail mala malo manager managers mandatory mauvais mauvaise maximum metadata method mine minimum misma mist
+modal module moot more mysql name names nein neither never next nice nicht noch none nonsense normal note
+nouveau nueva nuevo null oauth object obligatoire obligatoria offen oidc okay once only open option options
+ours output overkill package page pages parameter pareil part passkey passkeys perdu pflicht plain plaintext
+policies policy postgres private problem production prompt prompts protection public quatsch query random
+read readonly ready real record recovery redis register remote requis reset resets right root rule rules
+sache safe salt same saml schlecht schwach screen scrypt second secret secreta secreto secrète secure seen
+segura seguro server session sessions settings short show shown shut sicher signin signup silly simple slack
+small sold some someone soon spanish special spelt split spoken standard stark state step still stolen
+storage store stores strange strength strong stupid success sûre tabu taken teil test tests text that theirs
+them thema there these they this those tiny today token tokens told tomorrow totp trash trivial trop true
+twice type types ugly unclear unicode unique unklar unknown unsicher unsinn update user username users vacía
+vacío valid validation value values vault verification vide vieja viejo vieux vital void vrai weak weird
+what when where which word words worse write written wrong yaml yours zero
 """
 """What is said of a password, and what stands where its value could be; also in German, French and Spanish."""
 _ORDINARY_WORDS = frozenset(_ORDINARY.split())
@@ -166,12 +162,8 @@ def is_no_word(value: str) -> bool:
     word = value.rstrip(TRAILING).casefold()
     if "_" in word or word.count("-") in (1, 2) or re.search("[a-z][A-Z]", value):
         return False
-    return (
-        len(word) >= 4
-        and word not in _ORDINARY_WORDS
-        and not _PREDICATE.fullmatch(word)
-        and not TECHNICAL.fullmatch(word)
-    )
+    known = word in _ORDINARY_WORDS or _PREDICATE.fullmatch(word) or TECHNICAL.fullmatch(word)
+    return len(word) >= 4 and not known
 
 
 # --- a name and its value ------------------------------------------------------------------------------------------

@@ -266,13 +266,10 @@ def test_a_crash_before_any_call_leaves_the_old_or_the_new(tmp_path: Path, mode:
     def whole(path: Path, disk: FaultyDisk) -> None:
         replace_file(path, b"new" * 100, mode=mode, disk=disk)
 
-    def derived(path: Path, disk: FaultyDisk) -> None:
-        replace_file(path, b"new" * 100, mode=mode, disk=disk, durable=False)
-
     def shared(path: Path, disk: FaultyDisk) -> None:
         edit_file(path, lambda data: b"new" * 100, mode=mode, disk=disk)
 
-    for write in (whole, derived, shared):
+    for write in (whole, shared):
         for old in (None, b"old" * 50):
             _crash_everywhere(tmp_path / write.__name__ / str(old)[:6], write, old)
 
@@ -312,16 +309,6 @@ def test_a_failure_of_any_call_removes_the_temporary_file(tmp_path: Path) -> Non
         if len(disk.trail) < at:
             return
     raise AssertionError("more calls than were tried")
-
-
-def test_only_what_is_durable_is_synced(tmp_path: Path) -> None:
-    """The file before its rename, and the directory after it; neither for what can be derived again."""
-    for durable in (True, False):
-        disk = FaultyDisk()
-        assert replace_file(tmp_path / f"{durable}.json", b"x", mode=0o600, disk=disk, durable=durable)
-        calls = [step.split()[0] for step in disk.trail]
-        assert [one for one in calls if one.startswith("sync")] == (["sync", "sync_dir"] if durable else [])
-        assert (tmp_path / f"{durable}.json").read_bytes() == b"x"
 
 
 class Tomorrow(FaultyDisk):

@@ -39,9 +39,9 @@ def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
         (b"{", "is not JSON"),
         (b"\xff", "is not JSON"),
         (b'{"a": NaN}', "NaN is not allowed"),
-        (b'{"b": 1, "a": 1, "a": 2}', "the key 'a' occurs twice"),
+        (b'{"b": 1, "a": 1, "a": 2}', "a key occurs twice in b, a"),
         (b"[]", "does not contain a JSON object"),
-        (b"[" * 100_000, "is nested too deeply"),
+        (b"[" * 100_000, "is not JSON"),
     ],
 )
 def test_what_is_not_understood_is_never_replaced(
@@ -55,8 +55,7 @@ def test_what_is_not_understood_is_never_replaced(
     assert time.now == 100.0
     with pytest.raises(NotUnderstoodError, match=why):
         read_document(path)
-    half_written = why == "is empty" or not data.startswith(b"[")
-    assert time.now - 100.0 == pytest.approx(2.0 if half_written else 0.0, abs=0.03)
+    assert time.now - 100.0 == pytest.approx(2.0, abs=0.03)
     assert path.read_bytes() == data
 
 
