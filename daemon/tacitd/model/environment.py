@@ -117,7 +117,7 @@ def client_arguments(model: str, system: str, setting_sources: str = "") -> list
     return [
         *("-p", "--model", model, "--output-format", "stream-json", "--verbose", "--no-session-persistence"),
         *("--tools", "", "--setting-sources", setting_sources, "--strict-mcp-config"),
-        *("--disable-slash-commands", "--settings", SETTINGS, "--system-prompt", system.replace("\0", "")),
+        *("--disable-slash-commands", "--settings", SETTINGS, "--system-prompt", system),
     ]
 
 

@@ -27,8 +27,7 @@ def quote_imports(line: str, runs: Collection[int] | None = None, *, starts_bloc
 
     `runs`: `list_runs` of the whole text that the line belongs to; None if it is a text of its own. If a backtick
     of another line could begin or end the new spans, their run of backticks is one that the text does not have. `starts_block`:
-    whether the line begins a paragraph or an item, so that what looks like a code span in it is one, and can stay. The
-    result is then unchanged if it is quoted again.
+    whether the line begins a paragraph or an item, so that what looks like a code span in it is one, and can stay.
     """
     if "@" not in line:
         return line
@@ -48,7 +47,6 @@ def quote_imports(line: str, runs: Collection[int] | None = None, *, starts_bloc
 
 
 def _quote_words(text: str, length: int) -> str:
-    """The text with its words in spans. Backticks in it do not delimit spans, or it is not known whether they do."""
     made, at = "", 0
     for found in _WORD.finditer(text):
         word = found[0].rstrip(".,;:!?)") if len(found[0].rstrip(".,;:!?)")) > 1 else found[0]

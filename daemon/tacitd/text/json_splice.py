@@ -30,7 +30,7 @@ class _Member(NamedTuple):
 
 
 class _Container(NamedTuple):
-    """An object or an array: the offsets after its opening and of its closing bracket, and its members."""
+    """An object or an array: the offsets after its opening and of its closing bracket."""
 
     inner: int
     close: int
@@ -104,8 +104,7 @@ def _rewrite_value(text: str, old: _Member, new: Any, depth: int, width: int) ->
 
 
 def _align(old: list[Any], new: list[Any]) -> dict[int, Any]:
-    """Which old elements stay, with their new values: all of them if there are at least as many new ones, otherwise those that are
-    equal to new ones, in order."""
+    """Which old elements stay, with their new values: all if there are at least as many new ones, otherwise the equal ones, in order."""
     if len(new) >= len(old):
         return dict(zip(range(len(old)), new, strict=False))
     kept: dict[int, Any] = {}
@@ -116,7 +115,7 @@ def _align(old: list[Any], new: list[Any]) -> dict[int, Any]:
 
 
 def _find_lead(text: str, old: _Container, depth: int) -> str:
-    """The white space before a member that is added at the end."""
+    """The white space before a member that is added."""
     members = old.members
     if members:
         # What is before the last member is repeated, so the new one is formatted like its neighbours.

@@ -1,16 +1,14 @@
 """Splicing bullets into Markdown that people edit too: bytes in, bytes out. Pure.
 
-Nothing is re-flowed or tidied, and only lines that the caller names change their places (S-28): newline style, byte order mark,
-indentation and text that is not understood are kept byte for byte.
-
-A line is the text of one bullet. It is also found after a formatter wrapped it over several lines. If a person extended
-a bullet (added words below it, or nested bullets under it), it belongs to the person from then on. It still counts as
-present, but it is neither removed nor replaced.
+Only lines that the caller names change (S-28): newline style, byte order mark, indentation and text that is not understood are
+kept byte for byte. A line is the text of one bullet, also after a formatter wrapped it over several lines. A bullet that a person
+extended (with words below it, or nested bullets) is the person's: it counts as present, but is neither removed nor replaced.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -33,21 +31,14 @@ _NEW_LINES = compile_lazily(r"\s*[\r\n]+\s*")
 
 def lines_of(data: bytes | None) -> list[tuple[str, str]]:
     """Every bullet as (words of the heading above it, text). Raises FileRefusedError if the file is not UTF-8."""
-    found: list[tuple[str, str]] = []
-    if data:
-        text = MarkdownText.parse_bytes(data)
-        items = {item.start: item for item in text.items}
-        heading = ""
-        for at, block in enumerate(text.blocks):
-            if block.kind is LineKind.HEADING:
-                heading = block.title
-            elif at in items:
-                found.append((heading, items[at].joined))
-    return found
+    text = MarkdownText.parse_bytes(data or b"")
+    headings = [at for at, block in enumerate(text.blocks) if block.kind is LineKind.HEADING]
+    titles = ["", *(text.blocks[at].title for at in headings)]
+    return [(titles[bisect(headings, item.start)], item.joined) for item in text.items]
 
 
 def list_headings(data: bytes | None) -> list[str]:
-    """The words of each heading below the title, in order, as they are compared. Raises FileRefusedError if it is not UTF-8."""
+    """The words of each heading below the title, as they are compared. Raises FileRefusedError if it is not UTF-8."""
     return list(MarkdownText.parse_bytes(data or b"").index_headings())
 
 
@@ -69,9 +60,9 @@ def _fold(text: str) -> str:
 # --- adding
 
 
-def put_line(data: bytes | None, heading: str, line: str, title: str, later: Sequence[str] = ()) -> bytes:
-    """Add `- line` at the end of the list under `## heading`; see `put_lines`. `later`: the headings that come after that one."""
-    return put_lines(data, [(heading, line)], title, {heading: later}) or b""
+def put_line(data: bytes | None, heading: str, line: str, title: str) -> bytes:
+    """Add `- line` at the end of the list under `## heading`; see `put_lines`."""
+    return put_lines(data, [(heading, line)], title) or b""
 
 
 def put_lines(
@@ -86,8 +77,6 @@ def put_lines(
     headings that `later` has for it, otherwise at the end. Raises FileRefusedError if the file cannot be spliced, or if a line could
     not be read back as one bullet; nothing is added then.
     """
-    for words in (title, *(heading for heading, _ in lines)):
-        _refuse_halves(words)
     for _, line in lines:
         _refuse_line(clean_line(line))
     text = MarkdownText.parse_bytes(data or b"", for_writing=True)
@@ -129,18 +118,10 @@ def put_lines(
 
 def _refuse_line(line: str) -> None:
     """Raise FileRefusedError if the line would not be read back as one bullet with exactly this text."""
-    _refuse_halves(line)
     block = lines_as_blocks([f"- {line}"])[0]
     read_back = block.kind is LineKind.BULLET and _fold(block.title) == _fold(line)
     if "\0" in line or not read_back or opens_fence(line):
         raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
-
-
-def _refuse_halves(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise FileRefusedError("the line contains a lone surrogate, which UTF-8 cannot encode") from error
 
 
 # --- removing, replacing, ordering
@@ -157,18 +138,17 @@ def take_lines(data: bytes, lines: Sequence[str], sections: Sequence[str] = ()) 
     gone = [item for item in text.items if _fold(item.joined) in wanted and not item.parent]
     if not gone:
         return data
-    after = text.without_items(gone)
-    starts = {item.start for item in gone}
-    left = [_fold(item.joined) for item in text.items if item.start not in starts]
+    without = {at for item in gone for at in range(item.start, item.end)}
+    after = text.with_ending([line for at, line in enumerate(text.lines) if at not in without])
+    left = [_fold(item.joined) for item in text.items if item.start not in without]
     if len(lines) > 1 and [_fold(item.joined) for item in after.items] != left:
         # Without them, other text is read as something else. So each is removed from what the one before left.
         for at, line in enumerate(lines):
             data = take_lines(data, [line], sections[at : at + 1])
         return data
     taken = {_fold(item.joined) for item in gone}
-    for section in dict.fromkeys(
-        one for one, line in zip(sections, lines, strict=False) if one and _fold(line) in taken
-    ):
+    of_taken = (one for one, line in zip(sections, lines, strict=False) if one and _fold(line) in taken)
+    for section in dict.fromkeys(of_taken):
         after = after.without_empty_section(clean_line(section))
     return after.to_bytes()
 
@@ -187,7 +167,10 @@ def swap_line(data: bytes, old: str, new: str) -> bytes:
         return data
     if any(_fold(new) in (_fold(item.first), _fold(item.joined)) for item in text.items if item not in mine):
         return take_lines(data, [old])
-    after = text.with_item(mine[0], new)
+    start, end = mine[0].start, mine[0].end
+    last = text.lines[end - 1]
+    line = text.blocks[start].mark + new + last[len(last.rstrip("\r\n")) :]
+    after = MarkdownText.from_lines(text.bom, [*text.lines[:start], line, *text.lines[end:]])
     if not any(_fold(item.joined) == _fold(new) and not item.parent for item in after.items):
         raise FileRefusedError("the text below would become part of the new line", "remove its indentation")
     return after.to_bytes()
@@ -203,12 +186,13 @@ def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
     text = MarkdownText.parse_bytes(data, for_writing=True)
     rank = {_fold(line): at for at, line in reversed(list(enumerate(order)))}
     count = Counter(_fold(item.joined) for item in text.items)
+    headings = [at for at, block in enumerate(text.blocks) if block.kind is LineKind.HEADING]
     lists: dict[tuple[int, str], list[MarkdownItem]] = {}
-    sections = text.index_sections()
     for item in text.items:
         words = _fold(item.joined)
         if words in rank and count[words] == 1 and not item.parent:
-            lists.setdefault((sections[item.start], text.blocks[item.start].mark), []).append(item)
+            section = bisect(headings, item.start), text.blocks[item.start].mark
+            lists.setdefault(section, []).append(item)
     moves: dict[int, MarkdownItem] = {}
     for items in lists.values():
         wanted = sorted(items, key=lambda item: rank[_fold(item.joined)])
@@ -245,11 +229,16 @@ class MarkdownText(Struct, frozen=True):
 
     @classmethod
     def parse_bytes(cls, data: bytes, *, for_writing: bool = False) -> MarkdownText:
-        _refuse_encoding(data)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            what = f"the file is not UTF-8 (byte {error.start})"
+            raise FileRefusedError(what, "save it as UTF-8") from error
+        if b"\0" in data:
+            raise FileRefusedError("the file contains NUL bytes, so it is not text", "save it as UTF-8")
         if for_writing and _CONFLICT.search(data):
-            raise FileRefusedError(
-                "the file has conflict markers", "resolve the conflict, or abort the merge"
-            )
+            hint = "resolve the conflict, or abort the merge"
+            raise FileRefusedError("the file has conflict markers", hint)
         bom = BOM if data.startswith(BOM) else b""
         # Not splitlines: it also splits at form feeds and other characters that are part of a line here.
         return cls.from_lines(bom, re.findall(r"[^\n]*\n|[^\n]+", data[len(bom) :].decode()))
@@ -262,7 +251,10 @@ class MarkdownText(Struct, frozen=True):
         return cls(bom, lines, newline, blocks, list(_iter_items(blocks)))
 
     def to_bytes(self) -> bytes:
-        return self.bom + "".join(self.lines).encode()
+        try:
+            return self.bom + "".join(self.lines).encode()
+        except UnicodeEncodeError as error:
+            raise FileRefusedError("a line contains a lone surrogate, which UTF-8 cannot encode") from error
 
     def index_headings(self) -> dict[str, int]:
         """The index of each heading by its words: of level 2 first, then of deeper levels. Level 1 is the file's title."""
@@ -272,14 +264,6 @@ class MarkdownText(Struct, frozen=True):
                 words = normalise_heading(block.title)
                 if words not in found or block.level < self.blocks[found[words]].level:
                     found[words] = at
-        return found
-
-    def index_sections(self) -> list[int]:
-        """For each line, the index of the heading above it, or its own if it is one; -1 if there is none."""
-        found, above = list[int](), -1
-        for at, block in enumerate(self.blocks):
-            above = at if block.kind is LineKind.HEADING else above
-            found.append(above)
         return found
 
     def place_under(self, heading: int) -> tuple[int, str]:
@@ -300,15 +284,13 @@ class MarkdownText(Struct, frozen=True):
             return self._last(begin, end, set(LineKind) - {LineKind.BLANK}, begin + is_gap), "- "
         like = next(block for block in reversed(bullets) if block.indent == shallow)
         indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
-        return self._last(
-            begin, end, {LineKind.BULLET, LineKind.MORE}, begin
-        ), f"{indent}{like.mark.strip()} "
+        mark = f"{indent}{like.mark.strip()} "
+        return self._last(begin, end, {LineKind.BULLET, LineKind.MORE}, begin), mark
 
     def _last(self, begin: int, end: int, kinds: set[LineKind], otherwise: int) -> int:
         """The index just after the last line of one of these kinds."""
-        return next(
-            (at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), otherwise
-        )
+        found = (at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds)
+        return next(found, otherwise)
 
     def with_lines(self, inserted: Mapping[int, Sequence[str]]) -> MarkdownText:
         """The text with these lines before those with these indices. A file without a final newline stays without one."""
@@ -321,10 +303,7 @@ class MarkdownText(Struct, frozen=True):
                 lines += [line + self.newline for line in new]
                 if at == len(self.lines) and is_open:
                     lines[-1] = lines[-1].removesuffix(self.newline)
-                elif [block.kind for block in self.blocks[at : at + 2]] == [
-                    LineKind.HEADING,
-                    LineKind.UNDERLINE,
-                ]:
+                elif [one.kind for one in self.blocks[at : at + 2]] == [LineKind.HEADING, LineKind.UNDERLINE]:
                     # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
                     lines.append(self.newline)
             lines += self.lines[at : at + 1]
@@ -332,14 +311,8 @@ class MarkdownText(Struct, frozen=True):
 
     def with_heading(self, title: str, later: Iterable[str]) -> MarkdownText:
         """The text with a heading before the first of these of level 2, with blank lines around it; otherwise at its end."""
-        wanted = set(map(normalise_heading, later))
-        found = (
-            at
-            for at, block in enumerate(self.blocks)
-            if block.kind is LineKind.HEADING
-            and block.level == 2
-            and normalise_heading(block.title) in wanted
-        )
+        wanted, sections = set(map(normalise_heading, later)), enumerate(self.blocks)
+        found = (at for at, one in sections if one.level == 2 and normalise_heading(one.title) in wanted)
         at = next(found, len(self.lines))
         lines = [line if line.endswith("\n") else line + self.newline for line in self.lines[:at]]
         if at > 0 and self.blocks[at - 1].kind is not LineKind.BLANK:
@@ -352,11 +325,7 @@ class MarkdownText(Struct, frozen=True):
     def without_empty_section(self, title: str) -> MarkdownText:
         """The text without the heading of level 2 with this title if only blank lines are below it; otherwise unchanged."""
         wanted, blocks = normalise_heading(title), self.blocks
-        same = [
-            at
-            for at, block in enumerate(blocks)
-            if block.kind is LineKind.HEADING and normalise_heading(block.title) == wanted
-        ]
+        same = [at for at, one in enumerate(blocks) if one.level and normalise_heading(one.title) == wanted]
         # Of two headings with one title, one may be the person's.
         if len(same) != 1 or blocks[same[0]].level != 2:
             return self
@@ -384,24 +353,13 @@ class MarkdownText(Struct, frozen=True):
             at = at + 1 if item is None else ends[at]
             if not lines[-1].endswith("\n"):
                 lines[-1] += self.newline
-        return self._with_end(lines)
+        return self.with_ending(lines)
 
-    def without_items(self, items: Iterable[MarkdownItem]) -> MarkdownText:
-        """The text without these bullets."""
-        gone = {at for item in items for at in range(item.start, item.end)}
-        return self._with_end([line for at, line in enumerate(self.lines) if at not in gone])
-
-    def _with_end(self, lines: list[str]) -> MarkdownText:
+    def with_ending(self, lines: list[str]) -> MarkdownText:
         """Other lines. A file without a final newline stays without one."""
         if lines and not self.lines[-1].endswith("\n"):
             lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
         return MarkdownText.from_lines(self.bom, lines)
-
-    def with_item(self, item: MarkdownItem, new: str) -> MarkdownText:
-        """The text with other words in the place of a bullet's."""
-        last = self.lines[item.end - 1]
-        line = self.blocks[item.start].mark + new + last[len(last.rstrip("\r\n")) :]
-        return MarkdownText.from_lines(self.bom, [*self.lines[: item.start], line, *self.lines[item.end :]])
 
 
 def _iter_items(blocks: Sequence[MarkdownLine]) -> Iterator[MarkdownItem]:
@@ -423,15 +381,3 @@ def _has_numbered_above(blocks: Iterable[MarkdownLine], indent: int) -> bool:
     """Whether a numbered item is indented less than this, so that bullets at this indentation belong to that item."""
     kinds = (LineKind.TEXT, LineKind.MORE)
     return any(one.kind in kinds and one.indent < indent and _NUMBERED.match(one.text) for one in blocks)
-
-
-def _refuse_encoding(data: bytes) -> None:
-    hint = "save it as UTF-8"
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileRefusedError("the file is UTF-16, not UTF-8", hint)
-    if b"\0" in data:
-        raise FileRefusedError("the file contains NUL bytes, so it is not text", hint)
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        raise FileRefusedError(f"the file is not UTF-8 (byte {error.start})", hint) from error

@@ -1,10 +1,8 @@
 """Classifies the lines of a Markdown file: headings, bullets, blank lines, and text that must not be changed. Pure.
 
 Only as much of CommonMark as a safe splice needs belongs here: front matter, fenced code and HTML comments contain
-neither headings nor bullets; `##Heading##` and underlined headings count. Adding and removing lines is in markdown.py.
-
-A fence or comment that is never closed counts as ordinary text. In CommonMark it continues to the end of the file. Then
-a bullet added at the end would not be found again, and would be added on every run.
+neither headings nor bullets; `##Heading##` and underlined headings count. A fence or comment that is never closed counts as
+ordinary text: otherwise a bullet added at the end would not be found again, and would be added on every run.
 """
 
 from __future__ import annotations
@@ -30,8 +28,6 @@ _FENCE = compile_lazily(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
 class LineKind(Enum):
-    """What one line is."""
-
     BLANK = auto()
     TEXT = auto()
     """A line of a paragraph, or anything else without a kind of its own."""
@@ -46,7 +42,7 @@ class LineKind(Enum):
 
 
 class MarkdownLine(Struct, frozen=True):
-    """One line, without its newline, and what it is."""
+    """One line, without its newline."""
 
     text: str
     kind: LineKind
@@ -78,20 +74,13 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
 
 
 def _front_matter(lines: list[str]) -> int:
-    if not lines or lines[0].rstrip() != "---":
-        return 0
-    for at, text in enumerate(lines[1:], start=1):
-        if text.rstrip() in ("---", "..."):
-            return at + 1
-    return 0
+    ends = [at + 1 for at, text in enumerate(lines) if at and text.rstrip() in ("---", "...")]
+    return ends[0] if ends and lines[0].rstrip() == "---" else 0
 
 
 class _LastEnds(Struct, frozen=True):
-    """The last lines that can end a comment or a fence.
-
-    An opening below it is never closed, so nothing searches the rest of the file for it. Without this, a file with many
-    unclosed openings would take quadratic time.
-    """
+    """The last lines that can end a comment or a fence: an opening below is never closed. Without this, a file with many unclosed
+    openings would take quadratic time."""
 
     comment: int
     fences: dict[str, tuple[list[int], list[int]]]
@@ -114,7 +103,6 @@ class _LastEnds(Struct, frozen=True):
         return cls(comment, fences)
 
     def can_close(self, at: int, fence: str) -> bool:
-        """Whether a line after this one can close a fence that is opened there."""
         lengths, latest = self.fences.get(fence[0], ([], []))
         first = bisect_left(lengths, len(fence))
         return first < len(lengths) and latest[first] > at
@@ -134,10 +122,8 @@ def _opaque_until(lines: list[str], at: int, last: _LastEnds) -> int:
 
 
 def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
-    """The index after the closing fence; `at` if it is not closed, or not before the bullet that contains it ends.
-
-    `floor`: the indentation of that bullet in columns, -1 without one.
-    """
+    """The index after the closing fence; `at` if it is not closed, or not before the bullet that contains it ends, which has the
+    indentation `floor` in columns, -1 without one."""
     closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
     for end in range(at + 1, len(lines)):  # a slice would copy the rest of the file
         text = lines[end]
@@ -179,19 +165,17 @@ def _classify_line(text: str, before: list[MarkdownLine]) -> MarkdownLine:
     heading = _HEADING.match(text.rstrip(" \t"))
     # "#tag" is a word and not a heading, but "##Heading" without a space is common in older Markdown.
     if heading and (heading["gap"] or not heading["title"] or len(heading["marks"]) > 1):
-        title = _without_closing(heading["title"]) if heading["gap"] else heading["title"].rstrip("# \t")
+        title, bare = heading["title"], heading["title"].rstrip("#")
+        if not heading["gap"]:
+            title = title.rstrip("# \t")
+        elif bare.endswith((" ", "\t")):
+            title = bare.rstrip(" \t")
         return MarkdownLine(text, LineKind.HEADING, level=len(heading["marks"]), title=title)
     bullet = _BULLET.match(text.rstrip(" \t"))
     if bullet:
         return _bullet(text, bullet)
     more = _in_item(before) and (indent > 0 or before[-1].kind is not LineKind.BLANK)
     return MarkdownLine(text, LineKind.MORE if more else LineKind.TEXT, indent=indent)
-
-
-def _without_closing(title: str) -> str:
-    """A heading's words without the number signs that may follow them."""
-    bare = title.rstrip("#")
-    return bare.rstrip(" \t") if bare != title and bare.endswith((" ", "\t")) else title
 
 
 def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
@@ -215,9 +199,8 @@ def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
 
 def _bullet(text: str, match: re.Match[str]) -> MarkdownLine:
     mark = match["indent"] + match["mark"] + match["gap"]
-    return MarkdownLine(
-        text, LineKind.BULLET, title=match["text"], indent=count_columns(match["indent"]), mark=mark
-    )
+    indent = count_columns(match["indent"])
+    return MarkdownLine(text, LineKind.BULLET, title=match["text"], indent=indent, mark=mark)
 
 
 def opens_fence(text: str) -> bool:
@@ -235,12 +218,4 @@ def _in_item(before: list[MarkdownLine]) -> bool:
 
 def count_columns(text: str) -> int:
     """A line's indentation in columns; a tab stop is every four columns."""
-    at = 0
-    for letter in text:
-        if letter == " ":
-            at += 1
-        elif letter == "\t":
-            at += 4 - at % 4
-        else:
-            break
-    return at
+    return len(text[: len(text) - len(text.lstrip(" \t"))].expandtabs(4))

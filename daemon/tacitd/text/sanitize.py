@@ -1,9 +1,9 @@
 """The sanitizer for every text that is stored or shown and was not written by tacitd itself (S-67). Pure.
 
-A text from a model or a file can contain words that an agent reads and a person does not see: in tag characters, in runs
-of variation selectors, in zero-width characters. It can also change what a terminal shows. Only characters that are
-invisible by themselves are removed, and combining marks above a limit. A joiner or a style stays where a script or an emoji
-can need one, one at a place. Everything here is idempotent, because a character is judged by what was kept before it.
+A text from a model or a file can contain words that an agent reads and a person does not see, and change what a terminal shows.
+Only characters that are invisible by themselves are removed, and combining marks above a limit. A joiner or a style stays where a
+script or an emoji can need one, one at a place. Everything here is idempotent, because a character is judged by what was kept
+before it.
 """
 
 from __future__ import annotations
@@ -61,11 +61,8 @@ def sanitize_text(text: str) -> str:
 
 
 def escape_hidden(text: str) -> str:
-    """Given any text, return it for a terminal: one line in which hidden characters are shown as escapes.
-
-    `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs are kept. For names and words that
-    a person must recognise exactly. A backslash is not escaped, so the result cannot be decoded.
-    """
+    """Given any text, return it for a terminal: one line in which hidden characters are shown as escapes. A backslash is not escaped, so
+    the result cannot be decoded."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -75,21 +72,15 @@ def escape_hidden(text: str) -> str:
 
 
 def find_control(text: str) -> int | None:
-    """The offset of the first character that controls a terminal or the direction of writing, or is a lone surrogate.
-
-    None if there is none. White space does not count.
-    """
+    """The offset of the first character that controls a terminal or the direction of writing, or is a lone surrogate."""
     found = _CONTROL.search(text)
     return found.start() if found else None
 
 
 @lru_cache(maxsize=4096)
 def is_hidden(char: str) -> bool:
-    """Whether a character is invisible, controls how others are shown, or has no agreed meaning.
-
-    These are control and format characters, blank ones, variation selectors, surrogates, private use, unassigned, and line
-    and paragraph separators. White space other than those separators is not hidden.
-    """
+    """Whether a character is invisible, controls how others are shown, or has no agreed meaning. White space other than line and
+    paragraph separators is not hidden."""
     if char in BLANK or "\ufe00" <= char <= "\ufe0f" or "\U000e0000" <= char <= "\U000e0fff":
         return True
     match unicodedata.category(char):
@@ -115,7 +106,6 @@ def _strip_hidden(text: str) -> str:
 
 
 def _judge_characters(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each character, and whether it stays."""
     # The last character that was kept, and how many marks and general accents in a row were kept up to it.
     before, marks, accents = " ", 0, 0
     for at, char in enumerate(text):

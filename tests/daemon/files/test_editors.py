@@ -296,23 +296,6 @@ def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:
     assert target is None and copy.read_bytes() == b"# T\n\n## A\n- mine\n"
 
 
-def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
-    """Only a person's text is reported: tacitd's own leftovers of a crash are removed after a day."""
-    for at in range(1, 40):
-        box = tmp_path / str(at)
-        box.mkdir()
-        path, disk = box / "a.md", FaultyDisk(crash_at=at)
-        path.write_bytes(BEFORE)
-        with suppress(Crash):
-            edit_file(path, add_line, disk=disk)
-        editors = Editors(FakeClock())
-        editors.find_copies([box])
-        assert editors.list_copies() == []
-        if not disk.dead:
-            return
-    raise AssertionError("more calls than were tried")
-
-
 def test_a_copy_that_cannot_be_examined_is_still_reported(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

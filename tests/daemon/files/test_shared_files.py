@@ -93,16 +93,6 @@ def person(tmp_path: Path) -> Iterator[Person]:
     one.store.close()
 
 
-def test_what_tacitd_wrote_is_no_edit(person: Person) -> None:
-    """DESIGN "Files that people edit too": the base is what was written; nothing of it is reported."""
-    person.change({A: "Use pnpm", B: "Use ruff"})
-    assert person.lines() == ["Use pnpm", "Use ruff"]
-    assert person.look_twice() == Edits({}, {}, frozenset())
-    person.change({A: None, B: "Use ruff, always"})
-    assert person.lines() == ["Use ruff, always"]
-    assert person.look_twice() == Edits({}, {}, frozenset())
-
-
 def test_a_person_s_edits_are_reported_once(person: Person) -> None:
     """X-07: what a person adds, rewords and removes is found, each once, and is the person's then."""
     person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv"})
@@ -242,14 +232,6 @@ def test_a_checkout_during_a_look_is_not_a_person_s_removal(
     assert person.look_twice() == Edits({}, {}, frozenset())
 
 
-def test_nothing_is_concluded_during_a_merge(person: Person) -> None:
-    """DESIGN "Doubt": while git merges, the file is looked at again later."""
-    person.change({A: "Use pnpm"})
-    (person.root / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
-    with pytest.raises(FileBusyError):
-        person.files.look(person.path, LINES)
-
-
 def test_nothing_is_concluded_while_git_has_a_lock(person: Person) -> None:
     """DESIGN "Doubt": also a lock that a killed git left is named."""
     person.change({A: "Use pnpm"})
@@ -331,50 +313,6 @@ def test_a_save_during_the_swap_is_kept(tmp_path: Path) -> None:
     someone.change({B: "Use ruff, always", C: "Use uv"})
     assert sorted(someone.lines()) == ["Be brief", "Use pnpm", "Use ruff and mypy", "Use uv"]
     someone.store.close()
-
-
-def test_a_crash_at_any_step_leaves_a_change_finished_or_absent(tmp_path: Path) -> None:
-    """RELIABILITY 2: the process ends at each durable step; afterwards the change is there whole, or not at all."""
-
-    def story(person: Person) -> None:
-        person.change({A: "Use pnpm", B: "Use ruff"}, key="one")
-        person.change({A: None, C: "Use uv"}, key="two")
-
-    steps: list[str] = []
-    (tmp_path / "whole").mkdir()
-    whole = Person(tmp_path / "whole", steps.append)
-    story(whole)
-    whole.store.close()
-    assert len(steps) > 10
-    for at in range(1, len(steps) + 1):
-        left = at
-
-        def crash(step: str) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                raise Crash(step)
-
-        where = tmp_path / str(at)
-        where.mkdir()
-        try:
-            person = Person(where, crash)
-            story(person)
-        except Crash:
-            pass
-        person = Person(where)
-        rows = person.store.rows
-        with person.store.write() as tx:
-            tx.execute("UPDATE plan SET process = '0 0'")  # it is gone
-        assert person.files.finish_all() == []
-        lines = person.lines() if person.path.exists() else []
-        assert lines in ([], ["Use pnpm", "Use ruff"], ["Use ruff", "Use uv"]), f"step {at}"
-        assert not any(person.look_twice()), f"step {at}"
-        story(person)
-        assert person.lines() == ["Use ruff", "Use uv"], f"step {at}"
-        assert rows("SELECT count(*) FROM change WHERE state = 'done'") == [(2,)]
-        assert rows("SELECT * FROM plan") == []
-        person.store.close()
 
 
 def test_nothing_is_decided_while_a_removal_is_in_doubt(person: Person) -> None:

@@ -16,9 +16,7 @@ from msgspec.structs import replace
 
 from support_budget import CALL, DAY_SECONDS, NOON, PLAIN, SCAN, Limits, World, make_part
 from support_examples import examples
-from tacitd.model.budget import (
-    Budget,
-)
+from tacitd.model.budget import Budget
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import NoAnswer, Why
 from tacitd.store import Store
@@ -27,15 +25,7 @@ from tacitd.testing import DAY
 
 def test_the_row_and_its_parts_are_there_before_the_call(world: World) -> None:
     """DESIGN "The model": what a call is about is committed with its row before it begins, with an assumed cost."""
-    number = world.begin(
-        replace(
-            CALL,
-            about=(
-                make_part("p1"),
-                make_part("p2", "no", 2),
-            ),
-        )
-    )
+    number = world.begin(replace(CALL, about=(make_part("p1"), make_part("p2", "no", 2))))
     ((plugin, ended, usd, process),) = world.store.rows("SELECT plugin, ended, usd, process FROM call")
     assert (plugin, ended, usd, process) == ("learning", None, 0.01, os.getpid())
     assert world.store.rows("SELECT call, kind, number, row, length(digest) FROM call_part") == [

@@ -215,14 +215,6 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path, monkeypatch: 
             process.wait()
 
 
-def test_a_leftover_is_ended_whose_directory_was_removed(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    left = sleeper(work, marked=True)
-    work.rmdir()
-    assert reap_leftovers(work) == 1 and left.wait(PATIENCE) == -signal.SIGKILL
-
-
 @pytest.mark.skipif(shutil.which("lsof") is None, reason="needs lsof")
 def test_where_no_environment_can_be_read_the_parent_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -118,8 +118,8 @@ def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
     [
         (b"## A\n<<<<<<< HEAD\n- x\n=======\n- y\n>>>>>>> b\n", "conflict markers"),
         (b"a\r\n>>>>>>> b\r\n", "conflict markers"),
-        ("## A\n".encode("utf-16"), "UTF-16"),
-        (b"\xfe\xff\x00#", "UTF-16"),
+        ("## A\n".encode("utf-16"), "UTF-8"),
+        (b"\xfe\xff\x00#", "UTF-8"),
         (b"## A\n\x00\n", "NUL"),
         ("## Ä\n".encode("latin-1"), r"not UTF-8 \(byte 3\)"),
     ],
@@ -362,14 +362,16 @@ LETTERS = st.sampled_from(["a", "b", "c", "d", "mine 1", "mine 2"])
 
 def test_a_new_section_gets_its_place() -> None:
     """Before the first of those that come after it, otherwise at the end."""
-    data = put_line(None, "General", "x", "Learned")
-    data = put_line(data, "Coding", "y", "Learned", ["Testing", "General"])
+    data: bytes | None = put_line(None, "General", "x", "Learned")
+    data = put_lines(data, [("Coding", "y")], "Learned", {"Coding": ["Testing", "General"]})
     assert data == b"# Learned\n\n## Coding\n- y\n\n## General\n- x\n"
-    data = put_line(data, "Testing", "z", "Learned", ["General"])
+    data = put_lines(data, [("Testing", "z")], "Learned", {"Testing": ["General"]})
     assert data == b"# Learned\n\n## Coding\n- y\n\n## Testing\n- z\n\n## General\n- x\n"
-    assert put_line(data, "Mine", "m", "Learned", ["Nothing"]).endswith(b"- x\n\n## Mine\n- m\n")
+    assert (put_lines(data, [("Mine", "m")], "Learned", {"Mine": ["Nothing"]}) or b"").endswith(
+        b"- x\n\n## Mine\n- m\n"
+    )
     assert (
-        put_line(b"text\n## General\n- x\n", "A", "a", "", ["General"])
+        put_lines(b"text\n## General\n- x\n", [("A", "a")], "", {"A": ["General"]})
         == b"text\n\n## A\n- a\n\n## General\n- x\n"
     )
 
@@ -383,7 +385,7 @@ def test_many_lines_at_once_are_as_one_after_the_other(lines: list[tuple[str, st
     start = None if empty else b"# T\n\n## Three\n- there\n\n## mine\ntext\n"
     after = start
     for heading, line in lines:
-        after = put_line(after, heading, line, "T", LATER[heading])
+        after = put_lines(after, [(heading, line)], "T", LATER)
     assert put_lines(start, lines, "T", LATER) == after
     wanted = [heading for heading in LATER if heading != "Other"]
     there = [line[3:].decode() for line in (after or b"").splitlines() if line.startswith(b"## ")]
