@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict
 
 from tacitd import statusline as statusline_program
-from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, get_paths, json_option
+from tacitd.cli.common import echo_json, echo_message, get_paths, json_option
 from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
@@ -56,15 +55,11 @@ def install() -> None:
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show whether sessions that start here have the plugin. Exits with 1 if they do not, or if its hooks do not run."""
+    from tacitd.cli.setup_commands import echo_findings
     from tacitd.service.client_plugin import check_plugin
 
     found = list(check_plugin(get_paths(), Path.cwd()))
-    if as_json:
-        echo_json([asdict(one) for one in found])
-    for one in () if as_json else found:
-        echo_text(escape_output(one.what))
-        if one.hint:
-            echo_text(escape_output(f"  hint: {one.hint}"))
+    echo_findings(found, as_json=as_json)
     ctx.exit(0 if all(one.severity == "ok" for one in found) else FAILED)
 
 

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -298,15 +297,13 @@ def alias(name: str | None, place: str | None, remove: bool, as_json: bool) -> N
             raise TacitdError(f"nothing was said of {name}", "`tacitd project alias` lists what was said")
         echo_message(f"{name}: forgotten")
         return
-    here = Path(os.path.realpath(resolve_directory(place, missing_ok=True)))
+    here = resolve_directory(place).resolve()
     if not name.startswith("/"):
         raise UsageError(
             f"{name} is not an absolute path", "name it as the sessions do, such as /workspaces/app"
         )
     if os.path.lexists(name):
         raise UsageError(f"{name} exists here", "what is typed there belongs to it")
-    if not here.is_dir():
-        raise UsageError(f"{here} is no directory", "name the directory of the project on this machine")
     with open_store() as store, store.write() as tx:
         choose(tx, state_dir, Choice("project", name, "alias", str(here), SystemClock().now()))
     echo_message(f"{name} is {here}; what was typed there is learned within a minute, if a daemon runs")

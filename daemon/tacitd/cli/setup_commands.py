@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd.config.settings import Config
+    from tacitd.handler import DoctorFinding
 
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
@@ -31,8 +33,6 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
 
     Changes nothing. Calls the model only with --model. Ends with 1 if something must be fixed.
     """
-    from msgspec.structs import asdict
-
     from tacitd.cli.service_commands import find_manager_and_facts
     from tacitd.service.doctor import Service, examine_machine, load_or_default, probe_model
 
@@ -47,13 +47,21 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
     if model:
         env = (service.manager.read_environment() if service is not None else {}) or os.environ
         found.append(probe_model(places, load_or_default(places, os.environ), env))
+    echo_findings(found, as_json=as_json)
+    return FAILED if any(f.severity == "error" for f in found) else 0
+
+
+def echo_findings(found: Sequence[DoctorFinding], *, as_json: bool) -> None:
+    """Print findings as JSON, or a line each with what fixes it."""
+    from msgspec.structs import asdict
+
     if as_json:
         echo_json([asdict(finding) for finding in found])
-    for one in () if as_json else found:
+        return
+    for one in found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[one.severity]
         hint = f"\n     hint: {one.hint}" if one.hint else ""
         echo_text(escape_lines(f"{mark} {one.id}: {one.what}{hint}"))
-    return FAILED if any(f.severity == "error" for f in found) else 0
 
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")

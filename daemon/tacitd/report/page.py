@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
 from tacitd.report.sections import Cell, ReportSection, ReportSeries, ReportTable
 from tacitd.text.sanitize import sanitize_line
-from tacitd.text.wording import shorten_line
+from tacitd.text.wording import format_dollars, shorten_line
 
 GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""
@@ -75,11 +74,10 @@ def render_page(
 
 
 def format_value(value: float, unit: str = "") -> str:
-    """`12`, `3.5` or `$0.42`; 0 for what is no number from 0 to 1e15, such as that of a damaged record."""
-    clean = float(value) if math.isfinite(value) and 0 <= value < 1e15 else 0.0
+    """`12`, `3.5` or `$0.42`."""
     if unit == "$":
-        return "<$0.01" if 0 < clean < 0.005 else f"${clean:,.2f}"
-    return f"{clean:,.0f}" if clean == int(clean) else f"{clean:,.1f}"
+        return format_dollars(value)
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def _render_section(section: ReportSection) -> Iterator[str]:
@@ -99,8 +97,7 @@ def _render_series(series: ReportSeries) -> Iterator[str]:
     shown = [at for at, (_, value) in enumerate(series.points) if value > 0]
     yield "<table>"
     for label, value in series.points[shown[0] : shown[-1] + 1]:
-        share = min(100.0, max(0.0, 100 * value / largest)) if math.isfinite(value / largest) else 0.0
-        bar = f'<svg aria-hidden="true"><rect width="{share:.1f}%" height="100%"/></svg>'
+        bar = f'<svg aria-hidden="true"><rect width="{100 * value / largest:.1f}%" height="100%"/></svg>'
         yield (
             f'<tr><td class="short">{_clean(label)}</td><td class="bar">{bar}</td>'
             f'<td class="number">{_clean(format_value(value, series.unit))}</td></tr>'

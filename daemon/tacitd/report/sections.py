@@ -118,5 +118,4 @@ def _name_bucket(unit: Literal["week", "month"], day: date) -> str:
 
 
 def _local_day(at: float) -> date:
-    """A local date. A time before 1970 or long after today, of a damaged record, becomes the nearest that has one."""
-    return datetime.fromtimestamp(min(max(0.0, at), 4e9)).date()
+    return datetime.fromtimestamp(at).date()

@@ -6,7 +6,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, code_of
@@ -23,9 +22,8 @@ _OWN = compile_lazily(
 """Statements that only this module runs."""
 
 
-@lru_cache(maxsize=512)
 def _refuse_own(sql: str) -> None:
-    """Raise ValueError for a statement of `_OWN`. The same few statements are run again and again."""
+    """Raise ValueError for a statement of `_OWN`."""
     if _OWN.match(sql):
         raise ValueError(f"a transaction is ended by the store, not by a statement: {sql.strip()[:40]}")
 
