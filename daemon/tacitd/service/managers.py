@@ -70,6 +70,8 @@ class Manager(ABC):
     started: tuple[str, ...]
     restarted: tuple[str, ...]
     shown: tuple[str, ...]
+    reread: tuple[str, ...]
+    """Has it read a file that was put back."""
 
     def __init__(self, file: Path, run: RunTool) -> None:
         self.file, self.run = file, run
@@ -81,10 +83,6 @@ class Manager(ABC):
     @abstractmethod
     def _enable(self, *, changed: bool, start: bool) -> None:
         """Have the manager read the file, and start the service at each login, and now if `start`. Raises ServiceError."""
-
-    @abstractmethod
-    def _forget(self, *, is_new: bool) -> None:
-        """Take back `_enable`. `is_new`: there was no file before, and there will be none."""
 
     @abstractmethod
     def uninstall(self) -> list[str]:
@@ -123,9 +121,11 @@ class Manager(ABC):
         try:
             self._enable(changed=changed, start=now and not ran)
         except ServiceError:
-            if before is not None:
+            if before is None:
+                self.uninstall()
+            else:
                 replace_file(self.file, before)
-            self._forget(is_new=before is None)
+                self._ask(*self.reread)
             raise
         done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
         return [*done, "already running" if ran else "started"] if now or ran else done
@@ -169,7 +169,7 @@ class Systemd(Manager):
     absent, log_hint = "no systemd user manager answers", "journalctl --user -u tacitd"
     probe = ("show", "--property=Version")
     started, restarted = ("start", UNIT), ("restart", UNIT)
-    shown = ("status", "--no-pager", "--lines=5", UNIT)
+    shown, reread = ("status", "--no-pager", "--lines=5", UNIT), ("daemon-reload",)
 
     @classmethod
     def for_user(cls, environ: Mapping[str, str], home: Path, run: RunTool = run_tool) -> Systemd:
@@ -186,17 +186,11 @@ class Systemd(Manager):
         if start:
             self._request("restart", UNIT)
 
-    def _forget(self, *, is_new: bool) -> None:
-        if is_new:
-            self._ask("disable", UNIT)
-            self.file.unlink(missing_ok=True)
-        self._ask("daemon-reload")
-
     def uninstall(self) -> list[str]:
         """Stop and disable the service, remove the unit. A person's drop-ins are named."""
         self._ask("disable", "--now", UNIT)
         done = self._remove_file()
-        self._ask("daemon-reload")
+        self._ask(*self.reread)
         self._ask("reset-failed", UNIT)
         drop_ins = self.file.with_name(UNIT + ".d")
         return [*done, f"kept your drop-ins in {drop_ins}"] if drop_ins.is_dir() else done
@@ -241,6 +235,7 @@ class Launchd(Manager):
         self.absent, self.log_hint = f"launchd has no domain {domain}", f"read {log}"
         self.probe, self.shown = ("print", domain), ("print", agent)
         self.started, self.restarted = ("kickstart", agent), ("kickstart", "-k", agent)
+        self.reread = ("print", agent)  # it read none yet
 
     def render_file(self, facts: ServiceFacts) -> str:
         return render_agent(facts)
@@ -254,10 +249,6 @@ class Launchd(Manager):
             self._request("bootstrap", self._domain, str(self.file))
         if start:
             self._request(*self.started)
-
-    def _forget(self, *, is_new: bool) -> None:
-        if is_new:
-            self.uninstall()
 
     def uninstall(self) -> list[str]:
         self._ask("bootout", self._agent)
