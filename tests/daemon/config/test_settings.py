@@ -168,14 +168,6 @@ def test_a_directory_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None
         load_config(tmp_path, {})
 
 
-def test_the_environment_of_the_process_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only the given environment counts, so that tests and embedding programs are independent of the process's own."""
-    monkeypatch.setenv("TACITD_SESSION__IDLE", "7s")
-    assert read(tmp_path).session.idle == 1800.0
-
-
 def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     """Editors on Windows begin a file with one."""
     file = tmp_path / "config.toml"

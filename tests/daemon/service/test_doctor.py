@@ -152,14 +152,6 @@ def test_a_client_that_knows_no_auth_status(cli: Cli, tmp_path: Path) -> None:
         assert found(cli)["model.login-unknown"]["severity"] == "warning"
 
 
-def test_a_read_only_state_directory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue "directories writable". Root may write everywhere, so `os.access` is replaced."""
-    real = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and real(path, mode))
-    one = found(cli)["state.read-only"]
-    assert one["severity"] == "error" and "TACITD_STATE_DIR" in one["hint"]
-
-
 @pytest.mark.parametrize("below", ["", "deeper/state"])
 def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path, below: str) -> None:
     """Also if a parent is a file: no mode of a file makes it a directory."""

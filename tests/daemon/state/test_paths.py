@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -102,10 +101,3 @@ def test_a_fifo_in_place_of_the_file_that_names_the_socket_is_passed_over(tmp_pa
     os.mkfifo(tmp_path / paths.SOCKET_FILE)
     env = {"HOME": str(tmp_path), "TACITD_STATE_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
     assert paths.Paths.from_env(env).socket == paths.socket_path(env)
-
-
-def test_import_is_light() -> None:
-    """DESIGN "Priorities": the fast commands load only what they use."""
-    code = "import sys, tacitd.state.paths; print([m for m in ('pydantic', 'platformdirs', 'watchdog') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
