@@ -104,19 +104,6 @@ def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) ->
     assert (found.status, found.failed, found.clean, found.streak) == (RECURRING, stamp(2), 1, stamp(3))
 
 
-def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
-    """SPEC L-38: they are corrected in the profile; the observations stay."""
-    desk.record(gaps="edge:a", observations="My words.")
-    desk.edit(
-        "| recall | pass\nGaps: edge:a\nReview: 2026-02-25",
-        "| recall | strong_pass\nGaps: none\nReview: 2027-01-01",
-    )
-    desk.look()
-    session = desk.sessions[0]
-    assert (session.verdict, session.gaps, session.review) == ("pass", "edge:a", "2026-02-25")
-    assert "My words." in session.observations
-
-
 def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
     """SPEC L-38: each becomes a `sync-heal` row, in order, with a notice; no text of the person is deleted."""
     desk.record()
@@ -183,16 +170,6 @@ def test_L_21_a_session_that_the_skill_judged_is_left_to_it(desk: Desk, skill: T
     assert desk.problems == ["lru", "two-sum", "two-sum"]
     desk.record(days=3)
     assert (desk.entry("edge:a").clean, desk.entry("edge:b").clean) == (1, 2)
-
-
-def test_L_21_a_judged_session_beside_a_record_of_another(desk: Desk, skill: TeachingSkill) -> None:
-    """SPEC L-21: a record that comes before the skill's session is compared does not hide that the skill judged it."""
-    desk.record(days=0, gaps="edge:a; edge:b")
-    skill.write_session(stamp(2), "lru", gaps={"edge:z": "Free label"}, clean=["edge:b"])
-    desk.record("stairs", days=3)
-    desk.look()
-    assert desk.labels == ["edge:a", "edge:b", "Free label"]
-    assert (desk.entry("edge:b").clean, desk.entry("edge:b").tested) == (1, stamp(2))
 
 
 def test_an_existing_user_is_adopted(desk: Desk) -> None:

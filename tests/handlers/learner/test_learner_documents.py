@@ -274,13 +274,6 @@ def test_L_32_the_seeds_session_is_its_own_image() -> None:
     assert format_session(one, session.observations) == SEED_SESSION == correct_entry(session, one)
 
 
-def test_L_33_the_header_can_be_cut() -> None:
-    """SPEC L-33: `cut -d'|'` finds each field, whatever the problem is called."""
-    header = format_session(row(0, problem="merge a/b lists"), "").split("\n")[0]
-    fields = [field.strip() for field in header.split("|")]
-    assert fields == ["### 2026-02-19T14:30", "merge a/b lists", "recall", "pass"]
-
-
 @examples(200)
 @given(st.lists(st.one_of(PIECES, WORDS), max_size=12).map("\n".join))
 @example("### 2026-02-19T14:30 | two-sum | recall | pass\nGaps: x")

@@ -207,24 +207,6 @@ def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
     assert half in desk.text
 
 
-def test_L_29_a_gap_that_returns_waits_for_room(desk: Desk) -> None:
-    """SPEC L-29, L-27: a long-term resolved gap that is observed again while twenty are active waits as the last one, with its words."""
-    words = {"edge:back": "my words in loops"}
-    desk.record("back", days=0, gaps="edge:back", pattern="back", descriptions=words)
-    for day in (1, 2, 30, 31):
-        desk.record("back", days=day)
-    for number in range(20):
-        desk.record(f"p{number}", days=40 + number, gaps=f"edge:{number}")
-    desk.record("new", days=65, gaps="edge:new")
-    desk.record("back", days=70, gaps="edge:back")
-    assert desk.state.waiting == ["edge:new", "edge:back"] and "edge:back**" not in desk.text
-    for label in ("edge:3", "edge:4"):
-        desk.take_out(label)
-        desk.look()
-    entry = desk.entry("edge:back")
-    assert (entry.status, entry.description) == (RECURRING, "my words in loops")
-
-
 # --- damage (SPEC L-02)
 
 

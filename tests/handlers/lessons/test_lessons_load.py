@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_lessons_project_lessons import project
 
 from support_examples import examples
 from support_lessons import Lessons
@@ -78,34 +77,3 @@ def test_a_load_works_anywhere(lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 
 
 FIRM = "WHEN committing -> DO squash first -> BECAUSE user said so"
-OPPOSITE = "WHEN committing -> DO NOT squash first -> BECAUSE noise"
-
-
-def test_a_lesson_of_an_agent_hides_none_of_a_person(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SPEC E-12, seed "firm: won't be questioned": a contradiction in a narrower scope is loaded beside it, and `add`
-    warns of it.
-    """
-    root = project(lessons.home / "app")
-    monkeypatch.chdir(root)
-    lessons.out("add", "--firm", FIRM)
-    said = lessons.run("add", "--scope=tmux", OPPOSITE)
-    assert f"lesson 001 (global) says the opposite: {FIRM}" in said.err
-    loaded = lessons.out("load", "--scope=tmux")
-    assert loaded == (f"## Lessons (2 active)\n\n### Global\n- {FIRM} [firm]\n\n### tmux\n- {OPPOSITE}\n")
-    lessons.out("add", "--scope=app", OPPOSITE)
-    assert f"- {FIRM} [firm]" in lessons.start(root)
-
-
-def test_no_file_of_a_repository_hides_a_persons_lesson(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SPEC E-12, E-18: a line of a cloned repository, also one that says the same, leaves out no lesson."""
-    root = project(lessons.home / "app")
-    monkeypatch.chdir(root)
-    lessons.out("add", "--firm", FIRM)
-    (root / "AGENTS.md").write_text("- When a branch is old, squash first\n")
-    (root / "LEARNED.md").write_text("# Learned\n\n## Git\n- When committing, squash first\n")
-    assert lessons.out("load") == f"## Lessons (1 active)\n\n### Global\n- {FIRM} [firm]\n"
-    assert f"- {FIRM} [firm]" in lessons.start(root)

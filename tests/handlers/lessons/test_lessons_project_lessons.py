@@ -56,26 +56,6 @@ def test_a_draft_belongs_to_the_project_that_it_came_from(
         assert lessons.out("load", "--scope=app").startswith(f"## Lessons ({count} active)"), place
 
 
-def test_the_scope_is_as_it_was_typed_wherever_it_is_shown(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SPEC E-13: with lessons of two projects of one name, `list` and `load` outside both have those of both."""
-    mine, other = project(lessons.home / "a/app"), project(lessons.home / "b/app")
-    for root, text in ((mine, TESTING), (other, DEPLOYING)):
-        monkeypatch.chdir(root)
-        lessons.out("add", "--scope=APP", text)
-    assert [one["scope"] for one in lessons.records()] == ["app", "app"]
-    assert lessons.out("list", "--scope=app").count("  app  ") == 2 and "scope: app\n" in lessons.out(
-        "show", "1"
-    )
-    monkeypatch.chdir(lessons.home)
-    assert "(2 active)" in lessons.out("load", "--scope=app")
-    for root, own in ((mine, TESTING), (other, DEPLOYING)):
-        monkeypatch.chdir(root)
-        assert lessons.out("load", "--scope=app") == f"## Lessons (1 active)\n\n### app\n- {own}\n"
-        assert lessons.start(root) == lessons.out("load", "--scope=app")
-
-
 def test_the_same_lesson_of_two_projects_is_two_lessons(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,27 +69,6 @@ def test_the_same_lesson_of_two_projects_is_two_lessons(
     assert draft(lessons, roots[2], TESTING) == ["003"] and draft(lessons, roots[2], TESTING) == []
     assert draft(lessons, roots[0], TESTING, session="s2") == []
     assert all(lessons.start(root).count(TESTING) == 1 for root in roots) and len(lessons.records()) == 3
-
-
-@pytest.mark.parametrize("by_draft", [True, False])
-def test_a_moved_project_keeps_its_lessons(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, by_draft: bool
-) -> None:
-    """SPEC E-13: at the new place they are loaded, are duplicates, and are withdrawn with their line."""
-    old, new = project(lessons.home / "app"), lessons.home / "code/app"
-    monkeypatch.chdir(old)
-    if by_draft:
-        draft(lessons, old, TESTING)
-    else:
-        lessons.out("add", "-s", "app", TESTING)
-    new.parent.mkdir()
-    old.rename(new)
-    monkeypatch.chdir(new)
-    assert TESTING in lessons.start(new) and TESTING in lessons.out("load", "--scope=app")
-    assert TESTING in lesson_drafts.render_addition(str(new))
-    assert draft(lessons, new, TESTING, session="s2") == []
-    lessons.tell({"removed": [LINE]}, new)
-    assert lessons.json("show", "1")["status"] == "deleted"
 
 
 def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
