@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tacitd.contract import Rows
 from tacitd.errors import StoreLostError
-from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import list_work_trees
 from tacitd.handler import DoctorFinding, Footprint
@@ -21,7 +20,7 @@ from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import person_root
 from tacitd_handlers.reach.client_rules import LEARNED, MODULE_RULES
 from tacitd_handlers.reach.copies import find_obstacle, find_tree
-from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, is_published, list_own_patterns, make_ignore
+from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, has_own_patterns, is_published, make_ignore
 from tacitd_handlers.reach.project_rules import HINT, PROBLEM
 from tacitd_handlers.reach.rule_text import BLOCK, COPY, WHOLE
 from tacitd_handlers.shared.places import leads_out, read_text
@@ -58,7 +57,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
             ignores = {tree / folder / IGNORE: make_ignore(folder) for folder in (RULES_FOLDER, "tmp")}
             removed += [p for p, text in ignores.items() if not p.is_symlink() and read_text(p) == text]
         exclude = git.locate_exclude_file(root)
-        if isinstance(exclude, Path) and list_own_patterns(Project(root, git=True)):
+        if isinstance(exclude, Path) and has_own_patterns(root):
             files.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
     edited = [path for path in copies if path not in mine and os.path.lexists(path)]

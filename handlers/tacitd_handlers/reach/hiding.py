@@ -41,18 +41,15 @@ def hide(project: Project, paths: Iterable[Path], tools: Tools) -> str:
     """
     if not project.git:
         return ""
-    new = [path for path in paths if not path.exists()]
+    new, real_root = [path for path in paths if not path.exists()], resolve_links(project.root)
     if tools.write_mode(project) == "shared":
         new = [path for path in new if path.relative_to(project.root).parts[0] in ("tmp", ".claude")]
-    why = list_patterns(project, [*ALWAYS, *list_created(project, new)])
+    # If one is a link within the project, git shows the file that it leads to, so that has a pattern too.
+    names = [path.relative_to(project.root) for path in new if not os.path.lexists(path)]
+    real = (resolve_links(path) for path in new)
+    names += [path.relative_to(real_root) for path in real if path.is_relative_to(real_root)]
+    why = list_patterns(project, [*ALWAYS, *map(pattern_of, names)])
     return why if why and not all(git.is_ignored(project.root, path) for path in new) else ""
-
-
-def hide_rules(project: Project) -> str:
-    """The same for the rule files."""
-    why = list_patterns(project, RULE_PATTERNS) if project.git else ""
-    places = [project.root / pattern.strip("/") for pattern in RULE_PATTERNS]
-    return why if why and not all(git.is_ignored(project.root, path) for path in places) else ""
 
 
 def list_patterns(project: Project, patterns: Sequence[str]) -> str:
@@ -124,37 +121,19 @@ def is_published(path: Path, root: Path) -> bool:
     return not any(fnmatch(name, line.strip().lstrip("/")) for line in read_text(ignore).splitlines())
 
 
-def list_own_patterns(project: Project) -> list[str]:
-    """The lines of the exclude file that only tacitd writes."""
-    found = git.locate_exclude_file(project.root) if project.git else None
-    lines = git.read_small_file(found).splitlines() if isinstance(found, Path) else []
-    return [line for line in lines if line in (*RULE_PATTERNS, *ALWAYS)]
+def has_own_patterns(root: Path) -> bool:
+    """Whether the exclude file of a clone has lines that only tacitd writes."""
+    return not {*RULE_PATTERNS, *ALWAYS}.isdisjoint(_read_patterns(root))
 
 
 def is_listed(project: Project, path: Path) -> bool:
     """Whether the exclude file lists this file of the project: then tacitd made it in this clone."""
-    found = git.locate_exclude_file(project.root) if project.git else None
-    if not isinstance(found, Path):
-        return False
-    return pattern_of(path.relative_to(project.root)) in git.read_small_file(found).splitlines()
+    return project.git and pattern_of(path.relative_to(project.root)) in _read_patterns(project.root)
 
 
-def is_shown(tree: Path, path: Path) -> bool:
-    """Whether git would show a file of this work tree although it is listed: a `.gitignore` includes it again (gitignore(5)). False if
-    git cannot say."""
-    return git.run_git(["check-ignore", "-q", "--", os.fspath(path)], tree) == 1
-
-
-def list_created(project: Project, paths: Iterable[Path]) -> list[str]:
-    """Patterns for files that do not exist yet. If one is a link within the project, git shows the file that it leads to, so that has
-    a pattern too."""
-    root, found = resolve_links(project.root), dict[str, None]()
-    for path in paths:
-        if not os.path.lexists(path):
-            found[pattern_of(path.relative_to(project.root))] = None
-        if resolve_links(path).is_relative_to(root):
-            found[pattern_of(resolve_links(path).relative_to(root))] = None
-    return list(found)
+def _read_patterns(root: Path) -> list[str]:
+    found = git.locate_exclude_file(root)
+    return git.read_small_file(found).splitlines() if isinstance(found, Path) else []
 
 
 def pattern_of(path: Path) -> str:

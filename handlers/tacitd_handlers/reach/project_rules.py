@@ -30,6 +30,7 @@ from tacitd_handlers.learning.learned_rows import (
 from tacitd_handlers.learning.sources import LEAVES, make_format, read_checked, title_for
 from tacitd_handlers.reach.client_rules import (
     LEARNED,
+    RULE_PATTERNS,
     SEE_ALSO,
     front_matter,
 )
@@ -51,9 +52,8 @@ from tacitd_handlers.reach.hiding import (
     RULES_FOLDER,
     hide,
     hide_from_package,
-    hide_rules,
     is_listed,
-    is_shown,
+    list_patterns,
 )
 from tacitd_handlers.reach.rule_text import (
     BLOCK,
@@ -152,7 +152,6 @@ class _CopyRound:
     def follow_sources(self) -> None:
         for tree in list_work_trees(self._project.root):
             hide_from_package(tree, tree, RULES_FOLDER)
-        hidden: str | None = None
         blocks = self._tools.settings["reach"].codex
         for copy in plan_copies(self._tools.rows, self._number, self._project.root, blocks=blocks):
             if not copy.is_block and not self._tools.settings["reach"].project_rules:
@@ -165,11 +164,13 @@ class _CopyRound:
                 self._plan_block(copy, text)
                 continue
             why = find_obstacle(copy.path, copy.tree, self._tools.rows)
-            if not why and not copy.path.exists():
-                hidden = hide_rules(self._project) if hidden is None else hidden
-                why = f"is not written, because git would show it: {hidden}" if hidden else ""
-                if not why and self._project.git and is_shown(copy.tree, copy.path):
-                    why = "is not written, because a .gitignore makes git show it"
+            if not why and self._project.git and not copy.path.exists():
+                hidden = list_patterns(self._project, RULE_PATTERNS)
+                # A .gitignore may include again what is listed (gitignore(5)).
+                code = git.run_git(["check-ignore", "-q", "--", os.fspath(copy.path)], copy.tree)
+                if code == 1 or (hidden and code != 0):
+                    hidden = hidden or "a .gitignore includes it again"
+                    why = f"is not written, because git would show it: {hidden}"
             if why:
                 self.problems.append(f"{copy.path} {why}")
             else:
