@@ -24,7 +24,7 @@ from tacitd.contract import Done, Part, Task, Tools, Tx
 from tacitd.errors import TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.files.atomic import replace_file
-from tacitd.handler import Degradation, Notice
+from tacitd.handler import Notice
 from tacitd.model.port import Answer, ModelRequest
 from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
@@ -49,6 +49,7 @@ from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_text import strip_user
 from tacitd_handlers.shared.model_text import FACT_LIMIT, split_sentences
 from tacitd_handlers.shared.places import leads_out
+from tacitd_handlers.shared.problems import report_problem
 
 HEAD = "# Known facts"
 LINES_LIMIT = 49
@@ -153,13 +154,11 @@ def read_directives(project: Project, tools: Tools) -> Iterator[Directive]:
 
 def _report_link(project: Project, tools: Tools) -> None:
     """Degrade while AGENTS.md is a link that leads out of the project: the person may have linked it on purpose."""
-    path, id = project.root / AGENTS, f"learning.document:{project.root}"
-    if not leads_out(path, project.root):
-        tools.clear(id)
-        return
+    path = project.root / AGENTS
     what = f"{path} is a link that leads out of the project: it is not read"
     hint = "replace it with a regular file, or name the file behind it in `directives`"
-    tools.degrade(Degradation(id, what, hint))
+    is_out = leads_out(path, project.root)
+    report_problem(tools, f"learning.document:{project.root}", what if is_out else "", hint)
 
 
 def _distil(project: Project, tools: Tools, known: Sequence[Sequence[str]]) -> dict[str, str]:

@@ -21,7 +21,6 @@ from tacitd.clock import utc_seconds
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.files import git
 from tacitd.files.formats import Lines
-from tacitd.handler import Degradation
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.learned_rows import (
@@ -36,6 +35,7 @@ from tacitd_handlers.learning.sources import Place, find_place
 from tacitd_handlers.reach.hiding import hide, hide_from_package, is_listed
 from tacitd_handlers.shared.fact_text import tidy_fact
 from tacitd_handlers.shared.model_text import FACT_LIMIT
+from tacitd_handlers.shared.problems import report_problem
 from tacitd_handlers.shared.words import judge_text
 
 RAW, SUMMARY = "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"
@@ -63,12 +63,10 @@ def hide_files(place: Place, paths: Sequence[Path], tools: Tools) -> None:
     """Keep files that are about to be made out of git, and say so while that is not possible."""
     if place.project is None or not paths:
         return
-    id, why = f"learning.exclude:{place.name}", hide(place.project, paths, tools)
-    if not why:
-        tools.clear(id)
-        return
+    why = hide(place.project, paths, tools)
     what = f"{why}: nothing is written there, so git shows the files that tacitd creates in {place.root}"
-    tools.degrade(Degradation(id, what, "`git status` there lists them; add them to your own .gitignore"))
+    hint = "`git status` there lists them; add them to your own .gitignore"
+    report_problem(tools, f"learning.exclude:{place.name}", what if why else "", hint)
 
 
 def update_raw(place: Place, tools: Tools) -> list[FileChange]:
@@ -106,12 +104,9 @@ def take_appended(path: Path, edits: Edits, tools: Tools) -> Done:
         return Done()
     entries = {line: entry for line in edits.added if (entry := _parse_line(line)) is not None}
     facts = [_make_fact(place, text, one, now, tools) for one in entries.values() for text in one.facts]
-    id = f"learning.raw:{place.name}"
-    if unread := len(edits.added) - len(entries):
-        what = f"{unread} lines of {path} are not facts"
-        tools.degrade(Degradation(id, what, "they stay there; correct or remove them"))
-    else:
-        tools.clear(id)
+    unread = len(edits.added) - len(entries)
+    what = f"{unread} lines of {path} are not facts" if unread else ""
+    report_problem(tools, f"learning.raw:{place.name}", what, "they stay there; correct or remove them")
 
     def apply(tx: Tx) -> None:
         for fact in facts:
@@ -150,7 +145,7 @@ def _make_fact(place: Place, text: str, entry: _RawEntry, now: float, tools: Too
 
 def _report_foreign(place: Place, tools: Tools) -> bool:
     """Whether the raw file is not ours: it came with the project, and is neither read nor written. `status` says so."""
-    path, id = raw_path(place.root), f"learning.raw-foreign:{place.name}"
+    path = raw_path(place.root)
     is_git = place.project is not None and place.project.git
     if not os.path.lexists(path):
         why = ""
@@ -162,12 +157,9 @@ def _report_foreign(place: Place, tools: Tools) -> bool:
         known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
         is_ours = known or (is_git and is_listed(place.project, path))
         why = "" if is_ours else "came with the project, or is of another program"
-    if not why:
-        tools.clear(id)
-        return False
-    what = f"{path} {why}: it is neither read nor written"
-    tools.degrade(Degradation(id, what, "remove it; tacitd makes its own then"))
-    return True
+    what = f"{path} {why}: it is neither read nor written" if why else ""
+    report_problem(tools, f"learning.raw-foreign:{place.name}", what, "remove it; tacitd makes its own then")
+    return bool(why)
 
 
 # --- the lines

@@ -68,6 +68,7 @@ from tacitd_handlers.learning.synthesis_input import (
 )
 from tacitd_handlers.shared.model_text import Unusable
 from tacitd_handlers.shared.polarity import strip_answer
+from tacitd_handlers.shared.problems import report_problem
 from tacitd_handlers.shared.words import Sources
 
 PROMPT_LIMIT = 60_000
@@ -386,12 +387,9 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
 
 def _report_aside(place: Place, reasons: list[str], tools: Tools) -> None:
     reasons = [*reasons, *(one.reason for one in read_facts(tools.rows, place.number, ASIDE))]
-    if not reasons:
-        tools.clear(f"{ASIDE_ID}:{place.name}")
-        return
-    what = f"{count_noun(len(reasons), 'fact')} of {place.name} made no line: {reasons[0]}"
+    what = f"{count_noun(len(reasons), 'fact')} of {place.name} made no line: {reasons[0]}" if reasons else ""
     hint = "`tacitd review` lists them, `tacitd rescue retry --all` tries them again"
-    tools.degrade(Degradation(f"{ASIDE_ID}:{place.name}", what, hint))
+    report_problem(tools, f"{ASIDE_ID}:{place.name}", what, hint)
 
 
 def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:
@@ -399,13 +397,9 @@ def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tool
     more = Counter(line.path for line in plan.lines)
     more.subtract(old.path for line in plan.lines for old in line.replaces)
     place, crowded = inputs.place, files.count_crowded(tools.settings["learning"], more)
-    id = f"learning.lines:{place.name}"
-    if not crowded:
-        tools.clear(id)
-        return
     what = "; ".join(
         f"{place.root / name} has {count} learned lines, more than {limit}"
         for name, (count, limit) in crowded.items()
     )
     hint = "the model is asked to merge lines; `tacitd review` offers those not said for long"
-    tools.degrade(Degradation(id, what, hint))
+    report_problem(tools, f"learning.lines:{place.name}", what, hint)

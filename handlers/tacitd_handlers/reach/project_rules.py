@@ -19,7 +19,7 @@ from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_unwritable
-from tacitd.handler import Degradation, Notice
+from tacitd.handler import Notice
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
@@ -65,6 +65,7 @@ from tacitd_handlers.reach.rule_text import (
     render_rule,
 )
 from tacitd_handlers.shared.places import read_plain_bytes
+from tacitd_handlers.shared.problems import report_problem
 
 PROBLEM = "learning.copies"
 HINT = "move it away or mend it; the copy is made when the next session starts"
@@ -90,10 +91,7 @@ def write_copies(task: Task, tools: Tools) -> Done:
         look.follow_sources()
     look.remove_leftovers()
     id, problems = f"{PROBLEM}:{task.project.root}", look.problems
-    if problems and is_wanted:
-        tools.degrade(Degradation(id, "; ".join(dict.fromkeys(problems)), HINT))
-    else:
-        tools.clear(id)
+    report_problem(tools, id, "; ".join(dict.fromkeys(problems)) if is_wanted else "", HINT)
     return Done(look.apply, look.changes, notices=look.kept)
 
 

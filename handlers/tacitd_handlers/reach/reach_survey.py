@@ -17,7 +17,7 @@ from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_direc
 from tacitd.contract import Done, Outcome, Task, Tools
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import read_index_mode
-from tacitd.handler import Degradation, DoctorFinding
+from tacitd.handler import DoctorFinding
 from tacitd.sources.registry import find_codex
 from tacitd.state.paths import Paths
 from tacitd.store import open_readonly
@@ -43,6 +43,7 @@ from tacitd_handlers.reach.context_files import (
 )
 from tacitd_handlers.reach.user_rules import check_place, find_work_tree, update_rules
 from tacitd_handlers.shared.places import leads_out, read_text
+from tacitd_handlers.shared.problems import report_problem
 
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextFile
@@ -279,11 +280,10 @@ def run(task: Task, tools: Tools) -> Outcome:
         return update_rules(tools, restore=task.kind == "session-started", forced=task.kind == "purge")
     roots = [root for (root,) in tools.rows("SELECT root FROM project ORDER BY root")]
     found = {one.id: one for one in check_projects(tools.client_home, roots)}
+    gone = DoctorFinding("", "ok", "")
     for id in PROBLEMS:
-        if id in found:
-            tools.degrade(Degradation(id, found[id].what, found[id].hint))
-        else:
-            tools.clear(id)
+        one = found.get(id, gone)
+        report_problem(tools, id, one.what, one.hint)
     return Done()
 
 

@@ -36,6 +36,7 @@ from tacitd.store import open_readonly
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.reach.client_rules import USER_RULES
+from tacitd_handlers.shared.problems import report_problem
 
 LIMIT = 2048
 """Bytes of the generated text. A person's own lines in the file do not count."""
@@ -204,11 +205,7 @@ def _list_sections(sources: Mapping[str, PersonRules], memory: RulesMemory, tool
             failed.append(f"{title} of you cannot be read: {error}")
             lines = [one for one in memory.rules.values() if one.plugin == title]
         sections[sanitize_line(title)] = lines
-    if failed:
-        hint = "`tacitd doctor` checks the files"
-        tools.degrade(Degradation(INCOMPLETE, "; ".join(failed), hint))
-    else:
-        tools.clear(INCOMPLETE)
+    report_problem(tools, INCOMPLETE, "; ".join(failed), "`tacitd doctor` checks the files")
     return sections
 
 

@@ -137,3 +137,13 @@ def test_the_command_needs_no_daemon_and_no_claude(
     assert set(cli.run("context", root, "--json").json) == {"learning"}
     assert cli.run("context", tmp_path / "nowhere").out == ""
     assert not list(cli.home.iterdir())
+
+
+def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
+    """The working directory may be reached through a link."""
+    (tmp_path / "link").symlink_to(root / "src")
+    assert order(build_section(ContextRequest(tmp_path / "link", 9000))) == [
+        "learned",
+        "of the root",
+        "of src",
+    ]
