@@ -26,7 +26,10 @@ CHANNEL += ["\ue000", "\U00100000", "\ufdd0", "\U0007ffff", "\ud800", "\udfff"]
 INTRODUCERS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 """They begin an escape sequence, which goes with what follows."""
 AWKWARD = [char for char in ASSIGNED if category(char)[0] in "MZ" or category(char) == "Cf"] + CHANNEL
-CONTEXTS = (" {} ", *["{}", "a{}b", "1{}", "日{}本", "ب{}ب", "क{}ष", "क्{}ष", "👩{}💻", "🏴{}x", "❤{}", "é{}e"])
+CONTEXTS = (
+    " {} ",
+    *["{}", "a{}b", "1{}", "日{}本", "ب{}ب", "क{}ष", "क्{}ष", "👩{}💻", "🏴{}x", "❤{}", "é{}e"],
+)
 
 SCRIPTS = {
     "Arabic": "اللغة العربية: السَّلامُ عليكم، ﴿قُلْ هُوَ﴾ ۝١",
@@ -236,7 +239,17 @@ def test_a_joiner_stays_after_a_virama() -> None:
 
 def test_a_large_text_takes_linear_time() -> None:
     """A hundred thousand hostile characters do not take quadratic time (the suite's time limit decides)."""
-    for unit in ["\u200d", "👨\u200d", "\x1b]", "\x1b[0", "a\u200b", "é\u200b", "🏴\U000e0067", "\x1b", "ब्\u200d"]:
+    for unit in [
+        "\u200d",
+        "👨\u200d",
+        "\x1b]",
+        "\x1b[0",
+        "a\u200b",
+        "é\u200b",
+        "🏴\U000e0067",
+        "\x1b",
+        "ब्\u200d",
+    ]:
         text = unit * (100_000 // len(unit))
         for clean in (sanitize_line, sanitize_text, escape_hidden):
             clean(text)

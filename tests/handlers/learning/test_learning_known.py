@@ -162,3 +162,13 @@ def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
 def test_an_unknown_command_is_refused(rows: LearnedRows) -> None:
     with pytest.raises(UsageError, match="no command 'nonsense'"):
         rows.command("nonsense")
+
+
+def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: ScriptedModel) -> None:
+    """S-42: because a person asked; a file that is there stays as it is. Without documents nobody is asked."""
+    assert rows.command("init") == ["LEARNED.md and its summary are there"]
+    assert (rows.root / "LEARNED.md").read_text() == "# Learned Preferences\n"
+    assert "/LEARNED.md" in hidden(rows) and summary(rows) == "# Known facts\n" and model.asked == []
+    write(rows.root / "LEARNED.md", "mine\n")
+    rows.command("init")
+    assert (rows.root / "LEARNED.md").read_text() == "mine\n"
