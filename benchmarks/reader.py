@@ -300,7 +300,7 @@ def with_tacitd_records(files: list[Path]) -> str:
         while more:
             more = tail.read_next_slice().more
             found += len(tail.list_records(0))
-            tail.forget_before(tail.safe_end)
+            tail.assembler.forget_before(tail.safe_end)
     return f"{found} records"
 
 

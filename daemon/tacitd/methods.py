@@ -167,10 +167,9 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
     `input`: what the hook got from the client. Returns `text`, "" for nothing.
     """
     data, source = params.get("input"), app.engine.source
-    question = source.read_question(data) if isinstance(data, dict) else None
-    return {
-        "text": source.format_answer(question, texts.answer_hook(question)) if question is not None else ""
-    }
+    hook = source.read_hook(data) if isinstance(data, dict) else None
+    is_asked = hook is not None and hook.kind
+    return {"text": source.format_answer(hook, texts.answer_hook(hook)) if hook and is_asked else ""}
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

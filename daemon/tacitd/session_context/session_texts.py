@@ -29,7 +29,7 @@ from tacitd.session_context.plugin_view import (
     give_advice,
     list_items,
 )
-from tacitd.sources.source import HookQuestion, Source
+from tacitd.sources.source import HookInput, Source
 from tacitd.store import Store
 from tacitd.text.wording import count_noun
 
@@ -61,7 +61,7 @@ class SessionTexts:
         self._client = ""
         self._looked_at = float("-inf")
 
-    def answer_hook(self, question: HookQuestion) -> str:
+    def answer_hook(self, question: HookInput) -> str:
         """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
         account gets must not reach another."""
         real = os.path.realpath(question.transcript)
@@ -69,7 +69,7 @@ class SessionTexts:
             return ""
         return self._advise(question) if question.kind == "failure" else self._make_context(question)
 
-    def _make_context(self, question: HookQuestion) -> str:
+    def _make_context(self, question: HookInput) -> str:
         # Newer clients keep what hooks printed in the transcript and send it again when a session is resumed. Older ones (2.1.63) forget
         # it, and a hook whose time was over printed nothing: then the session gets all of it.
         occasion = "agent" if question.agent else name_occasion(question.source)
@@ -95,7 +95,7 @@ class SessionTexts:
             self._note(question.session, {name: _digest(text) for name, text in texts.items()})
         return text
 
-    def _ask_for_review(self, question: HookQuestion) -> str:
+    def _ask_for_review(self, question: HookInput) -> str:
         """How much waits for the person's decision, once a day in a project; "" for nothing."""
         root = find_project_root(Path(question.cwd))
         log_key, today = f"review of {root}", _ADVICE + local_date(self._clock.now())
@@ -109,7 +109,7 @@ class SessionTexts:
         what = f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them."
         return f"{what} Mention it once, when it does not disturb."
 
-    def _advise(self, question: HookQuestion) -> str:
+    def _advise(self, question: HookInput) -> str:
         shown = self._read(question.session)
         call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
         found = ask_each(self._plugins, lambda one: give_advice(one, call), logger.warning)

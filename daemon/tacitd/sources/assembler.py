@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Sequence
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -29,17 +30,15 @@ _OVERHEAD = 400
 """Bytes that a kept record needs besides its text."""
 _RECENT = 6
 """How many of the assistant's texts the context of a prompt is taken from."""
+_START = attrgetter("start")
 
 
 class SpokenContext(Struct, frozen=True):
-    """The end of what the assistant wrote in one working directory."""
+    """The end of what the assistant wrote in one working directory, and the time of its first record; "" for what is not known."""
 
     text: str = ""
-    """At most `CONTEXT_LIMIT` characters."""
     cwd: str = ""
-    """"" if its records name none."""
     stamp: str = ""
-    """The time of its first record; "" if that has none."""
 
 
 class RecentSpeech:
@@ -51,15 +50,13 @@ class RecentSpeech:
         """Whether a person typed something since, so that the assistant's next text begins another turn."""
 
     def add(self, text: str, cwd: str, stamp: str) -> None:
-        """Add a text of the assistant."""
         if self.answered:
-            self._recent.clear()
-            self.answered = False
+            self.clear()
         self._recent.append(SpokenContext(text[-CONTEXT_LIMIT:], cwd, stamp))
 
     def clear(self) -> None:
-        """What was written is not known any more to a person."""
         self._recent.clear()
+        self.answered = False
 
     def get_context(self) -> SpokenContext:
         """The end of the assistant's text since the last prompt, or before it. What it wrote in another directory than its last
@@ -83,12 +80,8 @@ class Assembler:
         self.path = path
         self.own = own
         self.start = start
-        self.session = ""
-        """Of the newest record that names one."""
-        self.cwd = ""
-        """Of the newest record that names one."""
-        self.stamp = ""
-        """Of the newest record with a time, as the client writes it."""
+        # Each of the newest record that names one; the time as the client writes it.
+        self.session = self.cwd = self.stamp = ""
         self.is_headless = False
         """Whether a program drives the session now."""
         self.counts: Counter[str] = Counter()
@@ -128,7 +121,7 @@ class Assembler:
         return True
 
     def release_queued(self) -> None:
-        """The session is over or idle: messages that are not decided yet count as typed."""
+        """The session is over or idle: messages that are not decided yet count as typed, and everything is final."""
 
     @property
     def pinned_offset(self) -> int | None:
@@ -137,7 +130,6 @@ class Assembler:
 
     @property
     def recognition(self) -> Recognition:
-        """Whether the prompts are recognised."""
         raise NotImplementedError
 
     # --- bytes
@@ -232,30 +224,27 @@ class Assembler:
         cwd: str = "",
     ) -> tuple[Prompt, ...]:
         """Prompts of the words that a record has, without those that this transcript had before."""
-        session, cwd = session or self.session, cwd or self.cwd
-        elsewhere = context.cwd if context.cwd != cwd else ""
-        made = [
-            Prompt(
+        cwd, new = cwd or self.cwd, list[Prompt]()
+        for number, one in enumerate(words):
+            said = context if one.context is None else SpokenContext(one.context[:CONTEXT_LIMIT], cwd)
+            prompt = Prompt(
                 kind=one.kind,
                 text=one.text,
-                session=session,
+                session=session or self.session,
                 uuid=f"{uuid}#{number}" if uuid and number else uuid,
                 time=time,
                 cwd=cwd,
-                context=context.text if one.context is None else one.context[:CONTEXT_LIMIT],
+                context=said.text,
                 pasted=one.pasted,
-                context_cwd=elsewhere if one.context is None else "",
-                context_time=parse_utc(context.stamp) if one.context is None else None,
+                context_cwd=said.cwd if said.cwd != cwd else "",
+                context_time=parse_utc(said.stamp),
             )
-            for number, one in enumerate(words)
-        ]
-        new = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
-        if new:
-            self.speech.answered = True
-        return new
+            if self._seen.add_if_new(prompt):
+                new.append(prompt)
+                self.speech.answered = True
+        return tuple(new)
 
     def explain(self, start: int, verdict: PromptVerdict, prompts: tuple[Prompt, ...] = ()) -> None:
-        """Note a verdict, if verdicts are wanted."""
         if self.judged is not None:
             self.judged.append(JudgedLine(start, verdict, prompts))
 
@@ -267,7 +256,7 @@ class Assembler:
         if not kept or kept[-1].start < record.start:  # nearly always
             kept.append(record)
             return
-        at = bisect_left(kept, record.start, key=_start)
+        at = bisect_left(kept, record.start, key=_START)
         if at < len(kept) and kept[at].start == record.start:
             kept[at] = _merge(kept[at], record)
         else:
@@ -275,26 +264,18 @@ class Assembler:
 
     @property
     def held_bytes(self) -> int:
-        """Roughly the memory that the kept records use: little more than the size of their lines."""
+        """Roughly the memory that the kept records use, in bytes: little more than the size of their lines."""
         return sum(one.end - one.start + _OVERHEAD for one in self._records)
 
     def list_records(self, after: int, upto: int) -> tuple[Record, ...]:
         """The kept records with start >= after and end <= upto."""
-        first = bisect_left(self._records, after, key=_start)
-        last = bisect_left(self._records, upto, lo=first, key=_start)
+        first = bisect_left(self._records, after, key=_START)
+        last = bisect_left(self._records, upto, lo=first, key=_START)
         return tuple([one for one in self._records[first:last] if one.end <= upto])
-
-    def keep_prompts(self) -> None:
-        """Drop the records without a prompt, for a reader of prompts alone."""
-        self._records = [one for one in self._records if one.prompts]
 
     def forget_before(self, before: int) -> None:
         """Drop the records that begin before this offset."""
-        del self._records[: bisect_left(self._records, before, key=_start)]
-
-
-def _start(kept: Record) -> int:
-    return kept.start
+        del self._records[: bisect_left(self._records, before, key=_START)]
 
 
 def _merge(old: Record, new: Record) -> Record:
@@ -335,19 +316,14 @@ def group_of(id: str, kind: str) -> str:
     return "bare" if id.startswith("~") else "queue" if kind == "queued" else "line"
 
 
-def normalise_text(text: str) -> str:
-    """Given text, return it as it is compared: NFKC, case folded, white space folded. Idempotent."""
-    folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
-    return " ".join(folded.split())
-
-
 def digest_text(text: str) -> bytes:
-    """The 16 bytes by which a text is compared."""
-    return blake2b(normalise_text(text).encode(errors="replace"), digest_size=16).digest()
+    """The 16 bytes by which a text is compared: NFKC, case folded, white space folded."""
+    folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
+    return blake2b(" ".join(folded.split()).encode(errors="replace"), digest_size=16).digest()
 
 
 class SeenPrompts:
-    """The prompts of a run. Keeps digests, never text."""
+    """Keeps digests, never text."""
 
     def __init__(self) -> None:
         self._ids = set[str]()
@@ -360,12 +336,10 @@ class SeenPrompts:
         if id in self._ids:
             return False
         same = self._typed.setdefault((prompt.session, digest_text(prompt.text)), [])
-        if any(other in REPEATS[group] and _is_near(time, prompt.time) for other, time in same):
-            return False
+        at = prompt.time
+        for other, time in same:
+            if other in REPEATS[group] and (at is None or time is None or abs(time - at) <= WINDOW):
+                return False
         self._ids.add(id)
-        same.append((group, prompt.time))
+        same.append((group, at))
         return True
-
-
-def _is_near(one: float | None, other: float | None) -> bool:
-    return one is None or other is None or abs(one - other) <= WINDOW

@@ -11,6 +11,7 @@ the kernel's clock (4 ms) keeps its stamp.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
@@ -94,12 +95,11 @@ class Follower:
         self._all_at = self._hot_at = 0.0
 
     def start(self) -> None:
-        """Start watching. The first `poll` afterwards compares everything, so that no change between the two is missed."""
+        """The first `poll` afterwards compares everything, so that no change between the two is missed."""
         for root in self._roots:
             root.watcher.start()
 
     def stop(self) -> None:
-        """Stop watching."""
         for root in self._roots:
             root.watcher.stop()
 
@@ -117,7 +117,14 @@ class Follower:
         self._last = (self._clock.now(), now)
         changes, self._changes = self._changes, {}
         if changes:
-            self._own = self._update_own(changes)
+            gone = [path for path, is_there in changes.items() if not is_there]
+            new = [
+                path for path, is_there in changes.items() if is_there and not self._source.is_subagent(path)
+            ]
+            own = self._own | {path: self._stamps[path] for path in new}
+            for path in gone:
+                own.pop(path, None)
+            self._own = own
         return FileChanges(
             tuple(Path(path) for path, is_there in changes.items() if is_there),
             tuple(Path(path) for path, is_there in changes.items() if not is_there),
@@ -160,31 +167,26 @@ class Follower:
         would take most of the time. As of the last poll; it is not to be changed."""
         return self._own
 
-    def _update_own(self, changes: Mapping[str, bool]) -> dict[str, Stamp]:
-        own = self._own.copy()
-        for path, is_there in changes.items():
-            if not is_there:
-                own.pop(path, None)
-            elif not self._source.is_subagent(path):
-                own[path] = self._stamps[path]
-        return own
-
     def list_degradations(self) -> list[Degradation]:
         """The present problems, each with a hint."""
-        found = [problem for root in self._roots for problem in root.watcher.list_problems()]
-        if not self._first:
-            for root in self._roots:
-                found += _root_problems(root, self._source.absent_hint(root.top))
+        found: list[Degradation] = []
+        for root in self._roots:
+            problems = root.watcher.list_problems()
+            found += problems
+            if self._first:
+                continue
+            if not root.there and (hint := self._source.absent_hint(root.top)):
+                what = f"{root.top} does not exist: there is no transcript yet"
+                found.append(Degradation("transcripts.absent", what, hint))
+            elif root.there and root.is_partial and not problems:
+                what = f"{root.unwatched} folder(s) below {root.top} have no watch and are polled every few seconds instead"
+                found.append(Degradation("watch.limit", what, limit_hint(errno.ENOSPC)))
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found
 
     def _jumped(self, now: float) -> bool:
-        """Whether the machine slept, its clock was set, or this process was stopped since the last poll.
-
-        Time in sleep, and a set clock, move the wall clock and the monotonic clock differently; a stopped process polls late.
-        In each case hints may have been lost or times may be wrong, so everything is compared.
-        """
+        """Whether the machine slept, its clock was set, or this process was stopped since the last poll: hints may have been lost."""
         wall, monotonic = self._last
         late = now - max(monotonic, min(self._all_at, self._hot_at if self._hot else self._all_at))
         return abs((self._clock.now() - wall) - (now - monotonic)) > JUMP or late > JUMP
@@ -223,22 +225,20 @@ class Follower:
                 self._compare_path(path, now)
 
     def _compare_path(self, path: str, now: float) -> bool:
-        """Compare one path. Returns whether it is a directory."""
+        """Returns whether it is a directory. What is unreadable or odd, the next comparison of all reports."""
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             self._note_gone(path)
             return False
-        except OSError:  # unknown, which does not mean gone; the next full comparison reports the reason
+        except OSError:  # unknown, which does not mean gone
             return False
-        if not is_utf8(path):  # named by the next full comparison
+        if not is_utf8(path):
             return False
-        if stat.S_ISREG(status.st_mode) and self._is_transcript(path):
-            self._note_stamp(path, stamp_of(status), now)
-        elif not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             self._note_gone(path)
-            if not stat.S_ISDIR(status.st_mode):
-                self._odd = {**self._odd, path: odd_kind(status.st_mode)}
+        elif self._is_transcript(path):
+            self._note_stamp(path, stamp_of(status), now)
         return stat.S_ISDIR(status.st_mode)
 
     def _take_listing(self, listing: Listing, now: float) -> None:
@@ -250,11 +250,8 @@ class Follower:
         wall = self._clock.now()
         self._stamps.update(listing.stamps)
         self._changes |= dict.fromkeys(listing.stamps, True)
-        ages = {path: max(0.0, wall - stamp.mtime_ns / 1e9) for path, stamp in listing.stamps.items()}
-        for path in sorted(
-            (path for path, age in ages.items() if age < HOT), key=ages.__getitem__, reverse=True
-        ):
-            self._hot[path] = now - ages[path]
+        ages = [(max(0.0, wall - stamp.mtime_ns / 1e9), path) for path, stamp in listing.stamps.items()]
+        self._hot |= {path: now - age for age, path in sorted(ages, reverse=True) if age < HOT}
 
     def _note_stamp(self, path: str, stamp: Stamp, now: float) -> None:
         if self._stamps.get(path) != stamp:
@@ -264,7 +261,6 @@ class Follower:
             self._changes[path] = True
 
     def _note_gone(self, path: str) -> None:
-        """The path does not exist or is not a transcript."""
         if self._stamps.pop(path, None) is not None:
             self._hot.pop(path, None)
             self._changes[path] = False
@@ -274,21 +270,6 @@ _UNREADABLE_HINT = "Make them readable for the user that runs tacitd; reading th
 _ODD_HINT = (
     "If these are not transcripts, nothing is lost; otherwise put the real file or folder in their place."
 )
-
-
-def _root_problems(root: _Root, absent_hint: str) -> list[Degradation]:
-    """The problems of a root: it is missing, or partly without watches."""
-    if not root.there:
-        if not absent_hint:
-            return []
-        what = f"{root.top} does not exist: there is no transcript yet"
-        return [Degradation("transcripts.absent", what, absent_hint)]
-    if not root.is_partial or root.watcher.list_problems():
-        return []
-    what = (
-        f"{root.unwatched} folder(s) below {root.top} have no watch and are polled every few seconds instead"
-    )
-    return [Degradation("watch.limit", what, limit_hint(28))]
 
 
 def _list_problem(id: str, verb: str, items: Mapping[str, str], hint: str) -> list[Degradation]:
@@ -315,11 +296,8 @@ _MASK = (1 << 64) - 1
 
 
 class Stamp(bytes):
-    """What identifies a file's state: its size, the times of the last write and of the last change of the inode, and the inode. Any
-    difference means that the file changed (DESIGN "Sources").
-
-    Bytes and not a struct of four numbers: there is one for each transcript, and it takes 72 bytes instead of 200.
-    """
+    """A file's size, the times of its last write and of the last change of its inode, and the inode: any difference means that it
+    changed. Bytes and not a struct: there is one for each transcript, and it takes 72 bytes instead of 200."""
 
     __slots__ = ()
 
@@ -382,7 +360,6 @@ def scan_below(
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Given the result of `lstat`, return the stamp."""
     # Some file systems store times for which 64 bits are too few.
     times = status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
     return Stamp(_FIELDS.pack(status.st_size, *times, status.st_ino))

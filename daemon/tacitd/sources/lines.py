@@ -5,13 +5,8 @@ Newlines, byte offsets and the end of a JSON object belong here. What a record m
 What Claude Code guarantees: one flush is one `write` of whole lines on an O_APPEND descriptor, and nothing is rewritten
 (CLAUDE_CODE fact 6). What real files contain nevertheless (fact 7, section 13): a last line that is still being written,
 two records without a newline between them, a truncated record followed by the next one on the same line, runs of NUL
-bytes, U+2028 inside strings, lines of a megabyte. So:
-
-- Lines are split at b"\n" only.
-- While a file grows, only bytes up to the last newline are consumed. The complete records after it are consumed when the
-  session is over.
-- A line above `LONGEST` is never kept in memory.
-- A line that does not parse is searched for every complete record in it.
+bytes, U+2028 inside strings, lines of a megabyte. So lines are split at b"\n" only, bytes after the last newline wait until the
+session is over, and a line that does not parse is searched for every complete record in it.
 """
 
 from __future__ import annotations
@@ -26,7 +21,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
-from msgspec import Struct
 
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.text.lazy_pattern import compile_lazily
@@ -41,26 +35,6 @@ _WORK = 32
 """How many bytes may be decoded to salvage a line, as a multiple of its length."""
 
 
-class LineChunk(Struct, frozen=True):
-    """Complete lines of a transcript, and maybe the beginning of the next one."""
-
-    start: int
-    """Byte offset of `data[0]`."""
-    data: bytes
-    """Whole lines, and maybe the beginning of one more."""
-    cut: int
-    """The length of the whole lines in `data`: the offset after the last newline, or 0."""
-    size: int
-    """The file's size in bytes when it was read."""
-    long: bool
-    """The line at `start` has no newline within `LONGEST`. Skip it with `skip_line`."""
-
-    @property
-    def end(self) -> int:
-        """Byte offset up to which the lines are complete."""
-        return self.start + self.cut
-
-
 def open_transcript(path: Path | str) -> int:
     """Given a path, return a descriptor to read from; the caller closes it.
 
@@ -72,15 +46,14 @@ def open_transcript(path: Path | str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise _refusal(path, error) from error
-    kind = os.fstat(fd).st_mode
-    if stat.S_ISREG(kind):
+        hint = f"check its permissions: ls -l '{path}'" if isinstance(error, PermissionError) else ""
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            hint = "put the file itself there; links are not followed"
+        raise FileRefusedError(f"{path} cannot be opened: {error.strerror}", hint) from error
+    if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
-    what = "a directory" if stat.S_ISDIR(kind) else "a FIFO" if stat.S_ISFIFO(kind) else "a special file"
-    raise FileRefusedError(
-        f"{path} is {what}, not a transcript", "move it out of the folder of the transcripts"
-    )
+    raise FileRefusedError(f"{path} is not a regular file", "move it out of the folder of the transcripts")
 
 
 def read_some(path: Path | str, length: int, *, start: int = 0, at_end: bool = False) -> bytes:
@@ -97,33 +70,21 @@ def read_some(path: Path | str, length: int, *, start: int = 0, at_end: bool = F
         os.close(fd)
 
 
-def _refusal(path: Path | str, error: OSError) -> FileRefusedError:
-    if error.errno in (errno.ELOOP, errno.EMLINK):
-        return FileRefusedError(
-            f"{path} is a symbolic link", "put the file itself there; links are not followed"
-        )
-    hint = f"check its permissions: ls -l '{path}'" if isinstance(error, PermissionError) else ""
-    return FileRefusedError(f"{path} cannot be opened: {error.strerror}", hint)
+def read_slice(fd: int, offset: int, limit: int, longest: int) -> tuple[bytes, int]:
+    """Given an offset at a line's start, return about `limit` bytes after it, and the length of the complete lines in them.
 
-
-def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> LineChunk:
-    """Given an offset at a line's start, return the complete lines of about `limit` bytes after it.
-
-    It reads more, up to `longest`, only if a single line is longer than `limit`. Raises OSError.
+    It reads more only if a single line is longer than `limit`: of one longer than `longest`, one byte more than that and 0. Raises OSError.
     """
     want = min(max(limit, 1), longest + 1)
-    size = os.fstat(fd).st_size
-    left = max(size - offset, 0)
+    left = max(os.fstat(fd).st_size - offset, 0)
     while True:
         # Not more than there is: a buffer of the size that is asked for is made first, for most files with a system call.
         data = os.pread(fd, min(want, left), offset)
         cut = data.rfind(b"\n") + 1
         # Without a newline in a full read, this line is longer than `want`: read four times as much of it.
         if cut or want >= left or want > longest:
-            break
+            return data, cut
         want = min(want * 4, longest + 1)
-    long = not cut and len(data) > longest
-    return LineChunk(offset, b"" if long else data, cut, size, long)
 
 
 def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
@@ -131,16 +92,12 @@ def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:
 
     Returns (offset after it, True), or (offset up to which there is none, False). Raises OSError.
     """
-    left = limit
-    while left > 0:
-        data = os.pread(fd, min(_CHUNK, left), offset)
-        if not data:
-            break
+    end = offset + limit
+    while offset < end and (data := os.pread(fd, min(_CHUNK, end - offset), offset)):
         found = data.find(b"\n")
         if found >= 0:
             return offset + found + 1, True
         offset += len(data)
-        left -= len(data)
     return offset, False
 
 
@@ -159,10 +116,8 @@ _ESCAPE = compile_lazily(
 
 
 def replace_surrogates(line: bytes) -> bytes:
-    """Given a line, return it with lone surrogate escapes replaced by U+FFFD, at the same offsets.
-
-    JavaScript cuts strings between the halves of an emoji; strict decoders then refuse the whole line.
-    """
+    """A line with lone surrogate escapes replaced by U+FFFD, at the same offsets. JavaScript cuts strings between the halves of an
+    emoji; strict decoders then refuse the whole line."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return line
     return _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == 6 else found[0], line)
@@ -171,9 +126,9 @@ def replace_surrogates(line: bytes) -> bytes:
 def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tuple[int, int]]:
     """Given a line that does not parse, return the (start, end) of every complete record in it.
 
-    A record is an object for which `is_record` is true. An object nested in another is not a record. After a truncated object nothing proves which object encloses the next one, so that one counts only if the
-    bytes after it do not continue an enclosing object. Text inside a string cannot be mistaken for a record, because its
-    quotes are escaped.
+    A record is an object for which `is_record` is true, and that is not nested in another. After a truncated object nothing
+    proves which object encloses the next one, so that one counts only if the bytes after it do not continue an enclosing object.
+    Text inside a string cannot be mistaken for a record, because its quotes are escaped.
     """
     line = replace_surrogates(line)
     found: list[tuple[int, int]] = []
@@ -193,7 +148,8 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
             clean, at = False, line.find(b'{"', at + 1)
             continue
         top = clean and not line[edge:at].strip(b"\0 \t\r")
-        clean, edge = (top or not _goes_on(line, reached)) and is_record(line[at:reached]), reached
+        goes_on = line[reached : reached + 64].lstrip(b"\0 \t\r").startswith((b",", b"}", b"]", b":"))
+        clean, edge = (top or not goes_on) and is_record(line[at:reached]), reached
         if clean:
             found.append((at, reached))
         # Behind the object: those inside a complete one are its parts.
@@ -203,23 +159,16 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
 
 def leading_objects(data: bytes) -> list[tuple[int, int]]:
     """Given bytes that begin where a record begins, return the (start, end) of the complete JSON objects that follow each other
-    from the first byte on.
-
-    What is appended later cannot change them, because bytes after a complete object belong to the next record. Objects
-    after a torn one are left out, because later bytes may show that they are parts of it (`salvage_records` judges whole lines
-    only).
-    """
+    from the first byte on. What is appended later cannot change them. Objects after a torn one may be parts of it."""
     data = replace_surrogates(data)
     found: list[tuple[int, int]] = []
-    at = 0
+    at = end = 0
     while True:
-        while data[at : at + 1] in (b"\0", b" ", b"\t", b"\r"):
-            at += 1
+        at = len(data) - len(data[end:].lstrip(b"\0 \t\r"))
         whole, end = _object_at(data, at) if data.startswith(b"{", at) else (False, at)
         if not whole:
             return found
         found.append((at, end))
-        at = end
 
 
 def _object_at(line: bytes, start: int) -> tuple[bool, int]:
@@ -247,19 +196,10 @@ def _object_at(line: bytes, start: int) -> tuple[bool, int]:
     return True, len(line.rstrip())
 
 
-def _goes_on(line: bytes, end: int) -> bool:
-    """Whether an enclosing object continues here, so that the object before was nested in it."""
-    rest = line[end : end + 64].lstrip(b"\0 \t\r")
-    return rest[:1] in (b",", b"}", b"]", b":")
-
-
 # --- A position in a transcript: an offset, and a mark that identifies the bytes before it (DESIGN "Sources").
 #
-# Only computing and checking marks belongs here; the store has the positions.
-#
 # A position belongs to a path. The inode does not identify a file: after a restored home or a changed
-# device number, old records must not look new. The bytes before the offset identify it: up to 256, as a
-# CRC-32.
+# device number, old records must not look new. The bytes before the offset identify it.
 
 
 MARK = 256
@@ -273,15 +213,12 @@ class Position(NamedTuple):
     """How far a transcript was handled."""
 
     offset: int
-    """Bytes: 0, or the end of a record. It follows a newline, unless two records are on one line or the last record has no
-    newline.
-    """
+    """Bytes: 0, or the end of a record, after its newline if it has one."""
     crc: int
     """CRC-32 of the up to 256 bytes before `offset`."""
 
 
 def mark_at(fd: int, offset: int) -> int:
-    """Given a descriptor and an offset, return the CRC-32 of the up to 256 bytes before it."""
     start = max(0, offset - MARK)
     return crc32(os.pread(fd, offset - start, start))
 
@@ -298,32 +235,23 @@ def position_at(path: Path, offset: int) -> Position:
 def find_baseline(path: Path | str) -> Position:
     """The position after the last newline that the file has now; offset 0 if it has none.
 
-    Used at the first start, when everything before it counts as read. Reads backwards in small chunks, so memory is
-    bounded. Raises FileNotFoundError, FileRefusedError.
+    At the first start, everything before it counts as read. Raises FileNotFoundError, FileRefusedError.
     """
     fd = open_transcript(path)
     try:
-        end, chunk = os.lseek(fd, 0, os.SEEK_END), _FIRST_BACK
-        while end > 0:
+        end, cut, chunk = os.fstat(fd).st_size, 0, _FIRST_BACK
+        while end > 0 and not cut:
             start = max(0, end - chunk)
-            found = os.pread(fd, end - start, start)
-            cut = found.rfind(b"\n") + 1
-            if cut:
-                whole = start == 0 or cut >= MARK
-                mark = crc32(found[max(0, cut - MARK) : cut]) if whole else mark_at(fd, start + cut)
-                return Position(start + cut, mark)
+            cut = os.pread(fd, end - start, start).rfind(b"\n") + 1
             end, chunk = start, _BACK
-        return Position(0, mark_at(fd, 0))
+        return Position(end + cut, mark_at(fd, end + cut))
     finally:
         os.close(fd)
 
 
 def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
-    """Yield each transcript with its baseline, for the first start.
-
-    A transcript that cannot be read now is left out, with a warning in the log. It is read from its first byte when that
-    is possible: its records are older than the first start.
-    """
+    """Yield each transcript with its baseline, for the first start. One that cannot be read now is left out, with a warning in the
+    log, and read from its first byte when that is possible: its records are older than the first start."""
     for path in paths:
         try:
             yield path, find_baseline(path)

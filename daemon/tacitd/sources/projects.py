@@ -52,8 +52,9 @@ class ProjectFinder:
         is_off: Callable[[Path], bool] = lambda root: False,
         list_aliases: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`list_aliases`: directories as other machines name them, such as a container's, and which they are here. `is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
-        any more: otherwise its write mode says so."""
+        """`list_aliases`: directories as other machines name them, such as a container's, and which they are here. `is_off`: whether a
+        person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found any more: otherwise its
+        write mode says so."""
         self._home = _real(home)
         self._excludes = [_pattern(text, home) for text in excludes]
         self._private = [_real(path) for path in private]
@@ -69,9 +70,11 @@ class ProjectFinder:
             return NoProject(cwd, "the record names no working directory")
         if not cwd.startswith("/") or "\0" in cwd:
             return NoProject(cwd, "the working directory is not an absolute path")
-        place = _real(Path(resolve_alias(self._list_aliases(), cwd)))
+        aliases = self._list_aliases()
+        alias = max((one for one in aliases if f"{cwd}/".startswith(f"{one}/")), key=len, default="")
+        place = _real(Path(aliases[alias] + cwd.removeprefix(alias) if alias else cwd))
         try:
-            there, existing = place.is_dir(), _existing(place)
+            existing = next(one for one in (place, *place.parents) if one.is_dir())
             repository = git.find_repository(existing)
             unbacked = git.find_unbacked(existing) if repository is None else None
         except OSError as error:
@@ -84,7 +87,7 @@ class ProjectFinder:
             reason = f"{unbacked} is a jj repository without git behind it, so what tacitd writes could not be ignored"
             return self._refuse(cwd, place, unbacked, reason)
         root = repository.top if repository is not None else place
-        if not there and (repository is None or self._refusal(existing, root, True)):
+        if existing != place and (repository is None or self._refusal(existing, root, True)):
             return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)
         reason = self._refusal(place, root, repository is not None)
         return self._refuse(cwd, place, root, reason) if reason else Project(root, repository is not None)
@@ -131,33 +134,14 @@ class ProjectFinder:
             if root == tmpdir:
                 return "it is a directory for temporary files"
             if root.is_relative_to(tmpdir):
-                return (
-                    ""
-                    if is_git or self._at_home(root, than=tmpdir)
-                    else "it is a temporary folder without git"
-                )
-        if root == Path("/") or (self._in_system(root) and not self._at_home(root)):
-            return "it is a system directory"
-        return ""
+                is_own = is_git or self._at_home(root, than=tmpdir)
+                return "" if is_own else "it is a temporary folder without git"
+        is_system = any(root.is_relative_to(one) for one in self._system) and not self._at_home(root)
+        return "it is a system directory" if is_system or root == Path("/") else ""
 
     def _at_home(self, root: Path, than: Path = Path("/")) -> bool:
         """Whether it is in the home directory, and that is below `than`."""
         return root.is_relative_to(self._home) and self._home != than and self._home.is_relative_to(than)
-
-    def _in_system(self, root: Path) -> bool:
-        return any(root.is_relative_to(one) for one in self._system)
-
-
-def resolve_alias(aliases: Mapping[str, str], cwd: str) -> str:
-    """The directory that is meant here by one as a record names it."""
-    named = [name for name in aliases if cwd == name or cwd.startswith(f"{name}/")]
-    name = max(named, key=len, default="")
-    return aliases[name] + cwd.removeprefix(name) if name else cwd
-
-
-def _existing(place: Path) -> Path:
-    """The nearest existing directory on the way up."""
-    return next(one for one in (place, *place.parents) if one.is_dir())
 
 
 def _real(path: Path) -> Path:
@@ -165,7 +149,7 @@ def _real(path: Path) -> Path:
 
 
 def _pattern(text: str, home: Path) -> str:
-    """Given an exclusion as configured, return it with `~` resolved and, for a plain path, its links too."""
+    """An exclusion as configured with `~` resolved and, for a plain path, its links too."""
     whole = os.fspath(home) + text[1:] if text == "~" or text.startswith("~/") else text
     plain = whole.startswith("/") and not any(mark in whole for mark in "*?[")
     return os.path.realpath(whole) if plain else whole.rstrip("/")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
+from tacitd.sources.claude_code import CONTEXT_FILES
 
 if TYPE_CHECKING:
     from tacitd.sources.source import OwnCalls, Source

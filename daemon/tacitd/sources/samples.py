@@ -41,23 +41,18 @@ def append_sample_record(
 
     `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time.
     """
-    content = text if kind == "user" else [{"type": "text", "text": text}]
-    fields = {"type": kind, "message": {"role": kind, "content": content}, "uuid": f"{kind}-{number}"}
-    append_client_record(home, session, fields, cwd=cwd, number=number, at=at)
-
-
-def append_client_record(
-    home: Path, session: str, fields: Mapping[str, Any], *, cwd: Path, number: int, at: float
-) -> None:
-    """Append a record with these fields to a session's transcript below `home`; see `append_sample_record`."""
-    common: Record = {
-        "uuid": f"record-{number}",
+    record = {
+        "uuid": f"{kind}-{number}",
         "sessionId": session,
         "cwd": str(cwd),
         "timestamp": _format_stamp(at),
+        "version": VERSION,
+        "isSidechain": False,
+        "userType": "external",
+        "type": kind,
+        "message": {"role": kind, "content": text if kind == "user" else [{"type": "text", "text": text}]},
     }
-    common |= {"version": VERSION, "isSidechain": False, "userType": "external"}
-    _append(home / "projects" / "demo" / f"{session}.jsonl", session, [common | dict(fields)], at)
+    _append(home / "projects" / "demo" / f"{session}.jsonl", session, [record], at)
 
 
 def _append(path: Path, session: str, records: Iterable[Mapping[str, Any]], at: float) -> None:
@@ -106,12 +101,13 @@ class SampleTranscripts:
         return path
 
     def name_path(self, session: str, cwd: Path) -> Path:
-        """The path of the transcript of a session that begins in this directory."""
-        return self.root / _name_directory(cwd) / f"{session}.jsonl"
+        """The path of the transcript of a session that begins in this directory, without what the client does with long ones."""
+        folder = "".join(one if one.isascii() and one.isalnum() else "-" for one in str(cwd))[:200]
+        return self.root / folder / f"{session}.jsonl"
 
     def type(self, session: str, cwd: Path, text: str) -> None:
         """A prompt that the person typed."""
-        self.record(session, cwd, _HUMAN | {"type": "user", "message": {"role": "user", "content": text}})
+        self.record(session, cwd, _HUMAN | _user(text))
 
     def say(self, session: str, cwd: Path, text: str) -> None:
         """An answer of the assistant."""
@@ -130,15 +126,10 @@ class SampleTranscripts:
     ) -> None:
         """A call of a tool, and its result. `result`: as the client keeps it. `text`: as the model gets it."""
         call = f"toolu_{self._count + 1:024d}"
-        self.record(
-            session, cwd, _spoken({"type": "tool_use", "id": call, "name": tool, "input": dict(given)})
-        )
+        use = {"type": "tool_use", "id": call, "name": tool, "input": dict(given)}
+        self.record(session, cwd, _spoken(use))
         answer = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": error}
-        self.record(
-            session,
-            cwd,
-            {"type": "user", "message": {"role": "user", "content": [answer]}, "toolUseResult": result},
-        )
+        self.record(session, cwd, _user([answer]) | {"toolUseResult": result})
 
     def queue(self, session: str, cwd: Path, text: str) -> None:
         """A message that the person typed while the assistant worked, and that reached it in the same turn."""
@@ -161,9 +152,8 @@ class SampleTranscripts:
         agent = f"a{self._count:016x}"
         path = self.find(session).with_suffix("") / "subagents" / f"agent-{agent}.jsonl"
         mark = {"isSidechain": True, "agentId": agent}
-        prompt = {"type": "user", "message": {"role": "user", "content": asked}}
         before = self._last[session]
-        records = [prompt, _spoken({"type": "text", "text": answer})]
+        records = [_user(asked), _spoken({"type": "text", "text": answer})]
         _append(path, "", [self._fill(session, cwd, one | mark) for one in records], self._clock.now())
         self._last[session] = before
         given = {"description": "look", "prompt": asked, "subagent_type": "general-purpose"}
@@ -180,21 +170,18 @@ class SampleTranscripts:
         }
         self.record(session, cwd, boundary)
         text = f"This session is being continued from a previous conversation that ran out of context.\n\n{summary}"
-        copied = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True}
-        self.record(session, cwd, copied | {"type": "user", "message": {"role": "user", "content": text}})
+        self.record(session, cwd, _user(text) | {"isCompactSummary": True, "isVisibleInTranscriptOnly": True})
 
     def clear(self, new: str, cwd: Path) -> None:
         """The first records of the session that `/clear` begins."""
         caveat = "<local-command-caveat>The command below was run by the user.</local-command-caveat>"
-        self.record(
-            new, cwd, {"type": "user", "isMeta": True, "message": {"role": "user", "content": caveat}}
-        )
+        self.record(new, cwd, _user(caveat) | {"isMeta": True})
         self.command(new, cwd, "clear", "")
 
     def command(self, session: str, cwd: Path, name: str, words: str) -> None:
         """A slash command that the person typed."""
         text = f"<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n<command-args>{words}</command-args>"
-        self.record(session, cwd, {"type": "user", "message": {"role": "user", "content": text}})
+        self.record(session, cwd, _user(text))
 
     def fork(self, session: str, new: str) -> None:
         """A fork: the history is copied with its ids into a transcript of another session."""
@@ -240,6 +227,5 @@ def _spoken(part: Mapping[str, Any]) -> Record:
     return {"type": "assistant", "message": message}
 
 
-def _name_directory(cwd: Path) -> str:
-    """The name of the folder for sessions in this directory, without what the client does with long ones."""
-    return "".join(one if one.isascii() and one.isalnum() else "-" for one in str(cwd))[:200]
+def _user(content: Any) -> Record:
+    return {"type": "user", "message": {"role": "user", "content": content}}

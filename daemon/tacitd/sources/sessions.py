@@ -66,22 +66,16 @@ class _Session(Struct):
         """Whether a client runs it. The process of one that left may take a moment to end, or run another session by now."""
         return self.left is None and any(one.gone_since is None for one in list(self.clients.values()))
 
-    def list_places(self) -> set[str]:
-        """Its working directory, and those of its clients."""
-        return {self.cwd, *(client.cwd for client in list(self.clients.values()))}
-
 
 def process_is_alive(pid: int) -> bool:
     """Whether a process of any user has this id. It may be another one by now: then idle time ends the session."""
-    if pid <= 0:
-        return False
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
-    return True
+        return pid > 0
+    return pid > 0
 
 
 class Sessions:
@@ -157,7 +151,16 @@ class Sessions:
         # Called in each pass of the engine, which is several hundred times a second while thousands of sessions grow.
         if now < self._next_look:
             return []
-        self._check_clients(now)
+        is_alive, claims = cache(self._is_alive), self._read_claims()
+        for claim in claims:
+            claimed = self._sessions.get(claim.session)
+            if claimed is not None and is_alive(claim.pid):
+                self._note_client(claimed, claim)
+        runs = {claim.pid: claim.session for claim in claims}
+        for name, session in self._sessions.items():
+            for pid, client in session.clients.items():
+                since = now if client.gone_since is None else client.gone_since
+                client.gone_since = None if is_alive(pid) and runs.get(pid, name) == name else since
         ended: list[EndedSession] = []
         for name, session in list(self._sessions.items()):
             if not session.ended and now >= self._ends_at(session):
@@ -194,16 +197,16 @@ class Sessions:
     def is_live_in(self, within: Callable[[str], bool]) -> bool:
         """Whether any live session has a working directory for which `within` is true."""
         return any(
-            self.is_live(name) and any(cwd and within(cwd) for cwd in session.list_places())
-            for name, session in list(self._sessions.items())
+            self.is_live(name)
+            and any(
+                cwd and within(cwd) for cwd in (one.cwd, *(each.cwd for each in list(one.clients.values())))
+            )
+            for name, one in list(self._sessions.items())
         )
 
     def _get_or_begin(self, name: str, *, watched: bool) -> _Session:
-        """The session; its client is searched if the session begins now, because it may be gone at the next look.
-
-        It is not searched for growth that was only found at the start, because there may be thousands of such sessions, and
-        `take_ended` searches the clients of all of them at once.
-        """
+        """The session; its client is searched if the session begins now, because it may be gone at the next look. Not for growth that
+        was only found at the start: `take_ended` searches the clients of thousands of such sessions at once."""
         session = self._sessions.setdefault(name, _Session())
         if session.ended and watched:
             for claim in self._read_claims():
@@ -212,7 +215,6 @@ class Sessions:
         return session
 
     def _note_client(self, session: _Session, claim: SessionClaim) -> None:
-        """This process is alive and runs the session."""
         if claim.pid not in session.clients:
             session.clients[claim.pid] = _Client(claim.cwd)
             self._new_clients[claim.session] = claim.pid
@@ -238,16 +240,3 @@ class Sessions:
         if gone and all(since is not None and session.grown <= since for since in gone):
             ends = min(ends, max(since or 0.0 for since in gone) + GONE_FOR)
         return ends
-
-    def _check_clients(self, now: float) -> None:
-        """Find out which clients are alive and run their session still, and note since when the others do not."""
-        is_alive, claims = cache(self._is_alive), self._read_claims()
-        for claim in claims:
-            session = self._sessions.get(claim.session)
-            if session is not None and is_alive(claim.pid):
-                self._note_client(session, claim)
-        runs = {claim.pid: claim.session for claim in claims}
-        for name, session in self._sessions.items():
-            for pid, client in session.clients.items():
-                since = now if client.gone_since is None else client.gone_since
-                client.gone_since = None if is_alive(pid) and runs.get(pid, name) == name else since

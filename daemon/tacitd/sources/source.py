@@ -91,15 +91,11 @@ class Source:
         """Which processes claim to run which sessions now. A claim may be stale, and a session may have none."""
         return ()
 
-    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
+    def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
         """Given what a hook got from the client, return what it says; None if it is not understood."""
         return None
 
-    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
-        """Given the same, return what a text is wanted for; None if there is nothing to answer."""
-        return None
-
-    def format_answer(self, question: HookQuestion, text: str) -> str:
+    def format_answer(self, hook: HookInput, text: str) -> str:
         """What the hook has to print so that the client puts this text into the session."""
         return text
 
@@ -122,7 +118,6 @@ class CombinedSource(Source):
 
     @property
     def roots(self) -> Sequence[Path]:
-        """Those of all, as they were when this was made."""
         return self._roots
 
     @property
@@ -159,14 +154,11 @@ class CombinedSource(Source):
     def read_claims(self) -> Sequence[SessionClaim]:
         return [claim for one in self._all for claim in one.read_claims()]
 
-    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
-        return self._first.read_hint(data)
+    def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
+        return self._first.read_hook(data)
 
-    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
-        return self._first.read_question(data)
-
-    def format_answer(self, question: HookQuestion, text: str) -> str:
-        return self._first.format_answer(question, text)
+    def format_answer(self, hook: HookInput, text: str) -> str:
+        return self._first.format_answer(hook, text)
 
 
 # --- What a source says of its transcripts, its sessions and its clients, beside the records of events.py.
@@ -252,28 +244,21 @@ class ClientUse(Struct, frozen=True):
     """When the transcript changed last: seconds since 1970, UTC."""
 
 
-class SessionHint(Struct, frozen=True):
+class HookInput(Struct, frozen=True):
     """What a client's hook says about a session. It may be wrong, late or missing; the transcript is the truth."""
-
-    session: str
-    transcript: Path
-    """An absolute path that the hook claims; it may be anything."""
-    ended: bool
-    """Whether the client says that the session ended; otherwise it goes on."""
-    compacts: bool = False
-    """Whether the client is about to compact the session."""
-
-
-class HookQuestion(Struct, frozen=True):
-    """What a client's hook may be answered with a text for the session. It may be wrong, as a `SessionHint`."""
 
     event: str
     """The client's name of it."""
-    kind: Literal["context", "failure"]
-    """`context`: a session or a sub-agent starts. `failure`: a call of a tool failed."""
     session: str
     transcript: Path
-    cwd: str
+    """An absolute path that the hook claims; it may be anything."""
+    cwd: str = ""
+    kind: Literal["", "context", "failure"] = ""
+    """Which text for the session it may be answered with. `context`: a session or a sub-agent starts. `failure`: a call of a tool failed."""
+    ended: bool = False
+    """Whether the client says that the session ended; otherwise it goes on."""
+    compacts: bool = False
+    """Whether the client is about to compact the session."""
     source: str = ""
     """Why the session starts, as the client calls it."""
     agent: str = ""

@@ -7,7 +7,6 @@ slices it keeps no descriptor, because thousands of transcripts are watched. It 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,9 +50,8 @@ class ReadStep(Struct, frozen=True):
 def read_records(source: Source, path: Path, start: int, upto: int) -> list[Record]:
     """The records between two byte offsets of a transcript; none if it is gone or cannot be read."""
     made: list[Record] = []
-    tail = Tail(path, start, source)
+    tail, more = Tail(path, start, source), True
     try:
-        more = True
         while more and tail.read_end < upto:
             # What follows is not wanted, and may be most of the file.
             step = tail.read_next_slice(min(_SLICE, upto - tail.read_end))
@@ -63,7 +61,7 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
             tail.take_unterminated()
     except (OSError, FileRefusedError):
         return made
-    tail.release_queued()
+    tail.assembler.release_queued()
     made += tail.take_final()
     return [record for record in made if record.end <= upto]
 
@@ -78,9 +76,8 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
         more = tail.read_next_slice().more
         if not more:
             tail.take_unterminated()
-        tail.assembler.keep_prompts()
-        if not more or tail.kept_bytes > WAITING:
-            tail.release_queued()
+        if not more or tail.assembler.held_bytes > WAITING:
+            tail.assembler.release_queued()
         for record in tail.take_final():
             yield from record.prompts
 
@@ -97,7 +94,7 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
         if not more:
             left = tail.take_unterminated()
         if not more or len(tail.assembler.judged or ()) > _VERDICTS:
-            tail.release_queued()
+            tail.assembler.release_queued()
         tail.take_final()
         judged = tail.assembler.judged or []
         tail.assembler.judged = [one for one in judged if one.start >= tail.safe_end]
@@ -160,41 +157,23 @@ class Tail:
             at += len(block) or self.read_end
         return self._newlines - undecided
 
-    @property
-    def session(self) -> str:
-        """The session of the newest record that names one; "" before that."""
-        return self.assembler.session
-
-    @property
-    def cwd(self) -> str:
-        """The working directory of the newest record that names one; "" before that."""
-        return self.assembler.cwd
-
-    @property
-    def kept_bytes(self) -> int:
-        """Roughly the memory that the kept records use, in bytes."""
-        return self.assembler.held_bytes
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of lines from `start` on, by kind; see `Assembler`."""
-        return self.assembler.counts
-
     def read_next_slice(self, limit: int = _SLICE) -> ReadStep:
         """Read the next slice of about `limit` bytes. Raises FileNotFoundError if the file does not exist, FileRefusedError if it is
         not a readable regular file."""
         fd = lines.open_transcript(self.path)
         try:
             if self._other_file(fd):
-                self._restart()
+                self.assembler = self._source.make_assembler(self.path, 0, self._explain)
+                self.read_end, self._mark, self._scanned = 0, 0, None
+                self._newlines, self._has_context = 0, True
+                self.long_lines.clear()
                 return ReadStep(0, os.fstat(fd).st_size > 0, True)
             if not self._has_context:
                 self._look_behind(fd)
                 self._has_context = True
-            done = self._slice(fd, max(limit, 1))
-            self._mark = mark_at(
-                fd, self.read_end
-            )  # before it is closed: by name, another file could be marked
+            done = self._read_on(fd, max(limit, 1))
+            # Before it is closed: by name, another file could be marked.
+            self._mark = mark_at(fd, self.read_end)
             return done
         finally:
             os.close(fd)
@@ -234,16 +213,8 @@ class Tail:
     def take_final(self) -> tuple[Record, ...]:
         """The final records, which are no longer kept."""
         found = self.list_records(0)
-        self.forget_before(self.safe_end)
+        self.assembler.forget_before(self.safe_end)
         return found
-
-    def release_queued(self) -> None:
-        """The session is over or idle: messages that wait in its queue count as said, and everything is final."""
-        self.assembler.release_queued()
-
-    def forget_before(self, before: int) -> None:
-        """Drop the records that begin before this offset."""
-        self.assembler.forget_before(before)
 
     def _other_file(self, fd: int) -> bool:
         """Whether the file is not the one that was read: it is shorter, or the bytes before the offset differ."""
@@ -254,12 +225,6 @@ class Tail:
             return True
         return self._mark is not None and mark_at(fd, self.read_end) != self._mark
 
-    def _restart(self) -> None:
-        self.assembler = self._source.make_assembler(self.path, 0, self._explain)
-        self.read_end, self._mark, self._scanned = 0, 0, None
-        self._newlines, self._has_context = 0, True
-        self.long_lines.clear()
-
     def _look_behind(self, fd: int) -> None:
         """Read up to `LOOK_BEHIND` bytes before the start for context. The assembler keeps no record that begins there."""
         start = self.read_end
@@ -268,28 +233,26 @@ class Tail:
             # The window may begin inside a line. One byte earlier, so that a line that begins at `at` is not skipped.
             at, _ = lines.skip_line(fd, at - 1, start - at + 1)
         while at < start:
-            piece = lines.read_slice(fd, at, start - at, self._longest)
-            if not piece.cut or piece.end > start:  # `start` follows a record without a newline
-                self.assembler.read_leading_records(at, piece.data[: start - at])
+            data, cut = lines.read_slice(fd, at, start - at, self._longest)
+            if not cut or at + cut > start:  # `start` follows a record without a newline
+                self.assembler.read_leading_records(at, data[: start - at])
                 break
-            self.assembler.read_lines(piece.start, piece.data, piece.cut)
-            at = piece.end
+            self.assembler.read_lines(at, data, cut)
+            at += cut
 
-    def _slice(self, fd: int, limit: int) -> ReadStep:
-        if self._scanned is not None:
-            return self._pass_over(fd, self._scanned, limit)
-        piece = lines.read_slice(fd, self.read_end, limit, self._longest)
-        if piece.long:
-            return self._pass_over(fd, self.read_end + self._longest, limit)
-        self._newlines += self.assembler.read_lines(piece.start, piece.data, piece.cut)
-        self.read_end = piece.end
-        return ReadStep(piece.cut, piece.size > piece.start + len(piece.data), False)
-
-    def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
-        """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""
+    def _read_on(self, fd: int, limit: int) -> ReadStep:
+        at = self._scanned
+        if at is None:
+            data, cut = lines.read_slice(fd, self.read_end, limit, self._longest)
+            if cut or len(data) <= self._longest:
+                self._newlines += self.assembler.read_lines(self.read_end, data, cut)
+                self.read_end += cut
+                return ReadStep(cut, os.fstat(fd).st_size > self.read_end - cut + len(data), False)
+            at = self.read_end + self._longest
+        # A line that is too long to be kept: its end is searched, a bounded piece at a time.
         reached, found = lines.skip_line(fd, at, limit)
         if found:
-            self.counts["long"] += 1
+            self.assembler.counts["long"] += 1
             self._newlines += 1
             if self.assembler.may_have_words(os.pread(fd, _HEAD, self.read_end)):
                 self.long_lines.append((self.read_end, reached))

@@ -49,19 +49,18 @@ class SilentWatcher:
     only comparing is wanted."""
 
     def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
-        self._is_running = True
+        """`wake` is called for each hint, and `is_transcript` for each changed file, in any thread. Both must be quick and must not raise."""
 
     @property
     def alive(self) -> bool:
         """Whether hints can come at all."""
-        return self._is_running
+        return True
 
     def start(self) -> None:
         """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
 
     def stop(self) -> None:
         """Stop all threads. May be called twice."""
-        self._is_running = False
 
     def drain_hints(self) -> set[Path]:
         """Transcripts that may have changed, and new directories, since the last call."""
@@ -81,11 +80,7 @@ class SilentWatcher:
 
 
 class WatchdogWatcher(SilentWatcher):
-    """Watches everything below one root with watchdog.
-
-    `wake` is called from watchdog's thread for each hint, and `is_transcript` for each changed file. Both must be quick
-    and must not raise.
-    """
+    """Watches everything below one root with watchdog, also if it appears later."""
 
     def __init__(
         self,
@@ -110,28 +105,29 @@ class WatchdogWatcher(SilentWatcher):
         self._complaints = _Complaints()
 
     def start(self) -> None:
-        """Start watching, or waiting for the directory to appear."""
         logging.getLogger("watchdog").addHandler(self._complaints)
         self._build()
 
     def stop(self) -> None:
-        """Stop watchdog's threads."""
         self._take_down()
         logging.getLogger("watchdog").removeHandler(self._complaints)
 
     @property
     def alive(self) -> bool:
-        """Whether the observer and all its threads run."""
-        return self._observer is not None and all(thread.is_alive() for thread in _threads(self._observer))
+        """The observer, its emitters, and the reader of the kernel's queue."""
+        if self._observer is None:
+            return False
+        reader = getattr(self._observer, "_inotify_fd", None)
+        threads = [self._observer, *self._observer.emitters]
+        return all(one.is_alive() for one in (*threads, reader) if isinstance(one, threading.Thread))
 
     def drain_hints(self) -> set[Path]:
-        """The hints since the last call."""
         with self._lock:
             hints, self._hints = self._hints, set()
-        return {Path(self._as_asked(hint)) for hint in hints}
+        # watchdog reports paths with the links in the root resolved.
+        return {Path(self._top + hint.removeprefix(self._real)) for hint in hints}
 
     def repair_watching(self) -> bool:
-        """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
         is_stale = self._clock.monotonic() >= self._rebuild_at
         if self.alive and not is_stale and _identity(self._top) == self._identity:
             heard, self._complaints.were_heard = self._complaints.were_heard, False
@@ -141,19 +137,23 @@ class WatchdogWatcher(SilentWatcher):
         return self._build() or had
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """The directories without a watch; all of them if nothing is watched."""
         if self._observer is None:
             return list(directories)
-        table = _watch_table(self._observer)
-        if table is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
-            return []
-        missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
+        table: dict[bytes, int] = {}
+        for emitter in self._observer.emitters:
+            # It has no public name; the tests of the watcher fail if a release of watchdog moves it.
+            group: Any = getattr(emitter, "_inotify", None)
+            found = getattr(group, "_active_callbacks_by_path", None)
+            if found is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
+                return []
+            table.update(found)
+        real = {one: os.fsencode(self._real + one.removeprefix(self._top)) for one in directories}
+        missing = [one for one, watched in real.items() if table.get(watched, -1) == -1]
         if missing:
             self._rebuild_at = min(self._rebuild_at, self._clock.monotonic() + REBUILD)
         return missing
 
     def list_problems(self) -> list[Degradation]:
-        """The degradation while the root cannot be watched; [] otherwise."""
         if self._failed is None:
             return []
         what = f"{self._top} cannot be watched ({self._failed}); it is polled instead"
@@ -174,7 +174,6 @@ class WatchdogWatcher(SilentWatcher):
         return True
 
     def _take_down(self) -> None:
-        """Stop the observer, if there is one."""
         observer, self._observer, self._identity = self._observer, None, None
         if observer is not None:
             _stop_observer(observer)
@@ -185,14 +184,6 @@ class WatchdogWatcher(SilentWatcher):
             self._hints.add(path)
         self._wake()
 
-    def _as_asked(self, path: str) -> str:
-        """Given a path as watchdog reports it (links in the root resolved), return it below the root as given."""
-        return self._top + path.removeprefix(self._real) if self._real != self._top else path
-
-    def _as_watched(self, path: str) -> str:
-        """The inverse of `_as_asked`."""
-        return self._real + path.removeprefix(self._top) if self._real != self._top else path
-
 
 class _Complaints(logging.Handler):
     """Handles watchdog's log: hints may have been lost after any warning, for example about an overflowed queue."""
@@ -202,7 +193,6 @@ class _Complaints(logging.Handler):
         self.were_heard = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Record that there was a warning."""
         self.were_heard = True
 
 
@@ -260,27 +250,6 @@ def _stop_observer(observer: BaseObserver) -> None:
     observer.stop()
     if observer.is_alive():
         observer.join(5.0)
-
-
-def _threads(observer: BaseObserver) -> list[threading.Thread]:
-    """All threads that hints depend on: the observer, its emitters, and the reader of the kernel's queue."""
-    reader = getattr(observer, "_inotify_fd", None)
-    return [observer, *observer.emitters, *([reader] if isinstance(reader, threading.Thread) else [])]
-
-
-def _watch_table(observer: BaseObserver) -> dict[bytes, int] | None:
-    """Path to watch, as watchdog keeps it for inotify; None if the backend has no such table.
-
-    It has no public name; the tests of the watcher fail if a release of watchdog moves it.
-    """
-    table: dict[bytes, int] = {}
-    for emitter in observer.emitters:
-        group: Any = getattr(emitter, "_inotify", None)
-        found = getattr(group, "_active_callbacks_by_path", None)
-        if found is None:
-            return None
-        table.update(found)
-    return table
 
 
 def _identity(path: str) -> tuple[int, int] | None:

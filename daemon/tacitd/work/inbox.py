@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tacitd.errors import UnavailableError
 from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
-from tacitd.sources.source import SessionHint, Source
+from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.task_rows import queue_session_task
 
@@ -119,18 +119,16 @@ class ClientHints:
 
     def take_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
         """An input that is not understood, and a path that is not a transcript of the source, have no effect."""
-        for hint in map(self._source.read_hint, inputs):
-            if hint is not None:
-                self._take_hint(hint)
-
-    def _take_hint(self, hint: SessionHint) -> None:
-        if hint.ended:
-            self._sessions.note_left(hint.session)
-        else:
-            self._sessions.note_returned(hint.session)
-        path = self._follower.note_hint(hint.transcript)
-        if hint.compacts and path is not None:
-            self.compacting[path] = hint.session
+        for hook in map(self._source.read_hook, inputs):
+            if hook is None:
+                continue
+            if hook.ended:
+                self._sessions.note_left(hook.session)
+            else:
+                self._sessions.note_returned(hook.session)
+            path = self._follower.note_hint(hook.transcript)
+            if hook.compacts and path is not None:
+                self.compacting[path] = hook.session
 
     def post_compactions(self, is_unread: Callable[[Path], bool], now: float) -> None:
         """Queue the work before a compaction, once its transcript is read. Raises UnwritableError, StoreLostError."""

@@ -17,12 +17,12 @@ from tacitd.text.redact import redact_secrets
 from tacitd.work.project_rows import Choices, Passed
 
 
-class Part(Struct, frozen=True):
+class PassedRecords(Struct, frozen=True):
     """Records that follow each other and are all given to plugins, or all passed over for the same reason."""
 
     records: tuple[Record, ...]
     times: tuple[float | None, ...]
-    """When each was written: its own time, or that of a record near it."""
+    """When each was written: its own time, that of the nearest record before it that has one, or of the nearest one after it."""
     passed: Passed
     ends_paused: bool
     """Whether what the assistant writes after them answers a prompt of a pause."""
@@ -30,14 +30,17 @@ class Part(Struct, frozen=True):
 
 def split_passed(
     tx: Tx, records: Sequence[Record], choices: Choices, place: Project | NoProject, session: str, after: bool
-) -> list[Part]:
+) -> list[PassedRecords]:
     """Split records of one transcript and project by why they are passed over, and remove the assistant's words of a pause from
-    the prompts that follow. `after`: whether the record before them ends in a pause (`Part.ends_paused`)."""
-    times = infer_times(records)
+    the prompts that follow. `after`: whether the record before them ends in a pause (`PassedRecords.ends_paused`)."""
+    # A copied history without times must not count as new: it would be paid for without having been asked for.
+    known = [record.time for record in records]
+    last = next((time for time in known if time is not None), None)
+    times = [last := time if time is not None else last for time in known]
     usual = choices.passes(place, session)
     if not choices.spans:
-        return [Part(tuple(records), tuple(times), usual, False)]
-    parts = list[Part]()
+        return [PassedRecords(tuple(records), tuple(times), usual, False)]
+    parts = list[PassedRecords]()
     some, when, reason = list[Record](), list[float | None](), usual
     for record, time in zip(records, times, strict=True):
         is_paused = choices.is_paused_at(place, session, time)
@@ -47,24 +50,13 @@ def split_passed(
             record = _clean_context(record, choices, place, session, before=before)
         passed: Passed = "paused" if after or is_paused else usual
         if some and passed != reason:
-            parts.append(Part(tuple(some), tuple(when), reason, before))
+            parts.append(PassedRecords(tuple(some), tuple(when), reason, before))
             some, when = [], []
         reason = passed
         some.append(record)
         when.append(time)
-    parts.append(Part(tuple(some), tuple(when), reason, after))
+    parts.append(PassedRecords(tuple(some), tuple(when), reason, after))
     return parts
-
-
-def infer_times(records: Sequence[Record]) -> list[float | None]:
-    """Given records, return when each was written: its own time, otherwise that of the nearest record before it that has one,
-    otherwise of the nearest one after it; None if no record has a time.
-
-    A copied history without times must not count as new, because it would be paid for without having been asked for.
-    """
-    known = [record.time for record in records]
-    last = next((time for time in known if time is not None), None)
-    return [last := time if time is not None else last for time in known]
 
 
 def was_paused(tx: Tx, session: str) -> bool:
@@ -98,13 +90,8 @@ def _clean_context(
     return replace(record, prompts=prompts) if prompts != record.prompts else record
 
 
-def blank_record(record: Record) -> Record:
-    """The record with secrets blanked in what a person typed and in the assistant's words before it."""
-    return replace(record, prompts=tuple(blank_prompt(prompt) for prompt in record.prompts))
-
-
 def blank_prompt(prompt: Prompt) -> Prompt:
-    """The prompt with secrets blanked."""
+    """The prompt with secrets blanked in what a person typed and in the assistant's words before it."""
     text, found = redact_secrets(prompt.text)
     context, more = redact_secrets(prompt.context) if prompt.context else ("", 0)
     return replace(prompt, text=text, context=context) if found or more else prompt

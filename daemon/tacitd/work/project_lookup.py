@@ -15,7 +15,6 @@ from queue import SimpleQueue
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
-from tacitd.contract import Tx
 from tacitd.events import NoProject, Project
 from tacitd.store import Store
 from tacitd.work.project_rows import Choices, store_project
@@ -106,23 +105,17 @@ def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices,
         "WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'"
     ):
         place = lookup.find_project(cwd)
-        if place is not None and not (isinstance(place, NoProject) and place.gone):
-            with store.write() as tx:
-                _settle_place(tx, cwd, place, choices, now)
-
-
-def _settle_place(tx: Tx, cwd: str, place: Project | NoProject, choices: Choices, now: float) -> None:
-    usual = choices.passes(place, "")
-    for number, session, typed in tx.rows(
-        "SELECT number, session, typed FROM prompt WHERE cwd = ? AND project IS NULL AND passed IS NULL", cwd
-    ):
-        passed = "paused" if choices.is_paused_at(place, session, typed) else usual
-        if isinstance(place, Project):
-            tx.execute(
-                "UPDATE prompt SET project = ? WHERE number = ?", store_project(tx, place, now), number
-            )
-        if passed:
-            tx.execute("DELETE FROM prompt_task WHERE prompt = ?", number)
-            tx.execute(
-                "UPDATE prompt SET passed = ?, text = NULL, context = NULL WHERE number = ?", passed, number
-            )
+        if place is None or (isinstance(place, NoProject) and place.gone):
+            continue
+        usual = choices.passes(place, "")
+        with store.write() as tx:
+            sql = "SELECT number, session, typed FROM prompt WHERE cwd = ? AND project IS NULL AND passed IS NULL"
+            for number, session, typed in tx.rows(sql, cwd):
+                passed = "paused" if choices.is_paused_at(place, session, typed) else usual
+                if isinstance(place, Project):
+                    project = store_project(tx, place, now)
+                    tx.execute("UPDATE prompt SET project = ? WHERE number = ?", project, number)
+                if passed:
+                    tx.execute("DELETE FROM prompt_task WHERE prompt = ?", number)
+                    cut = "UPDATE prompt SET passed = ?, text = NULL, context = NULL WHERE number = ?"
+                    tx.execute(cut, passed, number)

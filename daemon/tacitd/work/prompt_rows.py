@@ -57,24 +57,12 @@ def insert_prompt(
     text, context = (None, None) if passed else (prompt.text, prompt.context)
     row = source, prompt.session, prompt.kind, prompt.text, prompt.context, prompt.cwd, typed, priority
     done = tx.execute(
-        "INSERT INTO prompt(id, digest, source, session, transcript, project, priority, kind, cwd, typed, ingested, text, "
-        "context, passed) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        *(
-            id,
-            digest,
-            source,
-            prompt.session,
-            transcript,
-            project,
-            priority,
-            prompt.kind,
-            prompt.cwd,
-            typed,
-            now,
-        ),
-        *(text, context, passed or None),
+        "INSERT INTO prompt(id, digest, transcript, project, ingested, passed, source, session, kind, text, context, cwd, typed, "
+        "priority) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        *(id, digest, transcript, project, now, passed or None, source, prompt.session, prompt.kind),
+        *(text, context, prompt.cwd, typed, priority),
     )
-    return prompt_of((done.row, id, *row))
+    return StoredPrompt(done.row, id, *row)
 
 
 def find_new_prompts(tx: Tx, transcript: str, prompts: Sequence[Prompt]) -> list[StoredPrompt]:
@@ -134,15 +122,10 @@ def forget_old_texts(tx: Tx, now: float) -> int:
 
 def count_passed(tx: Tx, scope: str, name: str, since: float) -> int:
     """How many prompts were passed over because of a pause that began at `since`."""
-    where, values = "", list[str]()
-    if scope == "project":
-        where, values = " AND project = (SELECT number FROM project WHERE root = ?)", [name]
-    elif scope == "session":
-        where, values = " AND session = ?", [name]
-    ((count,),) = tx.rows(
-        f"SELECT count(*) FROM prompt WHERE passed = 'paused' AND ingested >= ?{where}", since, *values
-    )
-    return int(count)
+    wheres = {"project": "project = (SELECT number FROM project WHERE root = ?2)", "session": "session = ?2"}
+    where = wheres.get(scope, "?2 IS NOT NULL")
+    sql = f"SELECT count(*) FROM prompt WHERE passed = 'paused' AND ingested >= ?1 AND {where}"
+    return int(tx.rows(sql, since, name)[0][0])
 
 
 # --- `tacitd rescue`: prompts that were rejected, or that have waited for long. They are rows, so they outlive their transcripts.

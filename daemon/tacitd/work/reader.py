@@ -31,7 +31,7 @@ from tacitd.sources.source import Recognition, Source
 from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
-from tacitd.work.passing import Part, blank_record, split_passed, was_paused
+from tacitd.work.passing import PassedRecords, blank_prompt, split_passed, was_paused
 from tacitd.work.project_lookup import ProjectLookup
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import (
@@ -110,14 +110,12 @@ class _Slice(Struct, frozen=True):
     position: Position
     lines: int
     """Newlines before the position."""
-    runs: tuple[_Run, ...]
+    runs: list[_Run]
     read: int
     shrunk: bool
     """Whether the transcript was rewritten, so that it is read from its beginning again."""
 
-    @property
-    def session(self) -> str:
-        return self.tail.session or self.path.stem
+    session: str
 
 
 class Reader:
@@ -157,7 +155,6 @@ class Reader:
     # --- what is to be read
 
     def note_grown(self, paths: Iterable[Path]) -> None:
-        """These transcripts grew, or may have."""
         for path in paths:
             self._want(path).grew = True
 
@@ -180,7 +177,6 @@ class Reader:
         return self._unread.setdefault(path, _Wanted())
 
     def is_unread(self, path: Path) -> bool:
-        """Whether there is something to read of this transcript."""
         return path in self._unread or path in self._stalled
 
     @property
@@ -190,11 +186,8 @@ class Reader:
 
     def next_in(self) -> float:
         """Seconds until a transcript is due whose project could not be found; infinity if there is none."""
-        if self._unread:
-            return 0.0
-        return max(
-            0.0, min((due for due, _ in self._stalled.values()), default=math.inf) - self._clock.monotonic()
-        )
+        due = -math.inf if self._unread else min((at for at, _ in self._stalled.values()), default=math.inf)
+        return max(0.0, due - self._clock.monotonic())
 
     def take_baselines(self, positions: Iterable[tuple[Path, Position]]) -> None:
         """At the first start: these transcripts count as read."""
@@ -227,10 +220,10 @@ class Reader:
                     self._unread[one.path] = wanted[one.path]
                 raise
         for one in slices:
-            one.tail.forget_before(one.position.offset)
+            one.tail.assembler.forget_before(one.position.offset)
             one.tail.long_lines.clear()
         return [
-            Grown(one.session, one.path, one.tail.cwd, one.read, one.tail.assembler.recognition)
+            Grown(one.session, one.path, one.tail.assembler.cwd, one.read, one.tail.assembler.recognition)
             for one, _ in read
         ]
 
@@ -264,17 +257,19 @@ class Reader:
         step = tail.read_next_slice(SLICE)
         size = step.read
         # What nothing can be stored of yet is read in one turn: a reader that is not kept would begin at the same place again.
-        while step.more and not step.shrunk and tail.safe_end == start and tail.kept_bytes <= WAITING:
+        while (
+            step.more and not step.shrunk and tail.safe_end == start and tail.assembler.held_bytes <= WAITING
+        ):
             step = tail.read_next_slice(SLICE)
             size += step.read
         start = 0 if step.shrunk else start
         if not step.more and (wanted.to_end or wanted.ended):
             tail.take_unterminated()
-        if (wanted.ended and not step.more) or tail.kept_bytes > WAITING:
-            tail.release_queued()
-        if tail.counts:
-            self.odd_lines[path] = dict(tail.counts)
-        runs = self._find_runs(tail.list_records(start), tail.cwd or cwd)
+        if (wanted.ended and not step.more) or tail.assembler.held_bytes > WAITING:
+            tail.assembler.release_queued()
+        if tail.assembler.counts:
+            self.odd_lines[path] = dict(tail.assembler.counts)
+        runs = self._find_runs(tail.list_records(start), tail.assembler.cwd or cwd)
         if runs is None:
             self._stalled[path] = self._clock.monotonic() + STALLED, wanted
             return None
@@ -289,9 +284,11 @@ class Reader:
         if not is_stored and (step.more or wanted.ended or not (size or wanted.grew)):
             return None
         position = tail.find_position() if is_stored else Position(start, mark)
-        return _Slice(path, tail, position, tail.count_newlines(), runs, size, step.shrunk), is_stored
+        session = tail.assembler.session or path.stem
+        found = _Slice(path, tail, position, tail.count_newlines(), runs, size, step.shrunk, session)
+        return found, is_stored
 
-    def _find_runs(self, records: Sequence[Record], cwd: str) -> tuple[_Run, ...] | None:
+    def _find_runs(self, records: Sequence[Record], cwd: str) -> list[_Run] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
         of those that name none."""
         places: dict[str, Project | NoProject] = {}
@@ -303,9 +300,14 @@ class Reader:
         runs = list[_Run]()
         by_place = groupby(records, key=lambda record: places[record.cwd or cwd])
         for place, some in by_place if len(places) > 1 else zip(places.values(), [records], strict=False):
-            taken = tuple([blank_record(record) if record.prompts else record for record in some])
-            runs.append(_Run(place, taken[0].cwd or cwd, taken))
-        return tuple(runs)
+            taken = [
+                replace(record, prompts=tuple(map(blank_prompt, record.prompts)))
+                if record.prompts
+                else record
+                for record in some
+            ]
+            runs.append(_Run(place, taken[0].cwd or cwd, tuple(taken)))
+        return runs
 
     # --- the transaction
 
@@ -320,14 +322,8 @@ class Reader:
                 "INSERT INTO transcript(path, source, offset, crc, lines, session, cwd) VALUES(?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
                 "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
-                *(
-                    path,
-                    self._source.name_of(one.path),
-                    *one.position,
-                    one.lines,
-                    one.tail.session,
-                    one.tail.cwd,
-                ),
+                *(path, self._source.name_of(one.path), *one.position, one.lines),
+                *(one.tail.assembler.session, one.tail.assembler.cwd),
             )
             if one.shrunk:
                 tx.execute("UPDATE behind SET offset = 0 WHERE transcript = ?", path)
@@ -346,31 +342,44 @@ class Reader:
         stored = [self._insert_prompts(tx, one, run, part, number, choices, now) for part in parts]
         self._note_session(tx, one, run, number, now)
         for part, new in zip(parts, stored, strict=True):
-            batch = replace(
-                self._make_batch(one.path, one.session, run, number, part, now), prompts=tuple(new)
-            )
+            batch = self._make_batch(one.path, one.session, run, number, part, new, now)
             for observer in self._observers:
                 if observer.name not in behind and not _give(tx, observer, batch):
                     behind.add(observer.name)
 
     def _make_batch(
-        self, path: Path, session: str, run: _Run, number: int | None, part: Part, now: float
+        self,
+        path: Path,
+        session: str,
+        run: _Run,
+        number: int | None,
+        part: PassedRecords,
+        new: Sequence[StoredPrompt],
+        now: float,
     ) -> Batch:
         source, records, cwd = self._source.name_of(path), part.records, part.records[0].cwd or run.cwd
-        start, end, passed = records[0].start, records[-1].end, part.passed
-        return Batch(path, source, session, run.place, number, cwd, records, start, end, (), passed, now)
+        at = records[0].start, records[-1].end
+        return Batch(
+            path, source, session, run.place, number, cwd, records, *at, tuple(new), part.passed, now
+        )
 
     def _insert_prompts(
-        self, tx: Tx, one: _Slice, run: _Run, part: Part, number: int | None, choices: Choices, now: float
+        self,
+        tx: Tx,
+        one: _Slice,
+        run: _Run,
+        part: PassedRecords,
+        number: int | None,
+        choices: Choices,
+        now: float,
     ) -> list[StoredPrompt]:
         """Store the prompts of these records that are new, and queue them."""
-        new, usual = list[StoredPrompt](), choices.passes(run.place, one.tail.session)
+        new, usual = list[StoredPrompt](), choices.passes(run.place, one.tail.assembler.session)
+        source, path = self._source.name_of(one.path), str(one.path)
         dated = zip(part.records, part.times, strict=True)
         for prompt, at in [(prompt, at) for record, at in dated for prompt in record.prompts]:
             typed = at if prompt.time is None else prompt.time
-            is_paused = choices.is_paused_at(run.place, one.session, typed)
-            why: Passed = "paused" if is_paused else usual
-            source, path = self._source.name_of(one.path), str(one.path)
+            why: Passed = "paused" if choices.is_paused_at(run.place, one.session, typed) else usual
             stored = insert_prompt(tx, prompt, source, path, number, now, passed=why)
             if stored is None:
                 continue
@@ -418,7 +427,10 @@ class Reader:
             self._give_again(observers[plugin], Path(path), start, upto)
 
     def _give_again(self, observer: Observer, path: Path, start: int, upto: int) -> None:
-        begin, end, records = self._find_turn(path, start), start, list[Record]()
+        # Whether what follows the last prompt before `start` is of a pause, that prompt says.
+        earlier = read_records(self._source, path, max(0, start - LOOK_BEHIND), start)
+        begin = next((one.start for one in reversed(earlier) if one.prompts), start)
+        end, records = start, list[Record]()
         while end < upto and not (records and records[-1].start >= start):
             end = min(upto, end + BEHIND_PART)
             records = read_records(self._source, path, begin, end)
@@ -438,24 +450,15 @@ class Reader:
                     if not given.records:
                         continue
                     prompts = [prompt for record in given.records for prompt in record.prompts]
-                    new = tuple(find_new_prompts(tx, str(path), prompts))
-                    batch = self._make_batch(path, session, run, number, given, now)
-                    if not _give(tx, observer, replace(batch, prompts=new)):
+                    new = find_new_prompts(tx, str(path), prompts)
+                    if not _give(tx, observer, self._make_batch(path, session, run, number, given, new, now)):
                         return
             where = "WHERE plugin = ? AND transcript = ?"
             tx.execute(
                 f"UPDATE behind SET offset = ?, due = ? {where}", reached, now, observer.name, str(path)
             )
-            tx.execute(
-                f"DELETE FROM behind {where} AND offset >= (SELECT offset FROM transcript WHERE path = behind.transcript)",
-                observer.name,
-                str(path),
-            )
-
-    def _find_turn(self, path: Path, start: int) -> int:
-        """The byte offset of the last prompt before an offset, if it is near: whether what follows it is of a pause, it says."""
-        earlier = read_records(self._source, path, max(0, start - LOOK_BEHIND), start)
-        return next((one.start for one in reversed(earlier) if one.prompts), start)
+            is_done = "offset >= (SELECT offset FROM transcript WHERE path = behind.transcript)"
+            tx.execute(f"DELETE FROM behind {where} AND {is_done}", observer.name, str(path))
 
 
 def _give(tx: Tx, observer: Observer, batch: Batch) -> bool:
@@ -470,12 +473,8 @@ def _give(tx: Tx, observer: Observer, batch: Batch) -> bool:
     tx.execute(
         "INSERT INTO behind VALUES(?, ?, ?, ?, 1, ?) ON CONFLICT(plugin, transcript) DO UPDATE SET offset = excluded.offset, "
         "reason = excluded.reason, tries = tries + 1, due = ? + 60.0 * (1 << min(tries, 8))",
-        *(
-            observer.name,
-            str(batch.transcript),
-            batch.start,
-            f"{type(attempt.error).__name__}: {attempt.error}",
-        ),
+        *(observer.name, str(batch.transcript), batch.start),
+        f"{type(attempt.error).__name__}: {attempt.error}",
         *(batch.at + BEHIND_AGAIN, batch.at),
     )
     return False

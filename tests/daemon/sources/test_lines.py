@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_examples import examples
@@ -56,34 +56,22 @@ def opened(path: Path, content: bytes) -> Iterator[int]:
         os.close(fd)
 
 
-def test_unicode_line_separators_do_not_split(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 13: U+2028, U+2029 and U+0085 occur inside strings."""
+def test_slices_are_bounded_and_lines_whole(tmp_path: Path) -> None:
+    """CLAUDE_CODE section 13: U+2028, U+2029 and U+0085 occur inside strings. DESIGN "Sources": a single line may be longer than a slice."""
     text = "a\u2028b\u2029c\u0085d".encode()
-    with opened(tmp_path / "x.jsonl", text + b"\n") as fd:
-        assert read_slice(fd, 0, 1024).cut == len(text) + 1
-
-
-def test_a_line_longer_than_the_slice_is_read_whole(tmp_path: Path) -> None:
-    """DESIGN "Sources": slices are bounded, but a single line may be longer."""
-    with opened(tmp_path / "x.jsonl", b"x" * 5000 + b"\nshort\n") as fd:
-        piece = read_slice(fd, 0, 16)
-        assert piece.data.startswith(b"x" * 5000 + b"\n")
-        assert not piece.long
+    with opened(tmp_path / "x.jsonl", text + b"\n" + b"x" * 5000 + b"\nshort\n") as fd:
+        assert read_slice(fd, 0, 16, 9000)[1] == len(text) + 1
+        data, cut = read_slice(fd, len(text) + 1, 16, 9000)
+        assert data.startswith(b"x" * 5000 + b"\n") and cut >= 5001
 
 
 def test_a_line_above_the_limit_is_never_held(tmp_path: Path) -> None:
-    """RELIABILITY row 9: a line above the limit is skipped in pieces, and its end is found."""
+    """RELIABILITY row 9: every record up to the limit is recovered; a line above it is skipped in pieces, and its end is found."""
     with opened(tmp_path / "x.jsonl", b"x" * 5000 + b"\nnext\n") as fd:
-        piece = read_slice(fd, 0, 16, longest=1000)
-        assert (piece.long, piece.data, piece.cut) == (True, b"", 0)
+        assert read_slice(fd, 0, 16, 1000) == (b"x" * 1001, 0)
+        assert read_slice(fd, 0, 16, 5000) == (b"x" * 5000 + b"\n", 5001)
         assert skip_line(fd, 1000, 1000) == (2000, False)
         assert skip_line(fd, 2000, 100_000) == (5001, True)
-
-
-def test_a_line_just_at_the_limit_is_read(tmp_path: Path) -> None:
-    """RELIABILITY row 9: every record up to the limit is recovered."""
-    with opened(tmp_path / "x.jsonl", b"x" * 1000 + b"\n") as fd:
-        assert read_slice(fd, 0, 16, longest=1000).cut == 1001
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
@@ -199,6 +187,7 @@ def holds(path: Path, position: Position) -> bool:
 
 
 @examples(40)
+@example(b"", 0, 0)  # CLAUDE_CODE section 13: empty files occur (2.0.76)
 @given(st.binary(max_size=300), st.integers(0, 40), st.integers(0, 200_000) | st.integers(3700, 4200))
 def test_baseline_stands_after_the_last_newline(
     tmp_path_factory: object, head: bytes, times: int, tail: int
@@ -209,10 +198,3 @@ def test_baseline_stands_after_the_last_newline(
     path.write_bytes(content)
     assert find_baseline(path).offset == content.rfind(b"\n") + 1
     assert holds(path, find_baseline(path))
-
-
-def test_baseline_of_an_empty_file(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 13: empty files occur (2.0.76)."""
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b"")
-    assert find_baseline(path) == Position(0, 0)

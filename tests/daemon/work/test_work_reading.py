@@ -42,7 +42,7 @@ def test_a_message_that_is_never_decided_keeps_no_transcript_in_memory(
         bench.record(type="assistant", message=answer, version="2.1.42")
     bench.advance()
     assert bench.rows("SELECT text FROM prompt") == [("use pnpm",)]
-    assert max(tail.kept_bytes for tail in bench.reader._tails.values()) < 1 << 18
+    assert max(tail.assembler.held_bytes for tail in bench.reader._tails.values()) < 1 << 18
 
 
 def count_lines(bench: WorkBench) -> tuple[int, int]:

@@ -8,7 +8,6 @@ queued message taken back?) is below; what depends on earlier ones (was it said 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Raw, Struct
 
@@ -46,6 +45,7 @@ def _no_words(rule: int, reason: str) -> PromptVerdict:
 
 _SIDECHAIN = _no_words(1, "a sub-agent's record: its prompts are the main model's")
 _OTHER_TYPE = _no_words(2, "a record type without a person's words, or with copies of them")
+_OWN_CALL = _no_words(3, "tacitd's own call")
 _TOOL_RESULT = _no_words(8, "a tool's result")
 _NO_TEXT = _no_words(14, "no text in it")
 
@@ -82,6 +82,10 @@ _TELLING = (
 """The values of the fields that tell who wrote a record, which the client is known to write."""
 _USER_ROLE = Raw(b'"user"')
 _FLAGS = (
+    "isMeta",
+    "isCompactSummary",
+    "isVisibleInTranscriptOnly",
+    "isVirtual",
     "text_not_typed",
     "handed_off",
     "wakeup_source",
@@ -89,7 +93,9 @@ _FLAGS = (
     "queue_skip_attachments",
     "source_tool_use_id",
 )
-"""The fields that no text of a person has, of any type."""
+"""The fields that no text of a person has; those from the fifth on are of any type."""
+
+_NO_FLAGS = (None,) * 4 + (NONE,) * 6
 
 _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 _TYPED_BLOCKS = frozenset({"text", "image", "document"})
@@ -109,17 +115,21 @@ def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _
         return _SIDECHAIN
     if line.type not in _PERSON_TYPES:
         return _OTHER_TYPE
-    program = _program(line, own)
-    if program:
-        return _no_words(3, program)
+    if own.is_own_record(line.session_id or "", line.cwd or ""):
+        return _OWN_CALL
+    if is_headless(line):
+        program = line.entrypoint or line.prompt_source or line.turn_origin
+        return _no_words(3, f"a program's prompt ({program})")
     unknown = _unknown_value(line)
     if unknown:
         return _no_words(UNKNOWN_VALUE, unknown)
-    if line.type == "queue-operation":
-        return _queued(line, own)
     if line.type == "attachment":
         return _attached(line, own)
-    return _flagged(line) or _user(line, own, calls)
+    if line.type == "user":
+        return _flagged(line) or _user(line, own, calls)
+    if line.operation != "enqueue":
+        return _no_words(4, f"the queue's bookkeeping: {line.operation}")
+    return _flagged(line) or _mid_turn(4, text_of(line.content), own)
 
 
 def is_headless(line: TranscriptLine) -> bool | None:
@@ -131,16 +141,7 @@ def is_headless(line: TranscriptLine) -> bool | None:
     return None
 
 
-def _program(line: TranscriptLine, own: OwnCalls) -> str:
-    if own.is_own_record(line.session_id or "", line.cwd or ""):
-        return "tacitd's own call"
-    if is_headless(line):
-        return f"a program's prompt ({line.entrypoint or line.prompt_source or line.turn_origin})"
-    return ""
-
-
 def _unknown_value(line: TranscriptLine) -> str:
-    """The field that tells who wrote the record and has a value that the client is not known to write; "" if none."""
     attachment = line.attachment
     unfit = line.unfit or (attachment.unfit if attachment is not None else "")
     if unfit:
@@ -160,12 +161,6 @@ def _unknown_value(line: TranscriptLine) -> str:
     return ""
 
 
-def _queued(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
-    if line.operation != "enqueue":
-        return _no_words(4, f"the queue's bookkeeping: {line.operation}")
-    return _flagged(line) or _mid_turn(4, text_of(line.content), own)
-
-
 def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     attachment = line.attachment
     if attachment is None or attachment.type != "queued_command":
@@ -183,46 +178,42 @@ def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
 
 def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
     if own.sentinel and text.startswith(own.sentinel):
-        return _no_words(3, "tacitd's own call")
+        return _OWN_CALL
     if is_program_text(text, CONTEXT_TAGS):
         return _no_words(rule, "written by a program: a notification, or a message of another session")
     return _words(rule, "queued", text, "typed while the model worked")
 
 
 def _flagged(line: TranscriptLine) -> PromptVerdict | None:
-    flag = _flag(line)
-    if flag:
-        return _no_words(6, f"not typed: {flag}")
+    flags = (
+        line.is_meta,
+        line.is_compact_summary,
+        line.is_visible_in_transcript_only,
+        line.is_virtual,
+        line.text_not_typed,
+        line.handed_off,
+        line.wakeup_source,
+        line.scheduled_task_id,
+        line.queue_skip_attachments,
+        line.source_tool_use_id,
+    )
+    for name, flag in zip(_FLAGS, flags, strict=True) if flags != _NO_FLAGS else ():
+        if is_present(flag) if isinstance(flag, Raw) else flag:
+            return _no_words(6, f"not typed: {name}")
     for kind in (_origin(line), line.prompt_source, line.turn_origin):
         if kind in _NOT_A_PERSON:
             return _no_words(7, f"not from a person: {kind}")
     return None
 
 
-def _flag(line: TranscriptLine) -> str:
-    if line.is_meta:
-        return "isMeta"
-    if line.is_compact_summary:
-        return "isCompactSummary"
-    if line.is_visible_in_transcript_only:
-        return "isVisibleInTranscriptOnly"
-    if line.is_virtual:
-        return "isVirtual"
-    for name in _FLAGS:
-        value = getattr(line, name)
-        if value is not NONE and is_present(value):
-            return name
-    return ""
-
-
 def _origin(holder: TranscriptLine | Attachment) -> str | None:
-    """The origin; "" for one without a name, None if the record has none."""
+    """ "" for one without a name."""
     origin = holder.origin
     return (origin.kind or "") if isinstance(origin, Origin) else origin
 
 
 def _role(message: LineMessage | str | None) -> str | None:
-    """The message's role; "" for one that is not a text, None if it has none."""
+    """ "" for one that is not a text."""
     if not isinstance(message, LineMessage) or message.role is NONE:
         return None
     if message.role == _USER_ROLE:
@@ -242,10 +233,7 @@ def _user(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str]) -> Prom
 def _beside_tools(
     blocks: list[Block], texts: list[str], line: TranscriptLine, calls: Mapping[str, str]
 ) -> PromptVerdict:
-    """Rule 8. One record may contain words of all three kinds; each kind is kept.
-
-    The result of another program's tool is that program's text, whatever it says.
-    """
+    """Rule 8. One record may contain words of all three kinds. The result of another program's tool is that program's text."""
     words: list[PersonWords] = []
     tools: list[str] = []
     for block in blocks:
@@ -256,7 +244,7 @@ def _beside_tools(
                 words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
     if tools and tools.count(_QUESTION_TOOL) == len(tools):
         words += _answers(line)
-    for text in texts if tools and parse_version(line.version) < ATTACHING else ():
+    for text in texts if texts and tools and parse_version(line.version) < ATTACHING else ():
         if not is_program_text(text, CONTEXT_TAGS):
             words += _words(8, "steer", text, "").words
     return (
@@ -271,28 +259,21 @@ def _answers(line: TranscriptLine) -> list[PersonWords]:
     notes = object_of(result.annotations)
     words: list[PersonWords] = []
     for question, answer in object_of(result.answers).items():
-        text, pasted = own_words("\n".join(filter(None, (_choice(answer), _note(notes.get(question))))))
+        chosen = answer if isinstance(answer, list) else [answer]
+        noted = notes.get(question)
+        note = noted.get("notes") if isinstance(noted, dict) else None
+        said = ", ".join(part for part in chosen if isinstance(part, str)), note
+        text, pasted = own_words("\n".join(part for part in said if isinstance(part, str) and part))
         if text:
             words.append(PersonWords("answers", text, pasted, question))
     return words
-
-
-def _choice(answer: Any) -> str:
-    if isinstance(answer, list):
-        return ", ".join(part for part in answer if isinstance(part, str))
-    return answer if isinstance(answer, str) else ""
-
-
-def _note(annotation: Any) -> str:
-    note = annotation.get("notes") if isinstance(annotation, dict) else None
-    return note if isinstance(note, str) else ""
 
 
 def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
     if own.sentinel and [text for text in texts if text.startswith(own.sentinel)]:
-        return _no_words(3, "tacitd's own call")
+        return _OWN_CALL
     said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
     if not said:
         return _no_words(9, "context that the client added") if texts else _NO_TEXT
@@ -341,7 +322,7 @@ _MOST = 1000
 
 
 class QueuedPrompt(Struct, eq=False):
-    """A message in the queue: its line's offsets, and the verdict when it was typed."""
+    """A message in the queue: its line's offsets, the verdict when it was typed, and what was known then."""
 
     start: int
     end: int
@@ -349,7 +330,6 @@ class QueuedPrompt(Struct, eq=False):
     verdict: PromptVerdict
     session: str
     cwd: str
-    """The directory in which it was typed; "" if no record before it names one."""
     stamp: str
     context: SpokenContext
     uuid: str = ""
@@ -365,21 +345,18 @@ class PromptQueue:
         self._due = 0
         """How many dequeues wait for their user line; below 0, how many user lines came before their dequeue."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing waits."""
-        return not self._waiting
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
 
     def find_pin(self, start: int) -> int | None:
         """The offset of the oldest message, from `start` on, that may still be taken back or delivered; None if there is none.
 
         A position must not pass it: after a restart the message would not be read again, although it was not decided.
         """
-        if not self._waiting:
-            return None
-        return next(
-            (e.start for e in self._waiting if e.start >= start and e.verdict.words and not e.given_out), None
-        )
+        for one in self._waiting:
+            if one.start >= start and one.verdict.words and not one.given_out:
+                return one.start
+        return None
 
     def enqueue(self, entry: QueuedPrompt) -> list[QueuedPrompt]:
         """Add a typed message. Returns the oldest ones beyond the limit, which count as said."""
@@ -389,11 +366,13 @@ class PromptQueue:
 
     def remove_delivered(self, text: str) -> QueuedPrompt | None:
         """Remove a message that was delivered in the middle of the turn. Without text, the oldest. None if it is not there."""
-        return self._take(text) if text else self._first()
+        if text or not self._waiting:
+            return self.take_attached(text)
+        return self._waiting.pop(0)
 
     def pop_all(self, text: str) -> list[QueuedPrompt]:
         """Remove messages that were taken back for editing: the one with this text (one record for each), otherwise all."""
-        named = self._take(text) if text else None
+        named = self.take_attached(text) if text else None
         if named is not None:
             return [named]
         taken, self._waiting = self._waiting, []
@@ -402,18 +381,22 @@ class PromptQueue:
 
     def dequeue(self, text: str) -> QueuedPrompt | None:
         """A message will follow as a user line. Returns it if the record names it; otherwise the next user line decides."""
-        named = self._take(text) if text else None
+        named = self.take_attached(text) if text else None
         if named is None:
             self._due += 1
         return named
 
     def take_attached(self, text: str) -> QueuedPrompt | None:
         """An attachment with this text was written. Returns the waiting message with that text, if any."""
-        return self._take(text)
+        text = text.strip()
+        found = next((e for e in self._waiting if e.text.strip() == text), None)
+        if found is not None:
+            self._waiting.remove(found)
+        return found
 
     def take_delivered(self, text: str) -> list[QueuedPrompt]:
         """A user line with this text was written. Returns the messages that it delivered, which no longer wait."""
-        same = self._take(text)
+        same = self.take_attached(text)
         if same is not None:
             self._due = max(self._due - 1, -3)
             return [same]
@@ -432,20 +415,8 @@ class PromptQueue:
         The latter are kept, so that a user line that follows later is recognised as theirs.
         """
         due, self._due = max(self._due, 0), 0
-        if self.is_empty:
-            return [], []
         gone, self._waiting = self._waiting[:due], self._waiting[due:]
         said = [entry for entry in self._waiting if not entry.given_out]
         for entry in said:
             entry.given_out = True
         return gone, said
-
-    def _take(self, text: str) -> QueuedPrompt | None:
-        text = text.strip()
-        found = next((e for e in self._waiting if e.text.strip() == text), None)
-        if found is not None:
-            self._waiting.remove(found)
-        return found
-
-    def _first(self) -> QueuedPrompt | None:
-        return self._waiting.pop(0) if self._waiting else None

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
@@ -31,6 +30,7 @@ from tacitd.sources.claude_code.records import (
     NOBODYS,
     SKIPPED,
     UNREAD,
+    Attachment,
     LineMessage,
     ToolResult,
     TranscriptLine,
@@ -52,6 +52,8 @@ _TURN_RULES = frozenset({7, 10, 11, 13})
 """The rules that know what began a turn, also if nobody said a word in it."""
 
 _DELIVERY_TELLS = PromptVerdict(4, (), "queued: the record of its delivery says who wrote it")
+_DELIVERED = "delivered as a prompt of its own"
+_GIVEN_OUT = "the same words were given out when they were queued"
 
 
 class ClaudeAssembler(Assembler):
@@ -107,13 +109,17 @@ class ClaudeAssembler(Assembler):
         if line.timestamp is not None:
             self.stamp = line.timestamp
         if line.is_sidechain or line.agent_id:
-            self._judge_only(start, line)
+            is_queued = line.attachment is not None and line.attachment.type == "queued_command"
+            if self.judged is not None and (kind == "user" or is_queued):
+                self.explain(start, judge_line(line, self.own))
         elif kind == "assistant":
             self._assistant(start, end, line)
         elif kind == "user":
             self._user(start, end, line)
-        elif kind == "attachment":
-            self._attachment(start, end, line)
+        elif (
+            kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
+        ):
+            self._attachment(start, end, line, line.attachment)
         elif kind == "queue-operation":
             self._queue_operation(start, end, line)
         elif kind not in KNOWN_TYPES:
@@ -123,14 +129,13 @@ class ClaudeAssembler(Assembler):
     def release_queued(self) -> None:
         gone, said = self._queue.release_all()
         for entry in gone:
-            self._drop(entry, "delivered as a prompt of its own")
+            self._drop(entry, _DELIVERED)
         for entry in said:
             self._give_out(entry, "typed while the model worked, and left in the queue")
 
     # --- context ---------------------------------------------------------------------------------------
 
     def _take_context(self, line: TranscriptLine) -> None:
-        """Take what a line says of its session. Most lines say the same as the one before."""
         if line.session_id is not None:
             self.session = line.session_id
         if line.cwd is not None and line.cwd != self.cwd:
@@ -193,29 +198,27 @@ class ClaudeAssembler(Assembler):
         self._note_verdict(start, line, verdict)
         given = False
         # A typed line delivers a queued message; the client's lines (rule 6) and tools' results (rule 8) do not.
-        if verdict.rule not in (6, 8) and not self._queue.is_empty:
-            delivered = self._queue.take_delivered(_raw_text(line))
-            given = any(entry.given_out for entry in delivered)
-            for entry in delivered:
-                self._drop(entry, "delivered as a prompt of its own")
+        if verdict.rule not in (6, 8) and self._queue:
+            for entry in self._queue.take_delivered(_raw_text(line)):
+                given = given or entry.given_out
+                self._drop(entry, _DELIVERED)
                 if entry.text.strip() in _raw_text(line):
                     line.timestamp = entry.stamp or line.timestamp  # when it was typed
         if given and verdict.words:
-            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
+            verdict = PromptVerdict(verdict.rule, (), _GIVEN_OUT)
         if line.is_compact_summary and verdict.rule == 6 and (summary := _raw_text(line)[-TEXT_LIMIT:]):
             self.add_record(self._record(start, end, line, summary=summary))
-        if verdict.rule == 13 and (plan := _plan(line)[:TEXT_LIMIT]):
-            self.add_record(self._record(start, end, line, plan=plan))
-        if verdict.rule == 8 and (answers := read_answers(line, self.calls)):
+        elif verdict.rule == 13:
+            plan = text_of(line.plan_content) or _raw_text(line).lstrip().removeprefix(PLAN_START)
+            if plan:
+                self.add_record(self._record(start, end, line, plan=plan[:TEXT_LIMIT]))
+        elif verdict.rule == 8 and (answers := read_answers(line, self.calls)):
             self.add_record(self._record(start, end, line, answers=answers))
         self._judge(start, end, line, verdict, line.uuid or "")
 
-    def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
-        attachment = line.attachment
-        if attachment is None or attachment.type != "queued_command":
-            return
+    def _attachment(self, start: int, end: int, line: TranscriptLine, attachment: Attachment) -> None:
         # The same message has an `enqueue` record before (CLAUDE_CODE section 0 fact 16). It counts once.
-        waited = None if self._queue.is_empty else self._queue.take_attached(text_of(attachment.prompt))
+        waited = self._queue.take_attached(text_of(attachment.prompt)) if self._queue else None
         if waited is not None:
             self._drop(waited, "delivered as an attachment")
         # The time of the prompt is when it was typed, which its delivery may not say.
@@ -224,7 +227,7 @@ class ClaudeAssembler(Assembler):
         verdict = judge_line(line, self.own)
         self._note_verdict(start, line, verdict)
         if waited is not None and waited.given_out and verdict.words:
-            verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
+            verdict = PromptVerdict(verdict.rule, (), _GIVEN_OUT)
         self._judge(start, end, line, verdict, attachment.source_uuid or line.uuid or "")
 
     def _queue_operation(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -248,7 +251,7 @@ class ClaudeAssembler(Assembler):
         elif line.operation == "dequeue":
             named = self._queue.dequeue(text)
             if named is not None:
-                self._drop(named, "delivered as a prompt of its own")
+                self._drop(named, _DELIVERED)
         elif line.operation == "remove":
             self._remove_queued(start, end, line, text)
 
@@ -318,7 +321,6 @@ class ClaudeAssembler(Assembler):
         uuid: str,
         context: SpokenContext | None = None,
     ) -> None:
-        """Make prompts of a verdict's words, without those that came before, and keep them."""
         command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
         if not verdict.words:
             if command:
@@ -362,11 +364,6 @@ def _raw_text(line: TranscriptLine) -> str:
     return "\n".join(block.text for block in content or () if block.type == "text")
 
 
-def _plan(line: TranscriptLine) -> str:
-    """The text of an accepted plan."""
-    return text_of(line.plan_content) or _raw_text(line).lstrip().removeprefix(PLAN_START)
-
-
 # --- The answers to calls of the client's own tools that keep tasks, start agents or edit files. Pure.
 #
 # They are on lines of their own, and name the call by its id only. What an answer means belongs to the
@@ -382,7 +379,7 @@ _TEXT = 4096
 
 
 def read_answers(line: TranscriptLine, calls: Mapping[str, str]) -> tuple[ToolAnswer, ...]:
-    """Return the answers on a line. `calls`: the names of the tools that were called before it, by the ids of the calls."""
+    """`calls`: the names of the tools that were called before this line, by the ids of the calls."""
     blocks = line.message.content if isinstance(line.message, LineMessage) else None
     if isinstance(blocks, str) or not blocks:
         return ()
@@ -390,15 +387,11 @@ def read_answers(line: TranscriptLine, calls: Mapping[str, str]) -> tuple[ToolAn
     for block in blocks:
         if block.type == "tool_result" and calls.get(block.tool_use_id) in ANSWERED:
             # With several blocks it is unknown which one `toolUseResult` is for.
-            data = _read_data(line.tool_use_result) if len(blocks) == 1 else None
+            result, data = line.tool_use_result if len(blocks) == 1 else None, None
+            if isinstance(result, ToolResult):
+                named = {"task": result.task, "tasks": result.tasks, "success": result.success}
+                data = {key: decode_raw(raw, Any) for key, raw in named.items() if memoryview(raw).nbytes}
             text = text_of(block.content)[:_TEXT]
             refused = block.is_error is True or text.startswith("<tool_use_error>")
             made.append(ToolAnswer(block.tool_use_id, refused, text, data))
     return tuple(made)
-
-
-def _read_data(result: ToolResult | str | list[msgspec.Raw] | None) -> Mapping[str, Any] | None:
-    if not isinstance(result, ToolResult):
-        return None
-    named = {"task": result.task, "tasks": result.tasks, "success": result.success}
-    return {name: decode_raw(raw, Any) for name, raw in named.items() if memoryview(raw).nbytes}

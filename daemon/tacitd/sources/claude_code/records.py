@@ -9,9 +9,8 @@ The format is internal to Claude Code and changes (S-05). A field with an unexpe
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -79,7 +78,7 @@ def never_matters(raw: bytes) -> bool:
 
 
 class Block(Struct, gc=False):
-    """A block of a message's content: text, tool_use, tool_result, image, thinking."""
+    """Text, tool_use, tool_result, image or thinking."""
 
     type: str = ""
     text: str = ""
@@ -182,7 +181,7 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
     try:
         return _DECODER.decode(raw)
     except msgspec.ValidationError:
-        return _tolerant(raw)
+        return _struct(raw, TranscriptLine)
 
 
 class _RecordHead(Struct, gc=False, rename="camel"):
@@ -214,20 +213,12 @@ def read_blocks(message: LineMessage) -> tuple[str, tuple[ToolUse, ...]]:
         if block.type == "tool_use":
             given = bytes(block.input)
             given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
-            skills = _named_skills(given) if block.name == SKILL_TOOL else ()
+            found = object_of(Raw(given)) if block.name == SKILL_TOOL else {}
+            skills = tuple(name for key in _SKILL_FIELDS if isinstance(name := found.get(key), str))
             called.append(ToolUse(block.id, block.name, given, skills))
         elif block.type == "text" and block.text:
             text = f"{text}\n{block.text}" if text else block.text
     return text, tuple(called)
-
-
-def _named_skills(given: bytes) -> tuple[str, ...]:
-    try:
-        found = json.loads(given.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return ()
-    names = [found.get(field) for field in _SKILL_FIELDS] if isinstance(found, dict) else []
-    return tuple(name for name in names if isinstance(name, str))
 
 
 def is_present(raw: Raw) -> bool:
@@ -265,12 +256,10 @@ def object_of(raw: Raw) -> dict[str, Any]:
 # --- the tolerant way: each field separately ---------------------------------------------------------------
 
 
-def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
-    line = _struct(raw, TranscriptLine)
-    return line if isinstance(line, TranscriptLine) else None
+Decoded = TypeVar("Decoded", bound=Struct)
 
 
-def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
+def _struct(raw: bytes | memoryview | Raw, kind: type[Decoded]) -> Decoded | None:
     """Given an object, return it as this struct with the fields that fit; None if it is not an object."""
     try:
         loose = msgspec.json.decode(raw, type=dict[str, Raw])
@@ -278,29 +267,25 @@ def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
         return None
     values: dict[str, Any] = {}
     for info in msgspec.structs.fields(kind):
-        part = loose.get(info.encode_name, NONE)
-        value = part if info.type is Raw else _value(kind, info.name, part, info.type)
+        part = loose.get(info.encode_name)
+        if part is None:
+            continue
+        value, nested = part if info.type is Raw else decode_raw(part, info.type), _NESTED.get(info.name)
+        if value is None and nested is not None:
+            value = _struct(part, nested)
+        elif value is None and kind is LineMessage and info.name == "content":
+            value = _blocks(part)
         if value is not None:
             values[info.name] = value
-        elif info.name in _TELLING and part is not NONE and bytes(part) not in (b"", b"null"):
+        elif info.name in _TELLING and bytes(part) not in (b"", b"null"):
             values["unfit"] = info.encode_name
     return kind(**values)
 
 
-def _value(kind: type[Struct], name: str, raw: Raw, expected: Any) -> Any:
-    value = decode_raw(raw, expected) if memoryview(raw).nbytes else None
-    if value is not None:
-        return value
-    nested = _NESTED.get((kind, name))
-    if nested is not None and memoryview(raw).nbytes:
-        return _struct(raw, nested)
-    return _blocks(raw) if (kind, name) == (LineMessage, "content") else None
-
-
-_NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
-    (TranscriptLine, "message"): LineMessage,
-    (TranscriptLine, "attachment"): Attachment,
-    (TranscriptLine, "tool_use_result"): ToolResult,
+_NESTED: dict[str, type[Struct]] = {
+    "message": LineMessage,
+    "attachment": Attachment,
+    "tool_use_result": ToolResult,
 }
 
 
@@ -313,7 +298,7 @@ def _blocks(raw: Raw) -> list[Block] | None:
     for part in parts:
         text = decode_raw(part, str)
         block = Block(type="text", text=text) if text is not None else _struct(part, Block)
-        if isinstance(block, Block):
+        if block is not None:
             blocks.append(block)
     return blocks
 

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from heapq import nlargest
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tacitd.sources.claude_code.prompts import is_headless
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
-from tacitd.sources.claude_code.records import TranscriptLine, decode_line
+from tacitd.sources.claude_code.records import decode_line
 from tacitd.sources.lines import read_some
-from tacitd.sources.source import ClientUse, HookQuestion, SessionClaim, SessionHint, Source
+from tacitd.sources.source import ClientUse, HookInput, SessionClaim, Source
 from tacitd.text.lazy_pattern import compile_lazily
 
 SUFFIX = ".jsonl"
@@ -32,6 +34,19 @@ _MOST = 100
 """Transcripts that are read for that, the newest."""
 _LARGEST_CLAIM = 65536
 """Bytes of a session file that are read; a real one has some hundred."""
+EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "Stop",
+    "PreCompact",
+    "SessionEnd",
+    "SubagentStart",
+    "PostToolUseFailure",
+)
+"""Those that the plugin names in `plugin/hooks/hooks.json`; each runs hook_program.py (CLAUDE_CODE.md section 4)."""
+LONGEST_ERROR = 20_000
+"""Characters of a failed call's error that are looked at: its end."""
+LONGEST_ID = 200
 _FIRST_ID = compile_lazily(rb'"uuid": ?"([^"]+)"')
 
 
@@ -53,17 +68,13 @@ class ClaudeCode(Source):
 
     def is_subagent(self, path: str) -> bool:
         """By rule 1 of prompts.py."""
-        if "/subagents/" in f"/{path}/":
-            return True
-        return path.rpartition("/")[2].startswith("agent-") and path.endswith(SUFFIX)
+        name = path.rpartition("/")[2]
+        return "/subagents/" in f"/{path}/" or (name.startswith("agent-") and name.endswith(SUFFIX))
 
     def session_of_subagent(self, path: Path) -> str | None:
         """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
-        parts = path.parts
-        if "subagents" not in parts[:-1]:
-            return None
-        place = len(parts) - 2 - parts[-2::-1].index("subagents")
-        return parts[place - 1] if place > 0 else None
+        before, _, _ = f"{path.parent}/".rpartition("/subagents/")
+        return before.rpartition("/")[2] or None
 
     def list_originals(self, path: Path) -> set[str]:
         """The sessions beside it whose transcripts begin with the same record: a fork copies the history with its ids."""
@@ -88,38 +99,51 @@ class ClaudeCode(Source):
         return ClaudeAssembler(path, self.own, start, explain)
 
     def read_claims(self) -> list[SessionClaim]:
-        """Files that cannot be read or parsed are left out."""
+        """Files that are half written, cannot be read or have another form are left out."""
         try:
             with os.scandir(self.home / "sessions") as entries:
-                names = [entry.path for entry in entries if entry.name.endswith(".json")]
+                paths = [entry.path for entry in entries if entry.name.endswith(".json")]
         except OSError:
             return []
-        return [
-            claim for name in names if (claim := parse_claim(read_some(name, _LARGEST_CLAIM))) is not None
-        ]
+        claims: list[SessionClaim] = []
+        for path in paths:
+            with suppress(ValueError, RecursionError):
+                found = json.loads(read_some(path, _LARGEST_CLAIM))
+                if not isinstance(found, dict):
+                    continue
+                pid, session = found.get("pid"), _text(found, "sessionId")
+                if type(pid) is int and session:
+                    claims.append(SessionClaim(pid, session, _text(found, "cwd")))
+        return claims
 
-    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
-        return parse_hint(data)
+    def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
+        event, session, path, cwd = (
+            _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
+        )
+        if event not in EVENTS or not 0 < len(session) <= LONGEST_ID or not is_path(path):
+            return None
+        hook = HookInput(event, session, Path(path), cwd)
+        match event:
+            case "SessionEnd":
+                return replace(hook, ended=True)
+            case "PreCompact":
+                return replace(hook, compacts=True)
+            case "SessionStart" if is_path(cwd):
+                return replace(hook, kind="context", source=_text(data, "source"))
+            case "SubagentStart" if is_path(cwd):
+                return replace(hook, kind="context", agent=_text(data, "agent_type") or "unknown")
+            case "PostToolUseFailure" if is_path(cwd):
+                error = _text(data, "error")[-LONGEST_ERROR:]
+                return replace(hook, kind="failure", tool=_text(data, "tool_name"), error=error)
+            case _:
+                return hook
 
-    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
-        return parse_question(data)
-
-    def format_answer(self, question: HookQuestion, text: str) -> str:
-        return encode_answer(question, text)
-
-
-def parse_claim(data: bytes) -> SessionClaim | None:
-    """Given the bytes of a session file, return its claim; None if it is half written or unknown."""
-    try:
-        said = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(said, dict):
-        return None
-    pid, session, cwd = said.get("pid"), said.get("sessionId"), said.get("cwd")
-    if type(pid) is not int or not isinstance(session, str) or not session:
-        return None
-    return SessionClaim(pid, session, cwd if isinstance(cwd, str) else "")
+    def format_answer(self, hook: HookInput, text: str) -> str:
+        """Plain for a session's start, as all versions take it, otherwise JSON."""
+        if not text or hook.event == "SessionStart":
+            return text
+        said = {"hookEventName": hook.event, "additionalContext": text}
+        return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
 
 
 def _read_first_id(path: Path) -> bytes:
@@ -130,88 +154,21 @@ def _read_first_id(path: Path) -> bytes:
 
 def _read_last_use(path: str, at: float) -> ClientUse | None:
     version, cwd, headless = "", "", None
-    for line in _decode_backwards(read_some(path, TAIL, at_end=True)):
-        version = version or line.version or ""
-        cwd = cwd or line.cwd or ""
-        headless = is_headless(line) if headless is None else headless
-        if version and cwd and headless is not None:
-            break
-    return ClientUse(version, cwd, bool(headless), at) if version else None
-
-
-def _decode_backwards(data: bytes) -> Iterator[TranscriptLine]:
-    for raw in reversed(data.split(b"\n")):
+    for raw in reversed(read_some(path, TAIL, at_end=True).split(b"\n")):
         with suppress(ValueError, RecursionError):
             if raw.startswith(b"{") and (line := decode_line(raw)) is not None:
-                yield line
-
-
-# --- What the hooks of Claude Code say, and what is printed for them (CLAUDE_CODE.md section 4). Pure.
-#
-# The plugin names the events in `plugin/hooks/hooks.json`; each runs hook_program.py.
-
-
-EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "Stop",
-    "PreCompact",
-    "SessionEnd",
-    "SubagentStart",
-    "PostToolUseFailure",
-)
-LONGEST_ERROR = 20_000
-"""Characters of a failed call's error that are looked at: its end."""
-LONGEST_ID = 200
-
-
-def parse_hint(data: Mapping[str, object]) -> SessionHint | None:
-    """What a hook's input says about a session; None if it is not an input of Claude Code."""
-    event, session, path = (data.get(key) for key in ("hook_event_name", "session_id", "transcript_path"))
-    if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
-        return None
-    if event not in EVENTS or not 0 < len(session) <= LONGEST_ID or not is_path(path):
-        return None
-    return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
-
-
-def parse_question(data: Mapping[str, object]) -> HookQuestion | None:
-    """What a hook's input asks for; None for an event that is not answered, and for input of another form."""
-    event, session, path, cwd = (
-        _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
-    )
-    if not session or not is_path(cwd) or (path and not is_path(path)):
-        return None
-    match event:
-        case "SessionStart":
-            return HookQuestion(event, "context", session, Path(path), cwd, source=_text(data, "source"))
-        case "SubagentStart":
-            agent = _text(data, "agent_type") or "unknown"
-            return HookQuestion(event, "context", session, Path(path), cwd, agent=agent)
-        case "PostToolUseFailure":
-            error, tool = _text(data, "error")[-LONGEST_ERROR:], _text(data, "tool_name")
-            return HookQuestion(event, "failure", session, Path(path), cwd, tool=tool, error=error)
-        case _:
-            return None
-
-
-def encode_answer(question: HookQuestion, text: str) -> str:
-    """The output of the hook: plain for a session's start, as all versions take it, otherwise JSON; "" for no text."""
-    if not text or question.event == "SessionStart":
-        return text
-    said = {"hookEventName": question.event, "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
+                version, cwd = version or line.version or "", cwd or line.cwd or ""
+                headless = is_headless(line) if headless is None else headless
+                if version and cwd and headless is not None:
+                    break
+    return ClientUse(version, cwd, bool(headless), at) if version else None
 
 
 def is_path(text: str) -> bool:
     """Whether this can be an absolute path. A path with a NUL or a lone surrogate cannot be passed to the system."""
-    if not text.startswith("/") or "\0" in text:
-        return False
-    try:
-        os.fsencode(text)
-    except UnicodeEncodeError:
-        return False
-    return True
+    with suppress(UnicodeEncodeError):
+        return text.startswith("/") and b"\0" not in os.fsencode(text)
+    return False
 
 
 def _text(data: Mapping[str, object], key: str) -> str:

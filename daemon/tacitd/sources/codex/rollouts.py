@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tacitd.events import TEXT_LIMIT, Prompt, Record, ToolUse
+from tacitd.events import TEXT_LIMIT, Record, ToolUse
 from tacitd.sources import lines
 from tacitd.sources.assembler import Assembler
 from tacitd.sources.lines import read_some
@@ -84,7 +84,7 @@ class RolloutReader(Assembler):
         for raw in head:
             with suppress(ValueError, RecursionError):
                 line = self.decode_line(raw) or {}
-                self._take_stamp(line)
+                self.stamp = _text(line.get("timestamp")) or self.stamp
                 if line.get("type") == "session_meta" and isinstance(payload := line.get("payload"), dict):
                     self._take_meta(payload)
 
@@ -108,7 +108,7 @@ class RolloutReader(Assembler):
         return Recognition(self._is_recognised, answers, self._head.version, what)
 
     def take_line(self, start: int, end: int, line: Any) -> None:
-        self._take_stamp(line)
+        self.stamp = _text(line.get("timestamp")) or self.stamp
         payload = line.get("payload")
         if not isinstance(payload, dict):
             self._refusal = self._refusal or "lines of an old client"
@@ -118,7 +118,7 @@ class RolloutReader(Assembler):
             case "session_meta":
                 self._take_meta(payload)
             case "turn_context":
-                self._take_cwd(payload)
+                self.cwd = _text(payload.get("cwd")) or self.cwd
             case "event_msg":
                 self._take_event(start, end, payload)
             case "response_item" if not self._head.is_subagent and not self._is_copied:
@@ -128,10 +128,6 @@ class RolloutReader(Assembler):
             case _:
                 pass
 
-    def _take_stamp(self, line: Line) -> None:
-        if isinstance(stamp := line.get("timestamp"), str):
-            self.stamp = stamp
-
     def _take_meta(self, payload: Line) -> None:
         head = read_head(payload)
         if self._head.id and head.id != self._head.id:
@@ -140,11 +136,7 @@ class RolloutReader(Assembler):
         self._head = head
         self.session = head.id or self.session
         self.is_headless = head.is_program if self._trigger is None else self._trigger == "exec"
-        self._take_cwd(payload)
-
-    def _take_cwd(self, payload: Line) -> None:
-        if isinstance(cwd := payload.get("cwd"), str):
-            self.cwd = cwd
+        self.cwd = _text(payload.get("cwd")) or self.cwd
 
     @property
     def _is_copied(self) -> bool:
@@ -170,8 +162,7 @@ class RolloutReader(Assembler):
             self._is_recognised, self._refusal = False, verdict.reason
             self.count(verdict.reason, start)
         item = event.get("item")
-        id = item.get("id") if isinstance(item, dict) else None
-        uuid = id if isinstance(id, str) else ""
+        uuid = _text(item.get("id")) if isinstance(item, dict) else ""
         prompts = self.make_prompts(verdict.words, uuid, self.newest_time, self.speech.get_context())
         if prompts:
             self._is_recognised, self._answers = True, 0
@@ -179,34 +170,22 @@ class RolloutReader(Assembler):
         self.explain(start, verdict, prompts)
 
     def _take_item(self, start: int, end: int, item: Line) -> None:
-        if is_plain_message(item):
-            self._is_known_turn = False  # until its event comes, at once
-        text, tools = read_speech(item), _make_tools(item, self.cwd)
+        match item:
+            # Words of a user that no event names may be a prompt of an unknown version. Its event comes at once.
+            case {"type": "message", "role": "user", "content": [{"text": str(words)}, *_]}:
+                self._is_known_turn = self._is_known_turn and _CLIENT_TEXT.match(words) is not None
+            case _:
+                pass
+        text, tools = read_speech(item), list_patches(item, self.cwd)
         if text:
             self._answers += not self._is_known_turn
             self.speech.add(text, self.cwd, self.stamp)
         if text or tools:
             self._add("assistant", start, end, text=text[:TEXT_LIMIT], tools=tools)
 
-    def _add(
-        self,
-        type: str,
-        start: int,
-        end: int,
-        prompts: tuple[Prompt, ...] = (),
-        text: str = "",
-        tools: tuple[ToolUse, ...] = (),
-    ) -> None:
+    def _add(self, type: str, start: int, end: int, **what: Any) -> None:
         time = self.newest_time
-        self.add_record(Record(start, end, type, "", self.session, time, self.cwd, prompts, text, tools))
-
-
-def _make_tools(item: Line, cwd: str) -> tuple[ToolUse, ...]:
-    """A use for each file that a call patches, as if it were named in the call's input."""
-    call, name = str(item.get("call_id") or ""), str(item.get("name") or "")
-    return tuple(
-        ToolUse(call, name, msgspec.json.encode({"file_path": path})) for path in list_patched(item, cwd)
-    )
+        self.add_record(Record(start, end, type, "", self.session, time, self.cwd, **what))
 
 
 # --- Whose words a line of a Codex rollout has. Pure.
@@ -311,22 +290,14 @@ def read_speech(item: Line) -> str:
             return ""
 
 
-def is_plain_message(item: Line) -> bool:
-    """Whether a `response_item` looks like words of a user that no event names: in an unknown version it may be a prompt."""
-    match item:
-        case {"type": "message", "role": "user", "content": [{"text": str(text)}, *_]}:
-            return not _CLIENT_TEXT.match(text)
-        case _:
-            return False
-
-
-def list_patched(item: Line, cwd: str) -> tuple[str, ...]:
-    """Given the payload of a `response_item`, return the absolute paths of the files that its call patches."""
+def list_patches(item: Line, cwd: str) -> tuple[ToolUse, ...]:
+    """Given the payload of a `response_item`, return a use for each file that its call patches, with the absolute path as its input."""
     if item.get("type") not in ("function_call", "custom_tool_call"):
         return ()
     called = "\n".join(_text(item.get(key)).replace("\\n", "\n") for key in ("input", "arguments"))
     paths = dict.fromkeys(found["path"].strip() for found in _PATCHED.finditer(called))
-    return tuple(str(PurePosixPath(cwd or "/") / path) for path in paths)
+    inputs = [msgspec.json.encode({"file_path": str(PurePosixPath(cwd or "/") / path)}) for path in paths]
+    return tuple(ToolUse(_text(item.get("call_id")), _text(item.get("name")), given) for given in inputs)
 
 
 def _text(value: object) -> str:

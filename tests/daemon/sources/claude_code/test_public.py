@@ -26,7 +26,7 @@ def in_slices(path: Path, size: int) -> list[Prompt]:
     while tail.read_next_slice(size).more:
         pass
     tail.take_unterminated()
-    tail.release_queued()
+    tail.assembler.release_queued()
     for record in tail.list_records(0):
         found += record.prompts
     return found

@@ -97,7 +97,7 @@ def test_words_taken_back_for_editing(path: Path) -> None:
 
 def released(path: Path) -> Tail:
     tail = read(path)
-    tail.release_queued()
+    tail.assembler.release_queued()
     return tail
 
 

@@ -153,7 +153,7 @@ def test_what_is_unknown_is_refused_and_counted(home: Path, event: dict[str, obj
     talk.answer("yes")
     tail = Tail(talk.path, 0, Codex(home))
     tail.read_next_slice()
-    assert list_prompts(tail, 0) == () and sum(tail.counts.values()) == 1
+    assert list_prompts(tail, 0) == () and sum(tail.assembler.counts.values()) == 1
     assert not tail.assembler.recognition.recognised
 
 
@@ -261,7 +261,7 @@ def test_the_middle_of_a_long_rollout_has_its_beginning(home: Path) -> None:
         tail = Tail(talk.path, at, Codex(home))
         tail.read_next_slice()
         assert [one.text for one in list_prompts(tail, at)] == (["words"] if not kind else [])
-        assert tail.session == talk.id and tail.cwd == "/p"
+        assert tail.assembler.session == talk.id and tail.assembler.cwd == "/p"
 
 
 def test_where_codex_is() -> None:
