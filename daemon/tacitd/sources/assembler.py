@@ -73,7 +73,7 @@ class RecentSpeech:
 
 
 class Assembler:
-    """The state after the records read so far. Used by one thread; opens no file. Each client has a subclass."""
+    """The state after the records read so far. Used by one thread; opens no file. Each client overrides what comes first."""
 
     def __init__(self, path: Path, own: OwnCalls, start: int = 0, explain: bool = False) -> None:
         """`start`: the byte offset from which records are kept; what is read before it is context. `explain`: verdicts are wanted."""
@@ -92,14 +92,11 @@ class Assembler:
         self._seen = SeenPrompts()
         self._records: list[Record] = []
 
-    # --- what a client defines
-
     skipped: tuple[bytes, ...] = ()
-    """What lines begin with that may be of no use."""
+    """What lines begin with that `never_matters` is asked about."""
 
     @staticmethod
     def never_matters(raw: bytes) -> bool:
-        """Whether a line that begins so need not be decoded."""
         return False
 
     @staticmethod
@@ -113,7 +110,6 @@ class Assembler:
         raise NotImplementedError
 
     def take_line(self, start: int, end: int, line: Any) -> None:
-        """Take the next record, with the byte offsets of its line."""
         raise NotImplementedError
 
     def may_have_words(self, head: bytes) -> bool:
@@ -132,11 +128,8 @@ class Assembler:
     def recognition(self) -> Recognition:
         raise NotImplementedError
 
-    # --- bytes
-
     @property
     def newest_time(self) -> float | None:
-        """The time of the newest record with a time: seconds since 1970, UTC."""
         return parse_utc(self.stamp)
 
     def read_lines(self, first: int, data: bytes, cut: int) -> int:
@@ -207,12 +200,9 @@ class Assembler:
         return None
 
     def count(self, what: str, start: int) -> None:
-        """Count a line that is damaged or unknown."""
         if start >= self.start:
             is_new = what not in self.counts and len(self.counts) >= _KINDS
             self.counts["unknown type: others" if is_new else what] += 1
-
-    # --- records
 
     def make_prompts(
         self,
@@ -274,7 +264,6 @@ class Assembler:
         return tuple([one for one in self._records[first:last] if one.end <= upto])
 
     def forget_before(self, before: int) -> None:
-        """Drop the records that begin before this offset."""
         del self._records[: bisect_left(self._records, before, key=_START)]
 
 

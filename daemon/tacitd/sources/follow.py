@@ -1,9 +1,11 @@
 """Which transcripts changed or vanished. Correct even if every hint was lost (DESIGN "Sources").
 
-When which file is compared belongs here; watch.py gives hints. Nothing here opens a file.
+watch.py gives hints. Nothing here opens a file: opening a FIFO that has the name of a transcript would block. Paths are `str`,
+because twenty thousand `Path` objects take more time and memory than a whole pass.
 
 A hinted file is compared in the next poll. Files that changed, or that a client's hook named, within the hour are compared every 2 s,
-all files every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. While a directory has no watch, all files are compared every few seconds.
+all files every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. While a directory has no
+watch, all files are compared every few seconds.
 
 One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
 the kernel's clock (4 ms) keeps its stamp.
@@ -131,9 +133,8 @@ class Follower:
         )
 
     def note_hint(self, path: Path) -> Path | None:
-        """Compare this file in the next poll and often from then on, if it is a transcript below a root, and return the path by which it
-        is known, else None. A client names a transcript before it writes into it, and the file may not exist yet, or be in a directory
-        without a watch. The path may be anything."""
+        """If it is a transcript below a root, compare this file in the next poll and often from then on, and return the path by which it
+        is known. It may be anything, also a file that does not exist yet or is in a directory without a watch."""
         real = os.path.realpath(path)
         for root in self._roots:
             top = os.path.realpath(root.top)
@@ -146,7 +147,7 @@ class Follower:
         return None
 
     def next_in(self) -> float:
-        """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
+        """Seconds until the next poll is due without a hint, at most 60."""
         due = min(self._all_at, self._hot_at if self._hot else self._all_at)
         return max(0.0, due - self._clock.monotonic())
 
@@ -163,8 +164,7 @@ class Follower:
         return self._stamps
 
     def list_own(self) -> dict[str, Stamp]:
-        """The transcripts that are not a sub-agent's, by their path as text: for passes over all of them, in which `Path` objects
-        would take most of the time. As of the last poll; it is not to be changed."""
+        """The transcripts that are not a sub-agent's, by their path, as of the last poll; it is not to be changed."""
         return self._own
 
     def list_degradations(self) -> list[Degradation]:
@@ -284,10 +284,6 @@ def _list_problem(id: str, verb: str, items: Mapping[str, str], hint: str) -> li
 
 
 # --- One pass over everything below a root: which transcripts there are, and the stamp of each.
-#
-# What changed since the last pass is in follow.py. Nothing here opens a file, because opening a FIFO that
-# has the name of a transcript would block. Paths are `str`, because twenty thousand `Path` objects take
-# more time and memory than the whole pass. One that is not UTF-8 is odd: clients write ASCII names.
 
 
 NOT_UTF8 = "its name is not UTF-8"

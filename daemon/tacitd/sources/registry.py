@@ -23,11 +23,7 @@ def make_source(
     home: Path, own: OwnCalls | None = None, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Source:
     """Given Claude Code's own directory (`Paths.config_dir`), return the source of its transcripts, and of those of Codex if the
-    environment says where these are.
-
-    `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
-    transcripts, or where it does not matter.
-    """
+    environment says where these are. `own`: what identifies the model calls of tacitd, which are not prompts."""
     from tacitd.sources.claude_code.transcripts import ClaudeCode
     from tacitd.sources.codex.rollouts import Codex, find_home
     from tacitd.sources.source import CombinedSource

@@ -1,12 +1,9 @@
 """When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
-A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
-sooner if the client that ran it is gone or runs another one, as after `/clear`, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
-because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
-The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
-seconds while a session is live.
-
-Idle time is monotonic, so no clock jump ends a session.
+A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts: monotonic seconds,
+so no clock jump ends it. It ends sooner if the client that ran it is gone or runs another one, as after `/clear`, or says so itself
+(a hook). A client counts as gone only if it was seen alive here before, because in a container or on a shared home every process
+looks dead. Growth after an end begins the session again.
 """
 
 from __future__ import annotations
@@ -36,8 +33,6 @@ FORGET = 3600.0
 
 
 class EndedSession(Struct, frozen=True):
-    """A session ended."""
-
     session: str
     path: Path
     """The transcript that grew last."""

@@ -1,15 +1,11 @@
 """A source: a client that writes transcripts, and what the engine must know about it.
 
-It says where its transcripts are, how their bytes become records, and which of its clients run a session. The engine, the
-plugins and the command line use only this class and the data classes here and in events.py. The format of a client belongs in a
-folder of its own. registry.py makes the source that is used.
+The engine, the plugins and the command line use only this class and the data classes here and in events.py. The format of a client
+belongs in a folder of its own. registry.py makes the source that is used.
 
-What a source must guarantee:
-
-- Paths are decided by their names alone; no file is opened for that.
-- The records of a transcript do not depend on where its bytes were cut into slices.
-- Malformed bytes never raise. They are counted and skipped.
-- Words that a program wrote, among them tacitd's own model calls, are not prompts.
+What a source must guarantee: paths are decided by their names alone, and no file is opened for that; the records of a transcript do
+not depend on where its bytes were cut; malformed bytes never raise, but are counted and skipped; words that a program wrote, among
+them tacitd's own model calls, are not prompts.
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ class Source:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of all clients whose transcripts it has."""
+        """Of all clients whose transcripts it has."""
         return (self.name,)
 
     def name_of(self, path: str | Path) -> str:
@@ -58,16 +54,14 @@ class Source:
         return ""
 
     def why_odd(self, path: str) -> str:
-        """Why a file that is no transcript may have a person's words nevertheless, for a person; "" for any other file. Called for
-        every other file of a listing."""
+        """Why a file that is no transcript may have a person's words nevertheless; "" for any other file."""
         return ""
 
     def is_transcript(self, path: str) -> bool:
-        """Whether a file with this path is a transcript. Called for every file of a listing."""
         raise NotImplementedError
 
     def is_subagent(self, path: str) -> bool:
-        """Whether the transcript with this path is a sub-agent's: it contains nothing that the person said, and is not read."""
+        """Whether it is a sub-agent's: it contains nothing that the person said, and is not read."""
         return False
 
     def session_of_subagent(self, path: Path) -> str | None:
@@ -79,8 +73,7 @@ class Source:
         return set()
 
     def list_clients(self, since: float) -> Sequence[ClientUse]:
-        """Which clients wrote the transcripts that changed after `since` (seconds since 1970, UTC), the newest first, as
-        far as that is known cheaply. Lists the roots."""
+        """Which clients wrote the transcripts that changed after `since` (seconds since 1970, UTC), the newest first. Lists the roots."""
         return ()
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
@@ -201,12 +194,10 @@ class PromptVerdict(Struct, frozen=True):
 
 
 class JudgedLine(Struct, frozen=True):
-    """A line that might contain a person's words, with its verdict and its prompts."""
+    """A line that might contain a person's words, with its byte offset, its verdict (without words that were left out) and its prompts."""
 
     start: int
-    """Byte offset of the line."""
     verdict: PromptVerdict
-    """Without `words` if they were left out; `reason` has the cause."""
     prompts: tuple[Prompt, ...] = ()
 
 
@@ -218,7 +209,6 @@ class Recognition(Struct, frozen=True):
     answers: int
     """How many texts the assistant wrote in turns of a person's session that began with nothing recognised; 0 in a program's."""
     version: str
-    """The client's version; "" if no record names it."""
     refusal: str
     """The rule that refused what may have been a prompt, in words for a person."""
 

@@ -37,12 +37,10 @@ _VERDICTS = 10_000
 
 
 class ReadStep(Struct, frozen=True):
-    """The result of one slice."""
+    """How many bytes were read or skipped, and whether there is more to read now."""
 
     read: int
-    """Bytes that were read or skipped."""
     more: bool
-    """Whether there is more to read now."""
     shrunk: bool
     """Whether the file is shorter than what was read, or is another file. If so, reading starts again at 0."""
 
@@ -67,10 +65,7 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
 
 
 def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
-    """Yield what a person typed in a transcript, in file order, in bounded memory: what the engine finds in it, without reasons.
-
-    Raises FileNotFoundError and FileRefusedError.
-    """
+    """Yield what the engine finds in a transcript, in file order, in bounded memory. Raises FileNotFoundError, FileRefusedError."""
     tail, more = Tail(path, 0, source), True
     while more:
         more = tail.read_next_slice().more
@@ -83,11 +78,8 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
 
 
 def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
-    """Given a transcript, yield each line that might contain a person's words, with why it was read as such or not.
-
-    In file order, after deduplication within the file, in bounded memory. At the end follow bytes that are not a complete
-    record. Raises FileNotFoundError and FileRefusedError.
-    """
+    """Yield each line that might contain a person's words, with why it was read as such or not, and at the end bytes that are not a
+    complete record. In file order, in bounded memory. Raises FileNotFoundError, FileRefusedError."""
     tail, more, left = Tail(path, 0, source, explain=True), True, 0
     while more:
         more = tail.read_next_slice().more
@@ -101,8 +93,7 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
         yield from sorted((one for one in judged if one.start < tail.safe_end), key=lambda one: one.start)
     if left:
         reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
-        verdict = PromptVerdict(UNFINISHED, (), reason)
-        yield JudgedLine(tail.read_end, verdict)
+        yield JudgedLine(tail.read_end, PromptVerdict(UNFINISHED, (), reason))
 
 
 class Tail:
@@ -127,11 +118,8 @@ class Tail:
         self.assembler = source.make_assembler(path, start, explain)
         self.read_end = start
         """The byte offset up to which complete lines, or complete records at the end of the file, were read."""
-        self._source = source
-        self._explain = explain
-        self._longest = longest
-        self._mark = mark
-        self._newlines = newlines
+        self._source, self._explain, self._longest = source, explain, longest
+        self._mark, self._newlines = mark, newlines
         self._has_context = False
         self._scanned: int | None = None
         """Up to where the end of a long line was searched; None: no such line is being skipped."""
@@ -158,8 +146,7 @@ class Tail:
         return self._newlines - undecided
 
     def read_next_slice(self, limit: int = _SLICE) -> ReadStep:
-        """Read the next slice of about `limit` bytes. Raises FileNotFoundError if the file does not exist, FileRefusedError if it is
-        not a readable regular file."""
+        """Read about `limit` bytes more. Raises FileNotFoundError, FileRefusedError."""
         fd = lines.open_transcript(self.path)
         try:
             if self._other_file(fd):
@@ -181,11 +168,8 @@ class Tail:
     def take_unterminated(self) -> int:
         """Take the complete records after the last newline, when nothing more is expected.
 
-        Returns how many bytes after them are not a record yet; 0 if there are unread lines. A position after such a record is
-        safe, because nothing that is appended later can change a complete object. If the newline follows later, it makes a
-        blank line; if the next record follows at once, it begins a line of its own at that position.
-
-        Raises FileNotFoundError, FileRefusedError.
+        Returns how many bytes after them are not a record yet; 0 if there are unread lines. A newline that follows later makes a
+        blank line. Raises FileNotFoundError, FileRefusedError.
         """
         if self._scanned is not None:
             return self._scanned - self.read_end

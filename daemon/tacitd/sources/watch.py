@@ -1,7 +1,6 @@
 """Hints that a transcript changed. A hint may be late, repeated or lost; follow.py does not depend on them.
 
-Everything that knows watchdog belongs here; reading and comparing files does not. How watchdog 7.1 behaves on Linux, and
-what follows:
+How watchdog 7.1 behaves on Linux, and what follows:
 
 - Its default mask reports its own reads and uses a whole core from about 4,100 directories up. So an event filter is
   always passed. It includes `DirCreatedEvent` because the kernel's mask has IN_CREATE anyway, and because otherwise a new
@@ -83,11 +82,7 @@ class WatchdogWatcher(SilentWatcher):
     """Watches everything below one root with watchdog, also if it appears later."""
 
     def __init__(
-        self,
-        root: Path,
-        wake: Callable[[], None],
-        is_transcript: IsTranscript,
-        clock: Clock | None = None,
+        self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript, clock: Clock | None = None
     ) -> None:
         super().__init__(root, wake, is_transcript)
         self._top = os.fspath(root)
@@ -179,7 +174,6 @@ class WatchdogWatcher(SilentWatcher):
             _stop_observer(observer)
 
     def _add(self, path: str) -> None:
-        """Called by watchdog's thread. Nothing here may raise, because that would end the thread."""
         with self._lock:
             self._hints.add(path)
         self._wake()
@@ -246,14 +240,13 @@ def _observe(path: str, add: Callable[[str], None], is_transcript: IsTranscript)
 
 
 def _stop_observer(observer: BaseObserver) -> None:
-    """Stop an observer, also one that never ran or failed at its start."""
+    """Also one that never ran or failed at its start."""
     observer.stop()
     if observer.is_alive():
         observer.join(5.0)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """The device and inode of the directory at a path; None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - text on purpose, see follow.py
     except OSError:

@@ -1,11 +1,9 @@
 """One pass of the reader: a bounded part of what grew, read, folded and committed in one transaction.
 
-Decoding, hashing, blanking of secrets and finding projects happen before the transaction begins. In it, positions move,
-prompts become rows, sessions are noted, and each plugin's `observe` folds the records into its own tables, in a savepoint of
-its own. If the disk refuses the transaction, nothing moved, and the pass is tried again from the positions that are stored.
-
-Where an observer raises, a row of `behind` stands: its plugin gets nothing newer of that transcript until it folded what it got
-again. A fault in a plugin so costs it time, and never a record.
+Decoding, hashing, blanking of secrets and finding projects happen before the transaction begins. In it, positions move, prompts
+become rows, sessions are noted, and each plugin's `observe` folds the records into its own tables, in a savepoint. If the disk
+refuses the transaction, nothing moved, and the pass is tried again. Where an observer raises, its plugin gets a row of `behind`, and
+nothing newer of that transcript until it folded what it got again: a fault in a plugin costs it time, and never a record.
 """
 
 from __future__ import annotations
@@ -152,14 +150,11 @@ class Reader:
         self.odd_lines: dict[Path, Mapping[str, int]] = {}
         """Lines that were damaged, unknown or too long, by kind."""
 
-    # --- what is to be read
-
     def note_grown(self, paths: Iterable[Path]) -> None:
         for path in paths:
             self._want(path).grew = True
 
     def note_vanished(self, path: Path) -> None:
-        """This transcript is gone. What was read of it stays."""
         self._unread.pop(path, None)
         self._tails.pop(path, None)
         self.refused.pop(path, None)
@@ -169,7 +164,7 @@ class Reader:
         self._want(path).ended = True
 
     def note_asked(self, paths: Iterable[Path]) -> None:
-        """A person waits for these transcripts: a last record without a newline counts."""
+        """A person waits for these: a last record without a newline counts."""
         for path in paths:
             self._want(path).to_end = True
 
@@ -196,8 +191,6 @@ class Reader:
                 "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
                 [(str(path), self._source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
-
-    # --- a pass
 
     def read_pass(self) -> list[Grown]:
         """Read a bounded part of what grew and commit it; return the sessions that did. Raises UnwritableError, StoreLostError: nothing moved then."""
@@ -228,7 +221,7 @@ class Reader:
         ]
 
     def _read_slices(self) -> tuple[list[tuple[_Slice, bool]], dict[Path, _Wanted]]:
-        """The next slices, with whether something of each is to be stored, and why their transcripts were read."""
+        """With whether something of each is to be stored, and why their transcripts were read."""
         begun, read, slices, wanted = time.monotonic(), 0, list[tuple[_Slice, bool]](), dict[Path, _Wanted]()
         for path in list(self._unread):
             if read >= self._pass_bytes or time.monotonic() - begun > PASS_SECONDS:
@@ -249,8 +242,7 @@ class Reader:
         return slices, wanted
 
     def _read_slice(self, path: Path, wanted: _Wanted) -> tuple[_Slice, bool] | None:
-        """Read the next slice of a transcript, and whether it is to be stored; None if there is nothing to say of it, or if a project
-        could not be found in time."""
+        """None if there is nothing to say of it, or if a project could not be found in time."""
         stored = self._store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
         start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
         tail = self._tails.pop(path, None) or Tail(path, start, self._source, mark=mark, newlines=newlines)
@@ -308,8 +300,6 @@ class Reader:
             ]
             runs.append(_Run(place, taken[0].cwd or cwd, tuple(taken)))
         return runs
-
-    # --- the transaction
 
     def _ingest_all(self, tx: Tx, slices: Sequence[_Slice]) -> None:
         now, behind = self._clock.now(), defaultdict[str, set[str]](set)
@@ -410,8 +400,6 @@ class Reader:
         if begins and project is not None and isinstance(run.place, Project):
             wanted = [each.name for each in self._observers if each.wants_starts]
             queue_session_task(tx, wanted, "session-started", one.session, project, str(run.place.root), now)
-
-    # --- observers that raised
 
     def read_behind(self) -> None:
         """Give observers again what they could not fold, one bounded part for each row that is due. Raises UnwritableError,

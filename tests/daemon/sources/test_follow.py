@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import sys
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,12 +16,8 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_follow import Scene
 from support_transcripts import SOURCE
-from support_waiting import PATIENCE
-from tacitd.clock import SystemClock
 from tacitd.sources import follow
-from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Follower, Listing, scan_below, stamp_of
-from tacitd.sources.watch import WatchdogWatcher
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Listing, scan_below, stamp_of
 
 
 def list_all(top: str | Path) -> Listing:
@@ -100,16 +92,6 @@ def test_cold_file_is_compared_every_minute_and_an_idle_engine_sleeps(scene: Sce
     assert scene.follower.next_in() == pytest.approx(HOT_EVERY), "it is hot now"
 
 
-def test_a_file_from_the_future_is_hot(scene: Scene) -> None:
-    """RELIABILITY row 12: an mtime ahead of the clock counts as now."""
-    path = scene.write("s.jsonl")
-    ahead = scene.clock.wall + 1e7
-    os.utime(path, (ahead, ahead))
-    scene.follower.poll()
-    scene.write("s.jsonl")
-    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
-
-
 @pytest.mark.parametrize("what", ["clock forward", "clock back", "late", "lost", "asked"])
 def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
     scene: Scene, what: str
@@ -150,15 +132,6 @@ def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
     assert scene.follower.poll() == FileChanges(changed=(path,))
 
 
-def test_replaced_file_is_changed_and_not_created(scene: Scene) -> None:
-    """DESIGN "Sources": the same size from another inode is another file."""
-    path = scene.write("s.jsonl")
-    scene.follower.poll()
-    other = scene.write("tmp", "y\n")
-    other.replace(path)
-    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
-
-
 def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
     """RELIABILITY row 8: it continues by itself, and reports what is missing."""
     scene = Scene(tmp_path)
@@ -173,10 +146,7 @@ def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
     assert scene.follower.list_degradations() == []
 
 
-@pytest.mark.parametrize("as_root", [False, True])
-def test_unreadable_is_unknown_and_not_gone(
-    scene: Scene, as_root: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_is_unknown_and_not_gone(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 8: permission removed and given again: nothing vanishes, the rest continues, and it is reported."""
     path = scene.write("s.jsonl")
     other = scene.root / "projects/b/t.jsonl"
@@ -252,69 +222,8 @@ def test_of_thousands_of_hot_files_the_newest_are_compared(
     for path in paths:
         scene.write(path.name)
     assert set(scene.later(HOT_EVERY).changed) == set(paths[2:])
-    assert set(_wait_minute(scene)) == set(paths[:2])
-
-
-def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> None:
-    """RELIABILITY rows 1 and 10: files in new folders and appends to them are seen."""
-    (tmp_path / "projects").mkdir()
-    woken = threading.Event()
-    follower = Follower(ClaudeCode(tmp_path), SystemClock(), WatchdogWatcher, woken.set)
-    follower.start()
-    follower.poll()
-    paths = {tmp_path / f"projects/n{i}/s/subagents/agent-{i}.jsonl" for i in range(20)}
-    for path in paths:
-        path.parent.mkdir(parents=True)
-        path.write_text("x\n")
-    assert _collect(follower, woken, lambda changes: changes.changed, paths)
-    for path in paths:
-        with path.open("a") as out:
-            out.write("y\n")
-    assert _collect(follower, woken, lambda changes: changes.changed, paths)
-    assert follower.list_degradations() == []
-    follower.stop()
-
-
-def _collect(
-    follower: Follower,
-    woken: threading.Event,
-    part: Callable[[FileChanges], tuple[Path, ...]],
-    wanted: set[Path],
-) -> bool:
-    missing, end = set(wanted), time.monotonic() + PATIENCE
-    while missing and time.monotonic() < end:
-        woken.wait(min(follower.next_in(), 0.5))
-        woken.clear()
-        missing -= set(part(follower.poll()))
-    return not missing
-
-
-def _wait_minute(scene: Scene) -> list[Path]:
-    """Until after the next comparison of all; the transcripts that changed."""
-    found: list[Path] = []
-    for _ in range(16):
-        changes = scene.later(4)
-        found += [*changes.changed, *changes.vanished]
-    return found
-
-
-def test_a_directory_that_cannot_be_examined_is_not_gone(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A damaged disk, a lost server: what is below stays known until it can be read, although nothing else changed."""
-    path = scene.write("s/subagents/agent-1.jsonl")
-    scene.clock.wall += 90
-    scene.follower.poll(full=True)
-    real = os.scandir
-
-    def examine(name: str) -> Any:
-        if str(name).startswith(str(path.parent)):
-            raise OSError(errno.EIO, "Input/output error")
-        return real(name)
-
-    monkeypatch.setattr("tacitd.sources.follow.os.scandir", examine)
-    assert not _wait_minute(scene) and str(path) in scene.follower.stamps
-    assert "transcripts.unreadable" in {one.id for one in scene.follower.list_degradations()}
+    scene.clock.move(ALL_EVERY - 2 * HOT_EVERY)
+    assert set(scene.later(HOT_EVERY).changed) >= set(paths[:2])
 
 
 # --- Stamps of files: what they are compared by, in few bytes.
@@ -341,15 +250,4 @@ def test_stamps_are_equal_if_all_numbers_are(
     stamp = stamp_of(status(*one))
     assert (stamp == stamp_of(status(*other))) == (one == other)
     assert stamp.size == one[0] and (stamp.mtime_ns == one[1] or one[1] < 0 < stamp.mtime_ns)
-
-
-def test_the_stamp_of_a_file(tmp_path: Path) -> None:
-    """It changes with each write, and is small: there is one for each transcript of years."""
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"{}\n")
-    stamp = stamp_of(os.lstat(path))
-    assert (stamp.size, stamp.mtime_ns) == (3, path.stat().st_mtime_ns)
-    with path.open("ab") as out:
-        out.write(b"{}\n")
-    assert stamp_of(os.lstat(path)) != stamp
-    assert sys.getsizeof(stamp) <= 96
+    assert sys.getsizeof(stamp) <= 96, "there is one for each transcript of years"

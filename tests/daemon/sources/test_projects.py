@@ -63,15 +63,9 @@ def test_git_top_level_else_the_directory_itself(scene: Scene) -> None:
     assert scene.projects.find_project(str(deep)) == Project(top, True)
     plain = scene.folder("home/u/plain")
     assert scene.projects.find_project(str(plain)) == Project(plain, False)
+    scene.folder("home/u/p/a/.git")  # without HEAD, so it does not count
     (scene.base / "link").symlink_to(deep)
     assert scene.projects.find_project(str(scene.base / "link")) == Project(top, True)
-
-
-def test_a_git_folder_without_head_is_none(scene: Scene) -> None:
-    """DESIGN "Where it writes": an empty `.git` does not count; git continues further up too."""
-    top = scene.folder("home/u/p", git=True)
-    scene.folder("home/u/p/a/.git")
-    assert scene.projects.find_project(str(top / "a")) == Project(top, True)
 
 
 def test_worktrees_submodules_and_bare_repositories_made_by_git(scene: Scene) -> None:
@@ -178,13 +172,8 @@ def test_configured_exclusions(scene: Scene, pattern: str) -> None:
     scene.projects = scene.make(pattern.format(home=scene.home))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret"))
     assert "projects.exclude" in scene.reason(scene.folder("home/u/secret/a/b"))
+    assert "projects.exclude" in scene.reason(scene.home / "secret/gone")
     assert isinstance(scene.projects.find_project(str(scene.folder("home/u/p"))), Project)
-
-
-def test_an_excluded_directory_that_is_gone_is_still_excluded(scene: Scene) -> None:
-    """What was typed in a clone that was removed since is read when the daemon starts again."""
-    scene.projects = scene.make("~/secret")
-    assert "projects.exclude" in scene.reason(scene.home / "secret/clone")
 
 
 def test_an_exclusion_counts_also_where_no_project_may_be(scene: Scene) -> None:
@@ -246,14 +235,6 @@ def test_directory_that_cannot_be_examined(scene: Scene, monkeypatch: pytest.Mon
 def test_no_usable_directory(scene: Scene, cwd: str) -> None:
     """S-10: a record may name no directory, or one that does not exist here."""
     assert scene.reason(cwd)
-
-
-def test_a_repository_that_is_created_later_is_found(scene: Scene) -> None:
-    """DESIGN "Priorities", 4. No answer outlives the exclusions that it was found with, either."""
-    path = scene.folder("home/u/p")
-    assert scene.projects.find_project(str(path)) == Project(path, False)
-    scene.folder("home/u/p", git=True)
-    assert scene.projects.find_project(str(path)) == Project(path, True)
 
 
 def test_a_directory_of_a_container_is_the_one_that_a_person_named(scene: Scene) -> None:

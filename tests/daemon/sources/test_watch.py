@@ -17,7 +17,7 @@ import pytest
 from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.sources import watch
-from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
+from tacitd.sources.watch import WatchdogWatcher
 
 
 class Fixed:
@@ -203,17 +203,3 @@ def test_limit_reached_at_the_root_is_said_and_retried(
     one.clock.at += watch.RETRY
     assert one.watcher.repair_watching() and one.watcher.list_problems() == []
     one.watcher.stop()
-
-
-def test_silent_watcher_is_silent(tmp_path: Path) -> None:
-    """STYLE habit 4: the fake has the same contract."""
-    one = SilentWatcher(tmp_path, lambda: None, SOURCE.is_transcript)
-    one.start()
-    assert (one.drain_hints(), one.repair_watching(), one.list_unwatched(["x"]), one.list_problems()) == (
-        set(),
-        False,
-        [],
-        [],
-    )
-    one.stop()
-    assert not one.alive

@@ -90,17 +90,6 @@ def has_event(body: bytes, events: "tuple[bytes, ...]") -> bool:
     return any(b'"hook_event_name":"' + event + b'"' in body for event in events)
 
 
-def decode_string(text: str) -> str:
-    """The value of a JSON string at the beginning of a text. Raises ValueError."""
-    try:
-        from _json import scanstring  # `json` takes as long to import as Python takes to start
-    except ImportError:
-        import json
-
-        return str(json.JSONDecoder().raw_decode(text)[0])
-    return str(scanstring(text, 1)[0])
-
-
 def print_text(text: str) -> None:
     """Print a text on standard output. Raises OSError."""
     left = text.encode("utf-8", "replace")
@@ -149,7 +138,9 @@ def main() -> None:
             print_text(describe_absence(sys.argv[1]))
         return
     if text:
-        print_text(decode_string(text.decode()))
+        from _json import scanstring  # `json` takes as long to import as Python takes to start
+
+        print_text(scanstring(text.decode(), 1)[0])
 
 
 if __name__ == "__main__":

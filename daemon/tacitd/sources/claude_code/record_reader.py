@@ -133,8 +133,6 @@ class ClaudeAssembler(Assembler):
         for entry in said:
             self._give_out(entry, "typed while the model worked, and left in the queue")
 
-    # --- context ---------------------------------------------------------------------------------------
-
     def _take_context(self, line: TranscriptLine) -> None:
         if line.session_id is not None:
             self.session = line.session_id
@@ -165,8 +163,6 @@ class ClaudeAssembler(Assembler):
             self._refusal = (verdict.rule, verdict.reason)
         elif line.type == "user" and verdict.rule != 8 and (verdict.rule == 14 or not self._refusal[0]):
             self._refusal = (verdict.rule, verdict.reason)
-
-    # --- records ---------------------------------------------------------------------------------------
 
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         message = line.message
@@ -278,8 +274,6 @@ class ClaudeAssembler(Assembler):
     def _tells_in_queue(self) -> bool:
         """Whether this client's queue is all that may tell of a person's message."""
         return () < parse_version(self.version) < ATTACHING
-
-    # --- prompts ---------------------------------------------------------------------------------------
 
     def _entry(
         self, start: int, end: int, line: TranscriptLine, text: str, verdict: PromptVerdict

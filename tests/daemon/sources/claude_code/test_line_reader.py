@@ -178,23 +178,6 @@ def test_a_context_names_another_directory_than_the_prompts(tmp_path: Path) -> N
         assert (prompt.cwd, prompt.context, prompt.context_cwd) == (last, context, place)
 
 
-def test_of_thinking_alone_nothing_is_kept() -> None:
-    """A third of the assistant's lines contains nothing else. They still name the directory and the time."""
-    reader = ClaudeAssembler(Path("x.jsonl"), OWN)
-    thought = spoken(
-        "", {"content": [{"type": "thinking", "thinking": "hm", "signature": "x"}]}, cwd="/other"
-    )
-    empty, call = spoken(""), spoken("", {"content": [{"type": "tool_use", "id": "t", "name": "Bash"}]})
-    reader.read_lines(0, thought, len(thought))
-    assert (reader.held_bytes, reader.cwd) == (0, "/other")
-    data = thought + empty + call + spoken("done") + spoken("", {"content": "as text"})
-    reader.read_lines(len(thought), data, len(data))
-    made = reader.list_records(0, 2 * len(data))
-    assert [(r.text, len(r.tools)) for r in made] == [("", 1), ("done", 0), ("as text", 0)]
-    reader.forget_before(2 * len(data))
-    assert reader.held_bytes == 0
-
-
 def test_what_the_client_wrote_in_the_assistants_name_is_nobodys(tmp_path: Path) -> None:
     """An API error is no text of the assistant, no context of a prompt, and no answer that counts."""
     path = tmp_path / "a.jsonl"
@@ -253,32 +236,19 @@ def test_an_answer_has_its_call_and_what_the_client_recorded(
 ) -> None:
     """Whether it was refused, its text, and of the result what the task tools have."""
     path = tmp_path / "s1.jsonl"
-    write(path, typed("go", "u"), called("TaskCreate", subject="x"), answered("t", content=content, **fields))
-    assert list_answers(path) == [answer]
+    write(path, typed("go", "u"), called("TaskCreate", subject="x"))
+    start = path.stat().st_size
+    write(path, answered("t", content=content, **fields))
+    assert list_answers(path) == [answer] and list_answers(path, start) == [answer]
 
 
-def test_other_tools_have_no_answers(tmp_path: Path) -> None:
-    """A record of each output of each command would be most of a transcript."""
-    path = tmp_path / "s1.jsonl"
-    write(path, typed("go", "u"), called("Bash", command="ls"), answered("t"), answered("unknown"))
-    assert list_answers(path) == []
-
-
-def test_several_answers_on_one_line(tmp_path: Path) -> None:
-    """Then nobody knows which of them the result is of."""
+def test_of_other_tools_there_are_no_answers(tmp_path: Path) -> None:
+    """A record of each output of each command would be most of a transcript. Of several answers on a line nobody knows which of them
+    the result is of."""
     path = tmp_path / "s1.jsonl"
     calls = [called(name, id) for name, id in (("Edit", "a"), ("Bash", "b"), ("Agent", "c"))]
-    write(path, typed("go", "u"), *calls, answered("a", "b", "c"))
+    write(path, typed("go", "u"), *calls, answered("b"), answered("unknown"), answered("a", "b", "c"))
     assert list_answers(path) == [ToolAnswer("a", False, "ok"), ToolAnswer("c", False, "ok")]
-
-
-def test_an_answer_that_is_read_after_a_restart(tmp_path: Path) -> None:
-    """Its call lies before the position from which is read."""
-    path = tmp_path / "s1.jsonl"
-    write(path, typed("go", "u"), called("TodoWrite", todos=[]))
-    start = path.stat().st_size
-    write(path, answered("t"))
-    assert list_answers(path, start) == [ToolAnswer("t", False, "ok", DATA)]
 
 
 def test_an_answer_whose_result_is_not_utf8(tmp_path: Path) -> None:
@@ -290,15 +260,6 @@ def test_an_answer_whose_result_is_not_utf8(tmp_path: Path) -> None:
     write(path, typed("go", "u"), called("TaskCreate", subject="x"), line)
     assert b"caf\xe9" in line
     assert list_answers(path) == [ToolAnswer("t", False, "ok", {"task": None, "success": False})]
-
-
-def test_words_beside_an_answer_are_in_the_same_record(tmp_path: Path) -> None:
-    """A person rejected an edit and typed why."""
-    path = tmp_path / "s1.jsonl"
-    words = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nuse tabs"
-    write(path, typed("go", "u"), called("Edit"), answered("t", content=words, is_error=True))
-    record = read(path).list_records(0)[-1]
-    assert [one.text for one in record.prompts] == ["use tabs"] and record.answers[0].error
 
 
 # --- Decoding the fields of a line; malformed shapes never raise.
@@ -340,13 +301,6 @@ def test_odd_blocks_are_left_out() -> None:
     )
     assert isinstance(made.message, LineMessage)
     assert made.message.content == [Block(type="text", text="bare"), Block(type="text", text="words")]
-
-
-@pytest.mark.parametrize("raw", [b"{", b"", b"\0{}", b'{"type":"a"}{"type":"b"}', b'{"type":"\xff"}'])
-def test_what_is_no_json_raises_for_salvage(raw: bytes) -> None:
-    """CLAUDE_CODE section 0 fact 7: the caller decides what to do with it."""
-    with pytest.raises(ValueError):
-        decode_line(raw)
 
 
 def test_tool_inputs_are_cut_loose_and_bounded() -> None:

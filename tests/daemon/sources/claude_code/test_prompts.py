@@ -136,12 +136,7 @@ def test_rule_5_prompt_as_blocks() -> None:
 
 @pytest.mark.parametrize(
     "attachment",
-    [
-        {"commandMode": "task-notification"},
-        {"origin": {"kind": "peer"}},
-        {"isMeta": True},
-        {"type": "file"},
-    ],
+    [{"commandMode": "task-notification"}, {"origin": {"kind": "peer"}}, {"isMeta": True}, {"type": "file"}],
 )
 def test_rule_5_what_the_client_attached(attachment: dict[str, Any]) -> None:
     """CLAUDE_CODE section 6 rule 5: another mode, another origin, isMeta, another kind of attachment."""

@@ -17,7 +17,7 @@ from support_codex import PARENT, SESSION, START, Rollout
 from support_examples import examples
 from support_transcripts import list_prompts
 from tacitd.events import Prompt
-from tacitd.sources.codex.rollouts import Codex, find_home
+from tacitd.sources.codex.rollouts import Codex
 from tacitd.sources.source import OwnCalls
 from tacitd.sources.transcript import Tail, judge_transcript, read_prompts, read_records
 
@@ -262,16 +262,6 @@ def test_the_middle_of_a_long_rollout_has_its_beginning(home: Path) -> None:
         tail.read_next_slice()
         assert [one.text for one in list_prompts(tail, at)] == (["words"] if not kind else [])
         assert tail.assembler.session == talk.id and tail.assembler.cwd == "/p"
-
-
-def test_where_codex_is() -> None:
-    assert find_home({"HOME": "/home/ann"}) == Path("/home/ann/.codex")
-    assert find_home({"HOME": "/home/ann", "CODEX_HOME": "/c"}) == Path("/c")
-    assert find_home({}) is None
-
-
-def test_no_codex_has_no_root(tmp_path: Path) -> None:
-    assert list(Codex(tmp_path / "none").roots) == []
 
 
 def list_recorded() -> Iterator[tuple[str, list[dict[str, str]]]]:
