@@ -15,14 +15,9 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_follow import Scene
-from support_transcripts import SOURCE
 from tacitd.sources import follow
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, Listing, scan_below, stamp_of
-
-
-def list_all(top: str | Path) -> Listing:
-    """All transcripts below a root."""
-    return scan_below([str(top)], SOURCE.is_transcript, tops=[str(top)])
+from tacitd.sources.claude_code.transcripts import ClaudeCode
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, scan_below, stamp_of
 
 
 @pytest.fixture
@@ -182,7 +177,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     assert scene.follower.poll().changed == (target,)
     (problem,) = scene.follower.list_degradations()
     assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
-    assert list_all(scene.root / "projects").odd.keys() == {
+    assert scan_below(ClaudeCode(scene.root)).odd.keys() == {
         str(scene.folder / "f.jsonl"),
         str(scene.folder / "l.jsonl"),
         str(scene.root / "projects/linked"),

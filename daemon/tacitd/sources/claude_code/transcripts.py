@@ -86,11 +86,9 @@ class ClaudeCode(Source):
         """A transcript that cannot be read, or whose end names no version, is left out."""
         from tacitd.sources.follow import scan_below  # with logging, for a command that only reads
 
-        tops = [str(root) for root in self.roots]
-        found = scan_below(tops, self.is_transcript, tops=tops).stamps.items()
         changed = [
             (stamp.mtime_ns / 1e9, path)
-            for path, stamp in found
+            for path, stamp in scan_below(self).stamps.items()
             if stamp.mtime_ns > since * 1e9 and not self.is_subagent(path)
         ]
         return [use for at, path in nlargest(_MOST, changed) if (use := _read_last_use(path, at)) is not None]
