@@ -191,13 +191,11 @@ class Sessions:
 
     def is_live_in(self, within: Callable[[str], bool]) -> bool:
         """Whether any live session has a working directory for which `within` is true."""
-        return any(
-            self.is_live(name)
-            and any(
-                cwd and within(cwd) for cwd in (one.cwd, *(each.cwd for each in list(one.clients.values())))
-            )
-            for name, one in list(self._sessions.items())
-        )
+        for name, one in list(self._sessions.items()):
+            places = {one.cwd, *(client.cwd for client in list(one.clients.values()))}
+            if self.is_live(name) and any(cwd and within(cwd) for cwd in places):
+                return True
+        return False
 
     def _get_or_begin(self, name: str, *, watched: bool) -> _Session:
         """The session; its client is searched if the session begins now, because it may be gone at the next look. Not for growth that

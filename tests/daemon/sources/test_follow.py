@@ -221,6 +221,23 @@ def test_of_thousands_of_hot_files_the_newest_are_compared(
     assert set(scene.later(HOT_EVERY).changed) >= set(paths[:2])
 
 
+def test_what_is_listed_is_as_of_the_last_poll(scene: Scene) -> None:
+    """`status` and `sync` count unread bytes by it: growth, new files and removed ones are in it after the poll that finds them."""
+
+    def sizes() -> dict[str, int]:
+        scene.follower.poll(full=True)
+        return {Path(name).name: stamp.size for name, stamp in scene.follower.list_own().items()}
+
+    one = scene.write("one.jsonl", "a")
+    scene.write("s/subagents/agent-1.jsonl")
+    assert sizes() == {"one.jsonl": 1}
+    scene.write("one.jsonl", "bc")
+    scene.write("two.jsonl", "a")
+    assert sizes() == {"one.jsonl": 3, "two.jsonl": 1}
+    one.unlink()
+    assert sizes() == {"two.jsonl": 1}
+
+
 # --- Stamps of files: what they are compared by, in few bytes.
 
 

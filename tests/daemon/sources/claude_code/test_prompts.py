@@ -48,161 +48,174 @@ def queued_command(prompt: object, **attachment: Any) -> PromptVerdict:
     )
 
 
-@pytest.mark.parametrize("flag", [{"isSidechain": True}, {"agentId": "a1"}])
-def test_rule_1_sub_agents(flag: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 1: a sub-agent's prompts are the main model's."""
-    found = user("SUBTASK1 please", **flag)
-    assert (found.rule, found.words) == (1, ())
+def enqueued(content: str | None = None, operation: str = "enqueue") -> PromptVerdict:
+    more = {} if content is None else {"content": content}
+    return verdict(type="queue-operation", operation=operation, **more)
 
 
-@pytest.mark.parametrize(
-    "kind", ["assistant", "system", "last-prompt", "summary", "api-request-blob", "progress"]
-)
-def test_rule_2_other_types(kind: str) -> None:
-    """CLAUDE_CODE section 6 rule 2: other types contain no person's words, or copies."""
-    found = verdict(type=kind, message={"role": "user", "content": "copied words"}, content="copied")
-    assert (found.rule, found.words) == (2, ())
+def text(words: str) -> dict[str, str]:
+    return {"type": "text", "text": words}
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"entrypoint": "sdk-cli", "promptSource": "sdk"},
-        {"entrypoint": "sdk-ts"},
-        {"entrypoint": "sdk-py"},
-        {"promptSource": "sdk"},
-        {"turnOrigin": "sdk"},
-        {"sessionId": "own-session"},
-        {"cwd": "/state/claude"},
-        {"cwd": "/state/claude/deeper"},
+ZAP = "<command-name>/zap</command-name>"
+NOTICE = "<task-notification>\n<task-id>1"
+ODD: list[object] = [[], "x", 5, {"q": 3}, {"q": None}, None]
+NOBODY: list[tuple[int, PromptVerdict]] = [
+    # A sub-agent's prompts are the main model's.
+    *[(1, user("SUBTASK1 please", **flag)) for flag in ({"isSidechain": True}, {"agentId": "a1"})],
+    # Other types contain no person's words, or copies.
+    *[
+        (2, verdict(type=kind, message={"role": "user", "content": "copied words"}, content="copied"))
+        for kind in ("assistant", "system", "last-prompt", "summary", "api-request-blob", "progress")
     ],
-)
-def test_rule_3_programs_and_our_own_calls(fields: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 3: a program's prompt, or tacitd's own (each guard alone)."""
-    found = user("hello", **fields)
-    assert (found.rule, found.words) == (3, ())
-
-
-def test_rule_3_our_own_prompt_by_its_beginning() -> None:
-    """CLAUDE_CODE section 6 rule 3: the sentinel, in a user line, in the queue, in an attachment."""
-    assert user("tacitd asks: what").rule == 3
-    assert user([{"type": "text", "text": "tacitd asks: what"}]).rule == 3
-    assert verdict(type="queue-operation", operation="enqueue", content="tacitd asks: what").rule == 3
-    assert queued_command("tacitd asks: what").rule == 3
-    assert said(user("why is it that tacitd asks: so much")) != []
-
-
-@pytest.mark.parametrize("entrypoint", ["cli", "claude-vscode", "claude-desktop"])
-def test_rule_3_people_use_the_sdk_transport_too(entrypoint: str) -> None:
-    """CLAUDE_CODE section 6 rule 3: if entrypoint is present, it decides, not promptSource."""
-    assert said(user("hi", entrypoint=entrypoint, promptSource="sdk")) == [("typed", "hi")]
-
-
-def test_rule_4_enqueued_words() -> None:
-    """CLAUDE_CODE section 6 rule 4: enqueue with content is the person, provisionally."""
-    found = verdict(type="queue-operation", operation="enqueue", content="use pnpm")
-    assert (found.rule, said(found)) == (4, [("queued", "use pnpm")])
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"operation": "enqueue"},
-        {"operation": "enqueue", "content": "<task-notification>\n<task-id>1"},
-        {"operation": "enqueue", "content": "<agent-notification>x"},
-        {"operation": "dequeue"},
-        {"operation": "remove", "content": "use pnpm"},
-        {"operation": "popAll", "content": "use pnpm"},
+    # A program's prompt, or tacitd's own: each guard alone, the sentinel in each kind of record.
+    (3, user("hello", entrypoint="sdk-cli", promptSource="sdk")),
+    (3, user("hello", entrypoint="sdk-ts")),
+    (3, user("hello", entrypoint="sdk-py")),
+    (3, user("hello", promptSource="sdk")),
+    (3, user("hello", turnOrigin="sdk")),
+    (3, user("hello", sessionId="own-session")),
+    (3, user("hello", cwd="/state/claude")),
+    (3, user("hello", cwd="/state/claude/deeper")),
+    (3, user("tacitd asks: what")),
+    (3, user([text("tacitd asks: what")])),
+    (3, enqueued("tacitd asks: what")),
+    (3, queued_command("tacitd asks: what")),
+    # Notifications are in the same queue.
+    (4, enqueued()),
+    (4, enqueued(NOTICE)),
+    (4, enqueued("<agent-notification>x")),
+    *[(4, enqueued("use pnpm", operation)) for operation in ("dequeue", "remove", "popAll")],
+    # Another mode, another origin, isMeta, another kind of attachment.
+    (5, queued_command("words", commandMode="task-notification")),
+    (5, queued_command("words", origin={"kind": "peer"})),
+    (5, queued_command("words", isMeta=True)),
+    (5, queued_command("words", type="file")),
+    (5, queued_command(NOTICE)),
+    (6, queued_command("words", line={"isMeta": True})),
+    (7, queued_command("words", line={"origin": {"kind": "channel"}})),
+    # Skill bodies, caveats, summaries, wake-ups.
+    *[
+        (6, user("Do zap", **{flag: True}))
+        for flag in (
+            "isMeta",
+            "isCompactSummary",
+            "isVisibleInTranscriptOnly",
+            "isVirtual",
+            "textNotTyped",
+            "handedOff",
+        )
     ],
-)
-def test_rule_4_bookkeeping_and_notifications(fields: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 4: notifications are in the same queue."""
-    found = verdict(type="queue-operation", **fields)
-    assert (found.rule, found.words) == (4, ())
-
-
-def test_rule_5_mid_turn_attachment() -> None:
-    """CLAUDE_CODE section 6 rule 5, section 5.3: the exact line of 2.1.328, and without the newer fields."""
-    for more in ({"commandMode": "prompt", "origin": {"kind": "human"}}, {}):
-        found = queued_command("mid-turn words", **more)
-        assert (found.rule, said(found)) == (5, [("queued", "mid-turn words")])
-
-
-def test_rule_5_prompt_as_blocks() -> None:
-    """CLAUDE_CODE section 6 rule 5: with a picture the prompt is a list of blocks."""
-    blocks = [{"type": "text", "text": "like this"}, {"type": "image", "source": {}}]
-    assert said(queued_command(blocks)) == [("queued", "like this")]
-
-
-@pytest.mark.parametrize(
-    "attachment",
-    [{"commandMode": "task-notification"}, {"origin": {"kind": "peer"}}, {"isMeta": True}, {"type": "file"}],
-)
-def test_rule_5_what_the_client_attached(attachment: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 5: another mode, another origin, isMeta, another kind of attachment."""
-    found = queued_command("words", **attachment)
-    assert (found.rule, found.words) == (5, ())
-    assert queued_command("<task-notification>\nx").words == ()
-    for line in ({"isMeta": True}, {"origin": {"kind": "channel"}}):
-        assert queued_command("words", line=line).words == ()
-
-
-@pytest.mark.parametrize(
-    "flag",
-    [
-        {"isMeta": True},
-        {"isCompactSummary": True},
-        {"isVisibleInTranscriptOnly": True},
-        {"isVirtual": True},
-        {"textNotTyped": True},
-        {"handedOff": True},
-        {"wakeupSource": "loop"},
-        {"scheduledTaskId": "t1"},
+    (6, user("Do zap", wakeupSource="loop")),
+    (6, user("Do zap", scheduledTaskId="t1")),
+    (6, user("Do zap", queueSkipAttachments=True)),
+    (6, user("Do zap", sourceToolUseID="t1")),
+    # An origin that is not human; older clients name none.
+    *[
+        (7, user("words", origin={"kind": kind}))
+        for kind in (
+            [
+                "task-notification",
+                "channel",
+                "peer",
+                "coordinator",
+                "observer",
+                "observer-activity",
+                "auto-continuation",
+                "unclassified",
+            ]
+        )
     ],
-)
-def test_rule_6_flags(flag: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 6: skill bodies, caveats, summaries, wake-ups."""
-    found = user("Do zap with the thing", **flag)
-    assert (found.rule, found.words) == (6, ())
-    assert said(user("typed", **{next(iter(flag)): None})) == [("typed", "typed")]
+    (7, user("words", promptSource="system")),
+    (7, user("<teammate-message from=a>x")),
+    (7, user('<cross-session-message from="a">x')),
+    (7, user("<channel source=a>x")),
+    # A result, also when it fails or is a list; a tool that prints a transcript; malformed answers.
+    (8, result("output")),
+    (8, result("Exit code 3", True)),
+    (8, result([text("x")])),
+    (8, result(REJECTED + "x")),
+    (8, result("Exit code 1\n" + REJECTED + "x", True)),
+    *[(8, result("x", toolUseResult={"answers": odd})) for odd in ODD],
+    (8, result("out", False, text("<system-reminder>x</system-reminder>"))),
+    (8, result("out", False, text("[Request interrupted by user for tool use]"))),
+    # `/clear` has no words; 1.0 wrote no arguments element.
+    (10, user(f"{ZAP}\n<command-message>zap</command-message>\n<command-args></command-args>")),
+    (10, user(f"{ZAP}\n<command-message>zap</command-message>\n")),
+    *[
+        (12, user(content))
+        for words in (
+            "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
+            "<local-command-stdout>x</local-command-stdout>",
+            "<local-command-caveat>x",
+            "<task-notification>x",
+            "<user-memory-input>x</user-memory-input>",
+            "[Request interrupted by user]",
+            "[Request interrupted by user for tool use]",
+            "[Tool result missing due to internal error]",
+            "This session is being continued from a previous conversation that ran out",
+            "Caveat: The messages below were generated",
+            "Stop hook feedback:\n- x",
+            "Operation stopped by hook: x",
+            "Base directory for this skill: /x",
+        )
+        for content in (words, [text(words)])
+    ],
+    # Consent, not words.
+    (13, user("go", planContent="# Plan")),
+    (13, user("Implement the following plan:\n\n# Plan")),
+    *[(14, user(content)) for content in ("", "  \n", [], [{"type": "image"}], None, 5)],
+]
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["task-notification", "channel", "peer", "coordinator", "observer", "observer-activity",
-     "auto-continuation", "unclassified"],
-)  # fmt: skip
-def test_rule_7_other_origins(kind: str) -> None:
-    """CLAUDE_CODE section 6 rule 7: an origin that is not human."""
-    found = user("words", origin={"kind": kind})
-    assert (found.rule, found.words) == (7, ())
+@pytest.mark.parametrize(("rule", "found"), NOBODY)
+def test_what_no_person_said(rule: int, found: PromptVerdict) -> None:
+    """CLAUDE_CODE section 6, rule by rule; section 13: malformed shapes never raise."""
+    assert (found.rule, found.words) == (rule, ()) and found.reason
 
 
-def test_rule_7_prompt_source_system() -> None:
-    """CLAUDE_CODE section 6 rule 7: promptSource system; human origin is a person."""
-    assert user("words", promptSource="system").rule == 7
-    assert said(user("words", origin={"kind": "human"}, promptSource="typed")) == [("typed", "words")]
+BLOCKS = [text("like this"), {"type": "image", "source": {}}]
+MARKED = "<command-message>zap</command-message>"
+ARGS = "<command-args>the thing</command-args>"
+SAID: list[tuple[int, PromptVerdict, list[tuple[str, str]]]] = [
+    (14, user("why is it that tacitd asks: so much"), [("typed", "why is it that tacitd asks: so much")]),
+    # If entrypoint is present, it decides, not promptSource: people use the SDK's transport too.
+    *[
+        (14, user("hi", entrypoint=entrypoint, promptSource="sdk"), [("typed", "hi")])
+        for entrypoint in ("cli", "claude-vscode", "claude-desktop")
+    ],
+    (4, enqueued("use pnpm"), [("queued", "use pnpm")]),  # the person, provisionally
+    # Section 5.3: the exact line of 2.1.328, and without the newer fields; with a picture it is a list of blocks.
+    (5, queued_command("mid", commandMode="prompt", origin={"kind": "human"}), [("queued", "mid")]),
+    (5, queued_command("mid"), [("queued", "mid")]),
+    (5, queued_command(BLOCKS), [("queued", "like this")]),
+    *[
+        (14, user("go", **{flag: None}), [("typed", "go")])
+        for flag in ("isMeta", "isVirtual", "wakeupSource")
+    ],
+    (14, user("words", origin={"kind": "human"}, promptSource="typed"), [("typed", "words")]),
+    # The text after the marker of a rejection; content is a string or a list.
+    (8, result(REJECTED + "no\nnot npm", True, toolUseResult="Error: x"), [("reject-words", "no\nnot npm")]),
+    (8, result([text(REJECTED + "no")], True), [("reject-words", "no")]),
+    # Mid-turn words of 2.1.19 to 2.1.37; a rejection with words, and other words beside it: none is lost for another.
+    (8, result("out", False, text("also run the tests")), [("steer", "also run the tests")]),
+    (8, result(REJECTED + "no", True, text("there")), [("reject-words", "no"), ("steer", "there")]),
+    # Both orders; only the arguments are words.
+    (10, user(f"{ZAP}\n  {MARKED}\n  {ARGS}"), [("command", "the thing")]),
+    (10, user(f"{MARKED}\n{ZAP}\n{ARGS}"), [("command", "the thing")]),
+    (10, user(f"{ZAP}{ARGS}{MARKED}"), [("command", "the thing")]),
+    (11, user("<bash-input>echo bashmode</bash-input>"), [("bash", "echo bashmode")]),
+    # A string, or text blocks joined with newlines, without the client's own.
+    (14, user("use pnpm"), [("typed", "use pnpm")]),
+    (14, user([text("one"), {"type": "image"}, text("two")]), [("typed", "one\ntwo")]),
+    (14, user([text("one"), text("[Request interrupted by user]")]), [("typed", "one")]),
+]
 
 
-def test_rule_7_messages_of_other_sessions() -> None:
-    """CLAUDE_CODE section 6 rule 12: older clients name no origin."""
-    for text in ("<teammate-message from=a>x", '<cross-session-message from="a">x', "<channel source=a>x"):
-        found = user(text)
-        assert (found.rule, found.words) == (7, ())
-
-
-def test_rule_8_a_tools_result() -> None:
-    """CLAUDE_CODE section 6 rule 8, else: a result contains no person's words, also when it fails or is a list."""
-    for found in (result("output"), result("Exit code 3", True), result([{"type": "text", "text": "x"}])):
-        assert (found.rule, found.words) == (8, ())
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_rule_8a_words_in_a_rejection(as_list: bool) -> None:
-    """CLAUDE_CODE section 6 rule 8a: the text after the marker; content is a string or a list."""
-    text = REJECTED + "no, use pnpm\nnot npm"
-    found = result([{"type": "text", "text": text}] if as_list else text, True, toolUseResult="Error: x")
-    assert (found.rule, said(found)) == (8, [("reject-words", "no, use pnpm\nnot npm")])
+@pytest.mark.parametrize(("rule", "found", "expected"), SAID)
+def test_what_a_person_said(rule: int, found: PromptVerdict, expected: list[tuple[str, str]]) -> None:
+    """CLAUDE_CODE section 6, rule by rule."""
+    assert (found.rule, said(found)) == (rule, expected)
 
 
 def test_rule_8a_boilerplate_is_not_said() -> None:
@@ -219,12 +232,6 @@ def test_rule_8a_boilerplate_is_not_said() -> None:
     assert said(result(editor, True)) == [("reject-words", "too slow")]
 
 
-def test_rule_8a_only_in_rejections() -> None:
-    """CLAUDE_CODE section 6 rule 8a: a tool that prints a transcript is not a rejection."""
-    assert result(REJECTED + "x").words == ()
-    assert result("Exit code 1\n" + REJECTED + "x", True).words == ()
-
-
 def test_rule_8b_answers() -> None:
     """CLAUDE_CODE section 6 rule 8b: one prompt for each question, the question as context."""
     answers = {"Which colour?": "Red", "Which sizes?": ["S", "M"], "Why?": ""}
@@ -237,114 +244,13 @@ def test_rule_8b_answers() -> None:
     ]
 
 
-@pytest.mark.parametrize("odd", [[], "x", 5, {"q": 3}, {"q": None}, None])
-def test_rule_8b_odd_answers(odd: object) -> None:
-    """CLAUDE_CODE section 13: malformed shapes never raise."""
-    assert result("x", toolUseResult={"answers": odd}).words == ()
-
-
-def test_rule_8c_text_beside_a_result() -> None:
-    """CLAUDE_CODE section 6 rule 8c: mid-turn words of 2.1.19 to 2.1.37, without the client's own blocks."""
-    found = result("out", False, {"type": "text", "text": "also run the tests"})
-    assert (found.rule, said(found)) == (8, [("steer", "also run the tests")])
-    for text in ("<system-reminder>x</system-reminder>", "[Request interrupted by user for tool use]"):
-        assert result("out", False, {"type": "text", "text": text}).words == ()
-
-
-def test_rule_8_loses_none_for_another() -> None:
-    """DESIGN "Priorities", 1: a rejection with words, and other words beside it."""
-    found = result(REJECTED + "not here", True, {"type": "text", "text": "over there"})
-    assert said(found) == [("reject-words", "not here"), ("steer", "over there")]
-
-
 @pytest.mark.parametrize("tag", ["<ide_opened_file>", "<ide_selection>", "<system-reminder>"])
 def test_rule_9_context_blocks(tag: str) -> None:
     """CLAUDE_CODE section 6 rule 9: the block is skipped, the next one is checked."""
-    context = {"type": "text", "text": f"{tag}x"}
-    assert said(user([context, {"type": "text", "text": "fix it"}])) == [("typed", "fix it")]
-    assert said(user([context, {"type": "text", "text": "<bash-input>ls</bash-input>"}])) == [("bash", "ls")]
+    context = text(f"{tag}x")
+    assert said(user([context, text("fix it")])) == [("typed", "fix it")]
+    assert said(user([context, text("<bash-input>ls</bash-input>")])) == [("bash", "ls")]
     assert (user([context]).rule, user([context]).words) == (9, ())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<command-name>/zap</command-name>\n  <command-message>zap</command-message>\n"
-        "  <command-args>the thing</command-args>",
-        "<command-message>zap</command-message>\n<command-name>/zap</command-name>\n"
-        "<command-args>the thing</command-args>",
-        "<command-name>zap</command-name><command-args>the thing</command-args><command-message>z</command-message>",
-    ],
-)
-def test_rule_10_command_arguments(text: str) -> None:
-    """CLAUDE_CODE section 6 rule 10: both orders; only the arguments are words."""
-    found = user(text)
-    assert (found.rule, said(found)) == (10, [("command", "the thing")])
-
-
-@pytest.mark.parametrize("args", ["<command-args></command-args>", ""])
-def test_rule_10_no_arguments_no_words(args: str) -> None:
-    """CLAUDE_CODE section 6 rule 10: `/clear` has no words; 1.0 wrote no arguments element."""
-    found = user(f"<command-name>/clear</command-name>\n<command-message>clear</command-message>\n{args}")
-    assert (found.rule, found.words) == (10, ())
-
-
-def test_rule_11_shell_commands() -> None:
-    """CLAUDE_CODE section 6 rule 11."""
-    found = user("<bash-input>echo bashmode</bash-input>")
-    assert (found.rule, said(found)) == (11, [("bash", "echo bashmode")])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>",
-        "<local-command-stdout>x</local-command-stdout>",
-        "<local-command-caveat>x",
-        "<task-notification>x",
-        "<user-memory-input>x</user-memory-input>",
-        "[Request interrupted by user]",
-        "[Request interrupted by user for tool use]",
-        "[Tool result missing due to internal error]",
-        "This session is being continued from a previous conversation that ran out",
-        "Caveat: The messages below were generated",
-        "Stop hook feedback:\n- x",
-        "Operation stopped by hook: x",
-        "Base directory for this skill: /x",
-    ],
-)
-def test_rule_12_written_by_the_client(text: str) -> None:
-    """CLAUDE_CODE section 6 rule 12: as a string and as a block."""
-    for content in (text, [{"type": "text", "text": text}]):
-        found = user(content)
-        assert (found.rule, found.words) == (12, ())
-
-
-@pytest.mark.parametrize("fields", [{"planContent": "# Plan"}, {}])
-def test_rule_13_plans(fields: dict[str, Any]) -> None:
-    """CLAUDE_CODE section 6 rule 13: consent, not words."""
-    text = "go" if fields else "Implement the following plan:\n\n# Plan"
-    found = user(text, **fields)
-    assert (found.rule, found.words) == (13, ())
-
-
-def test_rule_14_typed() -> None:
-    """CLAUDE_CODE section 6 rule 14: a string, or text blocks joined with newlines."""
-    assert said(user("use pnpm")) == [("typed", "use pnpm")]
-    blocks = [{"type": "text", "text": "one"}, {"type": "image"}, {"type": "text", "text": "two"}]
-    found = user(blocks)
-    assert (found.rule, said(found)) == (14, [("typed", "one\ntwo")])
-    assert said(
-        user([{"type": "text", "text": "one"}, {"type": "text", "text": "[Request interrupted by user]"}])
-    ) == [("typed", "one")]
-
-
-@pytest.mark.parametrize("content", ["", "  \n", [], [{"type": "image"}], None, 5])
-def test_rule_14_without_text(content: object) -> None:
-    """CLAUDE_CODE section 13: user lines without text give nothing and break nothing."""
-    found = user(content)
-    assert (found.rule, found.words) == (14, ())
-    assert found.reason
 
 
 def test_pastes_are_marked_and_taken_out() -> None:
@@ -370,13 +276,13 @@ def test_private_parts_go_nowhere() -> None:
 
 def test_hostile_pastes_are_bounded() -> None:
     """RELIABILITY row 9: a hundred thousand opening tags do not take quadratic time."""
-    text = '<pasted_content id="1">' * 100_000
-    assert own_words(text) == (text, 0)
+    hostile = '<pasted_content id="1">' * 100_000
+    assert own_words(hostile) == (hostile, 0)
 
 
 @examples(100)
 @given(st.text(max_size=80))
-def test_plain_text_is_taken_as_it_is(text: str) -> None:
+def test_plain_text_is_taken_as_it_is(words: str) -> None:
     """DESIGN "Priorities", 1: no word that a person typed is lost."""
-    found = user("a " + text.replace("<", "(") + " z")
-    assert said(found) == [("typed", "a " + text.replace("<", "(") + " z")]
+    whole = "a " + words.replace("<", "(") + " z"
+    assert said(user(whole)) == [("typed", whole)]
