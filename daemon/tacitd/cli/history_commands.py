@@ -130,10 +130,9 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
     yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {escape_output(_describe_cause(change))}"
     if with_root and change["root"]:
         yield f"    in {escape_output(change['root'])}"
-    name = f"{Path(change['root']).name}/" if change["root"] else ""
-    place = ""
+    name, place = Path(change["root"]).name, ""
     for line in change["lines"]:
-        here = name + (f"{line['file']} · {line['heading']}" if line["heading"] else line["file"])
+        here = str(Path(name, line["file"])) + (f" · {line['heading']}" if line["heading"] else "")
         if here != place:
             yield f"    {escape_output(here)}"
             place = here
