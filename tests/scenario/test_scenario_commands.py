@@ -163,7 +163,7 @@ def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
     said = daemon.cli("sync")
     lines = [text for text in said.stderr.splitlines() if text.startswith("parked: learning")]
     assert said.returncode == 75 and len(lines) == 1, said.stderr
-    assert "prompts of 7 sessions: usage limit" in lines[0]
+    assert "7 work items: usage limit" in lines[0]
     assert daemon.cli("status").stdout.count("parked    learning: ") == 1
     assert len(daemon.status()["parked"]) >= 7, "the document keeps each of them"
 
@@ -199,7 +199,7 @@ def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemo
     try:
         for options in ([], ["--project", project], ["--session", "s1"]):
             resumed = daemon.cli("resume", *options)
-            assert resumed.returncode == 0 and "1 prompt was passed over" in resumed.stderr, resumed.stderr
+            assert resumed.returncode == 0 and "1 prompt passed over" in resumed.stderr, resumed.stderr
         assert daemon.cli("resume", "--project", str(daemon.root / "nowhere")).returncode == 2
         assert daemon.cli("rescue").returncode == 0 and daemon.cli("rescue", "drop", "x").returncode == 1
     finally:

@@ -177,7 +177,7 @@ def test_scan_says_what_was_typed_while_paused(begin: Begin) -> None:
     with begin({"tabs": "Use tabs in Go files", "secret": "Call it Pelican"}) as world:
         world.run("pause")
         world.type("s1", "the secret name is Pelican").wait()
-        assert "1 prompt was passed over" in world.run("resume").err
+        assert "1 prompt passed over" in world.run("resume").err
         world.type("s1", "use tabs in Go files").wait()
         told = world.run("scan", "--since", "1d", "--dry-run")
         assert "typed while paused, and sent to the model now: 1 of them" in told.err
