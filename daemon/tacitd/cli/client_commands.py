@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd import statusline as statusline_program
-from tacitd.cli.common import echo_json, echo_message, get_paths, json_option
+from tacitd.cli.common import echo_findings, echo_json, echo_message, get_paths, json_option
 from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
@@ -55,7 +55,6 @@ def install() -> None:
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show whether sessions that start here have the plugin. Exits with 1 if they do not, or if its hooks do not run."""
-    from tacitd.cli.setup_commands import echo_findings
     from tacitd.service.client_plugin import check_plugin
 
     found = list(check_plugin(get_paths(), Path.cwd()))

@@ -25,6 +25,7 @@ from tacitd.text.sanitize import escape_output as escape_output
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.events import Project
+    from tacitd.handler import DoctorFinding
     from tacitd.store import Store
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "CallMethod",
     "add_pager_option",
     "connect_or_run",
+    "echo_findings",
     "echo_json",
     "echo_message",
     "echo_paged",
@@ -211,6 +213,19 @@ def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
 
 def echo_json(document: object) -> None:
     echo_text(replace_surrogates(json.dumps(document, ensure_ascii=not _is_utf8(sys.stdout), indent=2)))
+
+
+def echo_findings(found: Sequence[DoctorFinding], *, as_json: bool) -> None:
+    """Print findings as JSON, or a line each with what fixes it."""
+    from msgspec.structs import asdict
+
+    if as_json:
+        echo_json([asdict(finding) for finding in found])
+        return
+    for one in found:
+        mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[one.severity]
+        hint = f"\n     hint: {one.hint}" if one.hint else ""
+        echo_text(escape_lines(f"{mark} {one.id}: {one.what}{hint}"))
 
 
 def _is_utf8(stream: TextIO) -> bool:

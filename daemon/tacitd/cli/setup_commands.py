@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option
+from tacitd.cli.common import echo_findings, echo_json, echo_message, echo_text, get_paths, json_option
 from tacitd.errors import FAILED, TacitdError
-from tacitd.text.sanitize import escape_lines
 from tacitd.text.wording import format_table
 
 if TYPE_CHECKING:
     from tacitd.config.settings import Config
-    from tacitd.handler import DoctorFinding
 
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
@@ -49,19 +46,6 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
         found.append(probe_model(places, load_or_default(places, os.environ), env))
     echo_findings(found, as_json=as_json)
     return FAILED if any(f.severity == "error" for f in found) else 0
-
-
-def echo_findings(found: Sequence[DoctorFinding], *, as_json: bool) -> None:
-    """Print findings as JSON, or a line each with what fixes it."""
-    from msgspec.structs import asdict
-
-    if as_json:
-        echo_json([asdict(finding) for finding in found])
-        return
-    for one in found:
-        mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[one.severity]
-        hint = f"\n     hint: {one.hint}" if one.hint else ""
-        echo_text(escape_lines(f"{mark} {one.id}: {one.what}{hint}"))
 
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
