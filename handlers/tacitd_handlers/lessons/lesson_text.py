@@ -174,11 +174,9 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     lessons = log.read_lessons()
     every = [one.state for one in lessons.all.values()] + [one.source for one in lessons.list_active()]
     counts = {kind: every.count(kind) for kind in ("active", "waiting", "deleted", "promoted", "ai", "user")}
-    lines = (
-        [f"{counts['active']} active, {counts['user']} of them stated by a person"]
-        if counts["active"]
-        else []
-    )
+    lines = list[str]()
+    if counts["active"]:
+        lines.append(f"{counts['active']} active, {counts['user']} of them stated by a person")
     if counts["waiting"]:
         waiting = count_noun(counts["waiting"], "lesson")
         lines.append(f"! {waiting} waiting for your decision: `tacitd review`")

@@ -23,7 +23,7 @@ HEADING = "Lessons"
 DESCRIPTION_LIMIT = 1024
 """Characters of a skill's description that Claude Code reads."""
 _BOM = b"\xef\xbb\xbf"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TARGET = re.compile(r"(?P<kind>skill|tool)/(?P<name>[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63})")
 
 
 class LessonsSettings(BaseModel):
@@ -45,16 +45,15 @@ class PromotionTarget(NamedTuple):
 
 
 def parse_target(to: str, skills: Path, tools: Path) -> PromotionTarget:
-    """The target for `skill/NAME` or `tool/NAME`. Raises UsageError for anything else.
-
-    A name is one word of letters, digits, `.`, `_` and `-`, so it cannot lead out of its directory.
-    """
-    kind, slash, name = to.partition("/")
-    if not slash or kind not in ("skill", "tool"):
-        raise UsageError(f"{to!r} is not a target", "use --to=skill/NAME or --to=tool/NAME")
-    if not _NAME.fullmatch(name) or ".." in name:
-        raise UsageError(f"{name!r} is not a name of a {kind}", "use only letters, digits, . _ -")
-    return PromotionTarget(to, skills / name / "SKILL.md" if kind == "skill" else tools / f"{name}.md")
+    """The target for `skill/NAME` or `tool/NAME`; a name cannot lead out of its directory. Raises UsageError for anything else."""
+    found = _TARGET.fullmatch(to)
+    if found is None:
+        hint = "use --to=skill/NAME or --to=tool/NAME, with letters, digits, . _ - in the name"
+        raise UsageError(f"{to!r} is not a target", hint)
+    name = found["name"]
+    return PromotionTarget(
+        to, skills / name / "SKILL.md" if found["kind"] == "skill" else tools / f"{name}.md"
+    )
 
 
 def promote_lesson(
