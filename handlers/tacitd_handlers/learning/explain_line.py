@@ -98,6 +98,13 @@ def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]
     if line.reworded:  # it still says what the line before said
         numbers += [number for number, _ in list_earlier(rows, line)]
     said = read_said_of(rows, numbers)
+    # The changes that put or took it; of a line whose words were purged, those that rest on its prompts.
+    prompts = [one.prompt_number for one in said if one.prompt_number is not None]
+    of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({make_marks(prompts)}))"
+    if line.text == FORGOTTEN:
+        changes = rows(_CHANGES.format(of_prompts), line.path, *prompts)
+    else:
+        changes = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
     notes = [name_place(line, place.root), _STATES[line.state], describe_corrections(line)]
     if line.by == "person":
         notes.append("you reworded it")
@@ -110,7 +117,7 @@ def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]
         "where": ", ".join(filter(None, notes)),
         "at": utc_seconds(line.written_at),
         **_list_origin(rows, said),
-        "changes": _list_changes(rows, line, said),
+        "changes": [id for (id,) in changes],
         "correctedSince": [utc_seconds(at) for at in line.corrected_since],
     }
 
@@ -158,14 +165,3 @@ def _list_origin(rows: Rows, said: Sequence[SaidFact]) -> dict[str, Any]:
             for _, purpose, model, at, usd, assumed, *tokens in calls
         ],
     }
-
-
-def _list_changes(rows: Rows, line: LineRow, said: Sequence[SaidFact]) -> list[str]:
-    """The changes that put or took a line; of one whose words were purged, those that rest on its prompts."""
-    prompts = [one.prompt_number for one in said if one.prompt_number is not None]
-    if line.text == FORGOTTEN:
-        of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({make_marks(prompts)}))"
-        found = rows(_CHANGES.format(of_prompts), line.path, *prompts)
-    else:
-        found = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
-    return [id for (id,) in found]

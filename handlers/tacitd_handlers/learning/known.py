@@ -192,12 +192,11 @@ def list_own(text: str) -> list[tuple[str, str]]:
     statements = parse_statements(text)
     found = [(one.heading, one.text) for one in statements if one.is_bullet]
     found = found or [(one.heading, part) for one in statements for part in split_sentences(one.text)]
-    return [(_name_group(heading), text) for heading, text in found]
-
-
-def _name_group(heading: str) -> str:
-    words = heading.casefold()
-    return next((name for name in GROUPS if name.casefold() in words), GENERAL)
+    groups = {name.casefold(): name for name in GROUPS}
+    return [
+        (next((name for key, name in groups.items() if key in heading.casefold()), GENERAL), text)
+        for heading, text in found
+    ]
 
 
 def build_summary(lines: Iterable[tuple[str, str]]) -> str:

@@ -273,11 +273,20 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
 
     `must_edit`: check too that a line can be put into it, so that no answer is paid for that cannot be written. Raises FileBusyError,
     and FileRefusedError if it is not UTF-8, unreadable, longer than READ_LIMIT, or a link that leads out of the project, into a git
-    directory, to another name or to a tracked file.
+    directory, to another name or to a tracked file; with `must_edit` also if it is read-only, has several hard links, contains conflict
+    markers, or ends in an open code fence or comment.
     """
     data = read_checked(path, root)
     if must_edit:
-        _check_editable(path, root, data)
+        real = resolve_links(path)
+        refuse_link_text(path, real, resolve_links(root))
+        for place in (path, path.parent):
+            if place.exists() and not os.access(place, os.W_OK):
+                raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
+        if data is not None:
+            refuse_aliased(real)
+            with _naming(path):
+                put_line(data, "General", "tacitd checks whether a line can be put here", "")
     view = tools.look(path, LEAVES)
     rows = read_lines_of(tools.rows, str(path))
     there = {text for _, text in lines_of(data)}
@@ -315,19 +324,6 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except FileRefusedError as error:
         raise FileRefusedError(f"{path}: {error.what}", error.hint) from None
-
-
-def _check_editable(path: Path, root: Path, data: bytes | None) -> None:
-    """Raises FileRefusedError if a file is read-only, has several hard links, contains conflict markers, or ends in an open code fence
-    or comment."""
-    refuse_link_text(path, resolve_links(path), resolve_links(root))
-    for place in (path, path.parent):
-        if place.exists() and not os.access(place, os.W_OK):
-            raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
-    if data is not None:
-        refuse_aliased(resolve_links(path))
-        with _naming(path):
-            put_line(data, "General", "tacitd checks whether a line can be put here", "")
 
 
 def read_text(path: Path, root: Path | None = None) -> str:
