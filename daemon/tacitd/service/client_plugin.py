@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -17,9 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.control.client import call_daemon
-from tacitd.errors import TacitdError, UnavailableError, describe_os_error
+from tacitd.errors import TacitdError, UnavailableError
 from tacitd.handler import DoctorFinding
 from tacitd.model.environment import find_command, with_directory
+from tacitd.service.managers import RunTool, run_tool
 from tacitd.state.paths import Paths, read_file, read_socket_file
 from tacitd.state.socket_file import HOOKS_DIR, SCRIPT
 
@@ -37,8 +37,8 @@ PATIENCE = 120.0
 """Seconds for a command of the client."""
 LEFT = "Claude Code keeps its own: empty `enabledPlugins` and `extraKnownMarketplaces` in settings.json, and plugins/"
 """What the client's uninstallation leaves."""
-RunClient = Callable[[Sequence[str]], tuple[int, str]]
-"""Runs a command of the client, given without the program; returns its exit code and what it printed. Raises TacitdError."""
+RunClient = RunTool
+"""Runs a command of the client, given without the program."""
 
 
 class PluginState(Struct, frozen=True):
@@ -105,31 +105,12 @@ def make_runner(command: str, environ: Mapping[str, str]) -> RunClient:
     # A client of npm looks for `node` beside itself.
     env = {**environ, "PATH": with_directory(environ.get("PATH", ""), str(program.parent))}
 
-    def run(arguments: Sequence[str]) -> tuple[int, str]:
-        try:
-            done = subprocess.run(
-                [str(program), *arguments],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=PATIENCE,
-                check=False,
-            )
-        except OSError as error:
-            raise TacitdError(*describe_os_error(error)) from error
-        except subprocess.TimeoutExpired as error:
-            raise TacitdError(
-                f"`claude {' '.join(arguments)}` did not end within {PATIENCE:.0f} s"
-            ) from error
-        return done.returncode, done.stdout.decode("utf-8", "replace")
-
-    return run
+    return lambda arguments: run_tool([str(program), *arguments], env, seconds=PATIENCE)
 
 
 def install_plugin(run: RunClient, marketplace: Path) -> None:
     """Put the plugin in, or bring it up to date: doing it again is fine. Raises TacitdError."""
-    _, version = run(["--version"])
+    version = run(["--version"]).out
     numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
@@ -151,10 +132,10 @@ def remove_plugin(run: RunClient, state: PluginState) -> bool:
 
 def _require(run: RunClient, arguments: Sequence[str], accepted: str = "\0") -> None:
     """Raises TacitdError if it fails, unless what it prints contains `accepted`."""
-    code, text = run(["plugin", *arguments])
-    if code != 0 and accepted not in text:
+    answer = run(["plugin", *arguments])
+    if answer.code != 0 and accepted not in answer.out:
         command = f"`claude plugin {' '.join(arguments)}`"
-        last = text.strip().splitlines()[-1:] or [f"it ended with {code}"]
+        last = answer.out.splitlines()[-1:] or [f"it ended with {answer.code}"]
         raise TacitdError(f"{command} failed: {last[0]}", f"try {command} by hand")
 
 

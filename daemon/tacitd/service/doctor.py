@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -34,7 +33,7 @@ from tacitd.model_factory import open_model
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.service.client_plugin import check_plugin, check_server
-from tacitd.service.managers import Manager, ServiceFacts, is_edited
+from tacitd.service.managers import Manager, ServiceFacts, is_edited, run_tool
 from tacitd.service.uninstall import list_state_files
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
@@ -235,13 +234,13 @@ def _check_claude(
         return
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
-    version = _output([str(program), "--version"], env, place)
+    version = run_tool([str(program), "--version"], env, place, 20.0).printed
     yield _ok("model.found", f"{program} {version or '(version unknown)'}")
-    if missing := missing_options(_output([str(program), "--help"], env, place)):
+    if missing := missing_options(run_tool([str(program), "--help"], env, place, 20.0).printed):
         yield _fail("model.too-old", describe_missing(missing), HINTS[Why.TOO_OLD])
     # It makes no call to the model. Older clients do not know it.
     try:
-        status = json.loads(_output([str(program), "auth", "status", "--json"], env, place))
+        status = json.loads(run_tool([str(program), "auth", "status", "--json"], env, place, 20.0).printed)
     except ValueError:
         status = None
     if not isinstance(status, dict):
@@ -279,24 +278,6 @@ def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> Doc
         return _ok("model.answers", what)
     what = f"the model does not answer: {answer.why}: {answer.detail}"
     return _fail("model.mute", what, answer.hint or "run `claude` once by hand")
-
-
-def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
-    """What a program prints; "" if it does not run, or does not end within 20 s."""
-    try:
-        done = subprocess.run(
-            argv,
-            env=dict(env),
-            cwd=place,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
 
 
 def _nearest(path: Path, fits: Callable[[Path], bool]) -> Path:

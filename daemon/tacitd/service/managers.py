@@ -19,7 +19,14 @@ from xml.parsers.expat import ExpatError
 
 from msgspec import Struct, field
 
-from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError, UsageError
+from tacitd.errors import (
+    FAILED,
+    FileRefusedError,
+    TacitdError,
+    UnavailableError,
+    UsageError,
+    describe_os_error,
+)
 from tacitd.files.atomic import replace_file
 from tacitd.state.paths import read_file
 
@@ -29,25 +36,42 @@ AGENT = "dev.tacitd"
 
 class ToolExit(Struct, frozen=True):
     code: int
-    """Exit code; 127 if the tool is not installed, 124 if it took more than 60 s."""
+    """Exit code; 127 if the tool cannot be run, 124 if it took too long."""
     out: str
     """stdout, then stderr."""
+    printed: str = ""
+    """stdout alone."""
 
 
 RunTool = Callable[[Sequence[str]], ToolExit]
 
 
-def run_tool(argv: Sequence[str]) -> ToolExit:
-    """Run a manager's tool for at most 60 s."""
+def run_tool(
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    seconds: float = 60.0,
+) -> ToolExit:
+    """Run a program without input."""
     try:
         done = subprocess.run(
-            list(argv), capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+            list(argv),
+            env=env,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         return ToolExit(127, f"{argv[0]} is not installed")
+    except OSError as error:
+        return ToolExit(127, describe_os_error(error)[0])
     except subprocess.TimeoutExpired:
-        return ToolExit(124, f"{argv[0]} did not answer within 60 s")
-    return ToolExit(done.returncode, (done.stdout + done.stderr).strip())
+        return ToolExit(124, f"{argv[0]} did not answer within {seconds:.0f} s")
+    return ToolExit(done.returncode, (done.stdout + done.stderr).strip(), done.stdout.strip())
 
 
 class ServiceError(TacitdError):

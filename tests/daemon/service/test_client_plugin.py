@@ -21,6 +21,7 @@ from tacitd.service.client_plugin import (
     read_state,
     remove_plugin,
 )
+from tacitd.service.managers import ToolExit
 from tacitd.state.paths import Paths
 
 ADD, INSTALL = f"plugin marketplace add {find_marketplace()}", f"plugin install {ID}"
@@ -34,10 +35,10 @@ class Client:
         self.answers = {"--version": (0, version), **answers}
         self.called: list[str] = []
 
-    def run(self, arguments: Sequence[str]) -> tuple[int, str]:
+    def run(self, arguments: Sequence[str]) -> ToolExit:
         command = " ".join(arguments)
         self.called.append(command)
-        return next((one for key, one in self.answers.items() if key in command), (0, "done"))
+        return ToolExit(*next((one for key, one in self.answers.items() if key in command), (0, "done")))
 
 
 @pytest.fixture
@@ -160,8 +161,8 @@ def test_the_client_runs_with_its_own_directory_on_the_path(tmp_path: Path) -> N
     client = tmp_path / "claude"
     client.write_text('#!/bin/sh\necho "$PATH $1"\ncat\necho trouble >&2\nexit 3\n')
     client.chmod(0o755)
-    code, text = make_runner(str(client), {"PATH": "/usr/bin:/bin"})(["list"])
-    assert (code, text) == (3, f"/usr/bin:/bin:{tmp_path} list\ntrouble\n")
+    done = make_runner(str(client), {"PATH": "/usr/bin:/bin"})(["list"])
+    assert (done.code, done.out) == (3, f"/usr/bin:/bin:{tmp_path} list\ntrouble")
 
 
 def test_a_program_that_is_not_on_the_path_is_named(places: Paths, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_logs(tmp_path: Path) -> None:
 def test_tools_that_are_missing(tmp_path: Path) -> None:
     """A missing tool is an error without a traceback."""
     assert run_tool([str(tmp_path / "none")]).code == 127
-    assert run_tool(["/bin/sh", "-c", "echo no; exit 3"]) == ToolExit(3, "no")
+    assert run_tool(["/bin/sh", "-c", "echo no; exit 3"]) == ToolExit(3, "no", "no")
 
 
 def test_this_systems_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
