@@ -1,9 +1,8 @@
 """The learner profile and ledger (seed 000): what was practised, what went wrong, and when to repeat it.
 
-This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
-`ledger_file`, `profile_text`, `entry_texts` and `entry_texts`. `weakness_rules` says what follows from the ledger,
-`practice_sync` what that changes in a profile, `practice_tasks` reads the files and plans what the engine writes, and
-`learner_commands` is the command line.
+This module only declares the plugin, because a session start waits for `tacitd learner context`. `ledger_file`, `profile_text` and
+`entry_texts` are the files' formats. `weakness_rules` says what follows from the ledger, `practice_sync` what that changes in a
+profile, `practice_tasks` reads the files and plans what the engine writes, and `learner_commands` is the command line.
 """
 
 from __future__ import annotations
