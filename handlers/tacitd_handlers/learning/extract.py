@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Struct
-
 from tacitd.contract import Done, Later, Outcome, Part, Rejected, StoredPrompt, Task, Tools, Tx
 from tacitd.events import CONTEXT_LIMIT, Project
 from tacitd.handler import Degradation, Notice
@@ -78,7 +76,7 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     settings: ExtractionSettings = tools.settings["extraction"]
     known = load_known(project, tools)
-    batch = Batch(
+    found = _Hearing(
         place,
         task.session,
         prompts,
@@ -89,7 +87,7 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         read_lines(tools.rows, place.number),
     )
     extensions = tools.list_prompt_parts(EXTRACTION_PROMPT)
-    answer, numbered = _ask(batch, extensions, tools)
+    answer, numbered = _ask(found, extensions, tools)
     if isinstance(answer, NoAnswer):
         return _handle_no_answer(answer, prompts)
     part, text = split_answer(answer.text, extensions)
@@ -100,13 +98,14 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         tools.degrade(Degradation(ANSWERS, why, hint))
         return Later(why, "the model is asked again", blame="work")
     tools.clear(ANSWERS)
-    found = _Checked(batch, Counter({UNREADABLE: heard.unreadable} if heard.unreadable else {}))
+    if heard.unreadable:
+        found.left_out[UNREADABLE] = heard.unreadable
     for line in heard.lines:
         if why := found.check(line, numbered, tools):
             found.left_out[why] += 1
     sources = Sources(
-        tuple(drop_quotes(message.text) for message in batch.messages if not message.beside_tool),
-        tuple(message.text if message.beside_tool else message.context for message in batch.messages),
+        tuple(drop_quotes(message.text) for message in found.messages if not message.beside_tool),
+        tuple(message.text if message.beside_tool else message.context for message in found.messages),
         prompts[0].typed,
     )
     findings, ungrounded = ground_findings(part, extensions, sources)
@@ -114,28 +113,13 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
     return Done(lambda tx: _store(tx, task, found, findings, tools.clock.now()), notices=notices)
 
 
-class Batch(Struct, frozen=True):
-    """The prompts of one call, and what is known where they were typed."""
-
-    place: Place
-    session: str
-    prompts: Sequence[StoredPrompt]
-    messages: Sequence[PromptMessage]
-    folders: Sequence[str]
-    known: Known
-    documented: Mapping[str, str]
-    """What documents say, by `make_key`."""
-    lines: Sequence[LineRow]
-    """The lines of tacitd in the project."""
-
-
 def _ask(
-    batch: Batch, extensions: Sequence[PromptExtension], tools: Tools
+    found: _Hearing, extensions: Sequence[PromptExtension], tools: Tools
 ) -> tuple[Answer | NoAnswer, tuple[str, ...]]:
-    root = str(batch.place.root)
-    shown, known = number_known(batch.known.summary)
-    prompt = redact_secrets(extend_prompt(extraction_prompt(shown, batch.messages), extensions, root))[0]
-    parts = [Part("prompt", at, one.id, one.text) for at, one in enumerate(batch.prompts, 1)]
+    root = str(found.place.root)
+    shown, known = number_known(found.known.summary)
+    prompt = redact_secrets(extend_prompt(extraction_prompt(shown, found.messages), extensions, root))[0]
+    parts = [Part("prompt", at, one.id, one.text) for at, one in enumerate(found.prompts, 1)]
     # An answer that is used again after a crash names known lines by these numbers.
     parts.append(Part("work", 0, "known", shown))
     request = ModelRequest(prompt, "fast", purpose="extraction", project=root)
@@ -160,9 +144,20 @@ def _handle_no_answer(no: NoAnswer, prompts: Sequence[StoredPrompt]) -> Later | 
 
 
 @dataclass(slots=True)
-class _Checked:
-    batch: Batch
-    left_out: Counter[str]
+class _Hearing:
+    """The prompts of one call, what is known where they were typed, and what the answer's lines are."""
+
+    place: Place
+    session: str
+    prompts: Sequence[StoredPrompt]
+    messages: Sequence[PromptMessage]
+    folders: Sequence[str]
+    known: Known
+    documented: Mapping[str, str]
+    """What documents say, by `make_key`."""
+    lines: Sequence[LineRow]
+    """The lines of tacitd in the project."""
+    left_out: Counter[str] = field(default_factory=Counter)
     """Numbers of texts that are not stored, by reason."""
     facts: list[NewFact] = field(default_factory=list)
     reworded: set[int] = field(default_factory=set)
@@ -178,11 +173,11 @@ class _Checked:
         if is_forgotten(tools.rows, text):
             return FORGOTTEN_FACT
         # The message that has the quoted words: the one that the answer names, otherwise any.
-        order = sorted(range(len(self.batch.messages)), key=lambda at: at != heard.message - 1)
-        at = next((at for at in order if find_quote(heard.words, self.batch.messages[at].text)), None)
-        message = self.batch.messages[at] if at is not None else PromptMessage("")
+        order = sorted(range(len(self.messages)), key=lambda at: at != heard.message - 1)
+        at = next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
+        message = self.messages[at] if at is not None else PromptMessage("")
         sentence = find_quote(heard.words, message.text) or ""
-        if (documented := self.batch.documented.get(make_key(text))) is not None:
+        if (documented := self.documented.get(make_key(text))) is not None:
             is_said = at is not None and self._repeat(documented, heard, at, sentence)
             return UNSUPPORTED if heard.known and not is_said else ""
         if at is None:
@@ -191,11 +186,11 @@ class _Checked:
         if len(text) > FACT_LIMIT:
             self._add(at, text, "", heard, "review", f"it is longer than {FACT_LIMIT} characters")
             return ""
-        context, typed = (message.context, *self.batch.folders), self.batch.prompts[at].typed
+        context, typed = (message.context, *self.folders), self.prompts[at].typed
         worded = word_fact(text, heard.words, message.text, context, typed, message.beside_tool)
         if isinstance(worded, Refused):
             self._add(at, text, sentence, heard, "review" if worded.waits else "refused", worded.reason)
-        elif worded.by == "person" and not self.batch.place.is_local:
+        elif worded.by == "person" and not self.place.is_local:
             why = "your own words would stand in a file that others read"
             self._add(at, text, worded.words, heard, "review", why)
         else:
@@ -209,7 +204,7 @@ class _Checked:
         A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
         """
         same = digest_same(text)
-        line = next((one for one in self.batch.lines if one.same == same), None)
+        line = next((one for one in self.lines if one.same == same), None)
         if reverses(text, sentence):
             return False
         if line is not None:
@@ -230,7 +225,7 @@ class _Checked:
         line: int | None = None,
     ) -> None:
         """Add a fact; one that the same message says already only gets its marks."""
-        place, prompt = self.batch.place.number, self.batch.prompts[at or 0]
+        place, prompt = self.place.number, self.prompts[at or 0]
         is_persons = heard.is_about_person and line is None and not has_risk(f"{text} {words}")
         number = prompt.number if at is not None else None
         for n, one in enumerate(self.facts):
@@ -239,7 +234,7 @@ class _Checked:
                 return
         whose = None if is_persons else place
         said = (prompt.typed, text, words, heard.corrected, line, state, reason)
-        self.facts.append(NewFact(whose, self.batch.session, number, place, *said))
+        self.facts.append(NewFact(whose, self.session, number, place, *said))
 
 
 # --- the messages
@@ -264,8 +259,7 @@ def _build_message(prompt: StoredPrompt, limit: int) -> PromptMessage:
 # --- the outcome
 
 
-def _store(tx: Tx, task: Task, found: _Checked, findings: Mapping[str, Any], now: float) -> None:
-    batch = found.batch
+def _store(tx: Tx, task: Task, found: _Hearing, findings: Mapping[str, Any], now: float) -> None:
     for fact in found.facts:
         insert_fact(tx, fact)
     for line in dict.fromkeys(one.line for one in found.facts if one.line is not None):
@@ -274,19 +268,19 @@ def _store(tx: Tx, task: Task, found: _Checked, findings: Mapping[str, Any], now
         "UPDATE learning_line SET reworded = 1 WHERE number = ?", [(one,) for one in found.reworded]
     )
     for name, what in findings.items():
-        key = f"{batch.session} {batch.prompts[0].number}"
+        key = f"{found.session} {found.prompts[0].number}"
         send_message(tx, "learning", name, key, task, what, now)
-    if batch.known.is_stale:
-        queue_message(tx, "summary", batch.place, now)
+    if found.known.is_stale:
+        queue_message(tx, "summary", found.place, now)
     if any(one.state == "waiting" and one.project is not None for one in found.facts):
-        queue_message(tx, "temporary", batch.place, now)
+        queue_message(tx, "temporary", found.place, now)
 
 
-def _describe(found: _Checked, ungrounded: int, answer: Answer) -> Iterator[Notice]:
+def _describe(found: _Hearing, ungrounded: int, answer: Answer) -> Iterator[Notice]:
     """The numbers of facts that were extracted and refused: their words are announced when they are stored."""
-    name = found.batch.place.root.name
+    name = found.place.root.name
     facts = sum(one.state == "waiting" and one.line is None for one in found.facts)
-    text = f"{count_noun(facts, 'fact')} from {count_noun(len(found.batch.prompts), 'prompt')}"
+    text = f"{count_noun(facts, 'fact')} from {count_noun(len(found.prompts), 'prompt')}"
     yield Notice("extracted" if facts else NO_LINE, text, name, format_dollars(answer.usd))
     for why, number in found.left_out.items():
         yield Notice("refused", f"{count_noun(number, 'fact')}: {why}", name)

@@ -53,14 +53,6 @@ class Situation(Struct, frozen=True):
     """The file for lines of the whole project, one of ROOT_FILES."""
 
 
-class RefusedText(Struct, frozen=True):
-    """A text of a model that is not stored, and the facts that it was made of."""
-
-    text: str
-    reason: str
-    facts: tuple[NumberedFact, ...] = ()
-
-
 class NewLine(Struct, frozen=True):
     path: str
     heading: str
@@ -80,7 +72,8 @@ class Plan(Struct, frozen=True):
     """Lines that the files have already, with a new fact that says each."""
     withheld: tuple[NewLine, ...] = ()
     """Lines that the person removed, and that were said again."""
-    refused: tuple[RefusedText, ...] = ()
+    refused: tuple[tuple[str, tuple[NumberedFact, ...]], ...] = ()
+    """Texts of the model that are not stored: why, and the facts that they were made of."""
     void: tuple[NumberedFact, ...] = ()
     """Facts of void proposals, or beyond the limit. They wait for the next synthesis."""
     used: tuple[NumberedFact, ...] = ()
@@ -120,8 +113,10 @@ def _is_there(line: ExistingLine, now: Situation) -> bool:
     return line.text in (file.ours if line.is_ours else file.statements)
 
 
-def _word_all(proposals: Sequence[Proposal], now: Situation) -> tuple[list[NewLine], list[RefusedText]]:
-    drafts, refused = list[NewLine](), list[RefusedText]()
+def _word_all(
+    proposals: Sequence[Proposal], now: Situation
+) -> tuple[list[NewLine], list[tuple[str, tuple[NumberedFact, ...]]]]:
+    drafts, refused = list[NewLine](), list[tuple[str, tuple[NumberedFact, ...]]]()
     divided: dict[NumberedFact, list[str]] = {}
     for one in proposals:
         for fact in one.facts:
@@ -140,13 +135,13 @@ def _word_all(proposals: Sequence[Proposal], now: Situation) -> tuple[list[NewLi
             drafts.append(NewLine(path, heading, text, one.facts, ours, theirs))
             continue
         if not one.facts and found is not None:
-            refused.append(RefusedText(one.text, found.reason))
+            refused.append((found.reason, ()))
         # The facts may say less than the lines that it merges, so these stay, and a person decides about them.
         beside = one.replaces
         for fact in one.facts:
             text = clean_fact(fact.text)
             if isinstance(text, Unfit):
-                refused.append(RefusedText(fact.text, text.reason, (fact,)))
+                refused.append((text.reason, (fact,)))
                 continue
             drafts.append(NewLine(path, heading, text, (fact,), (), beside))
             beside = ()

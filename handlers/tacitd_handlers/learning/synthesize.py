@@ -315,8 +315,8 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: boo
         if line is not None:
             count_said(tx, line)
     mark_facts(tx, inputs.forgotten, "forgotten")
-    for one in plan.refused:
-        mark_facts(tx, [row for fact in one.facts for row in fact.rows], "refused", one.reason)
+    for reason, facts in plan.refused:
+        mark_facts(tx, [row for fact in facts for row in fact.rows], "refused", reason)
     if not is_answered:
         return
     waits = {row for fact in plan.void for row in fact.rows}

@@ -73,7 +73,10 @@ def _list_body(text: str, source: str) -> Iterator[str]:
         if not block.text.strip() and block.kind is not LineKind.OPAQUE:
             blank = True
             continue
-        shown = quote_imports(block.text.rstrip(), runs, starts_block=_starts_block(blocks, at))
+        # A list item of one line: no backtick of another line matters to it.
+        is_last = at + 1 == len(blocks) or blocks[at + 1].kind is not LineKind.MORE
+        is_item = block.kind is LineKind.BULLET and is_last and block.indent < _ORDINARY_INDENT
+        shown = quote_imports(block.text.rstrip(), runs, starts_block=is_item)
         above = [part for line in headings.values() for part in ("", line)]
         added = [*(above or ([""] if blank else [])), shown]
         left -= sum(len(line) + 1 for line in added)
@@ -82,13 +85,6 @@ def _list_body(text: str, source: str) -> Iterator[str]:
             return
         yield from added
         headings, blank = {}, False
-
-
-def _starts_block(blocks: Sequence[MarkdownLine], at: int) -> bool:
-    """Whether it is a list item of one line: no backtick of another line matters to it."""
-    following = blocks[at + 1].kind if at + 1 < len(blocks) else LineKind.BLANK
-    is_one = blocks[at].kind is LineKind.BULLET and following is not LineKind.MORE
-    return is_one and blocks[at].indent < _ORDINARY_INDENT
 
 
 def _strip_comments(text: str) -> str:
