@@ -31,7 +31,6 @@ COMMANDS = (
     ("trust", "commands:trust", "Show the text that came with a project to its sessions.", "Others"),
     ("move", "commands:move", "Move a learned line to all projects, or to a folder.", "Others"),
 )
-"""Name, function, help and group of each."""
 
 
 def make_plugin() -> PluginSpec:

@@ -46,11 +46,9 @@ class Heard(Struct, frozen=True):
     message: int
     """The number of the message, from 1 on. It may not exist."""
     words: str
-    """What the model copied from the message."""
     fact: str = ""
     """"" for a known line that was said again."""
     corrected: bool = False
-    """Whether the person corrected what the assistant did or said."""
     known: int = 0
     """The number of a known line, 0 for a new fact. It may not exist."""
     is_about_person: bool = False
@@ -150,7 +148,6 @@ class Numbered(Struct, frozen=True):
     lines: Mapping[str, ExistingLine]
     """By `L3` or `P1`."""
     files: tuple[str, ...]
-    """The files that may be chosen, relative to the project."""
 
     def show_facts(self) -> list[str]:
         return [f"{number}. {fact.describe()}" for number, fact in self.facts.items()]

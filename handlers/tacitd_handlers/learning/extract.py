@@ -51,7 +51,6 @@ from tacitd_handlers.shared.polarity import reverses
 from tacitd_handlers.shared.words import Refused, Sources, find_quote, has_risk, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"
-"""The prompt's name in `PluginSpec.prompt_parts`."""
 ANSWERS = "learning.answers"
 """Id of the degradation while answers cannot be used."""
 NO_LINE = "no line"
@@ -60,7 +59,6 @@ SECRET_FACT, FORGOTTEN_FACT = "it looks like a secret", "you said that it is nev
 UNREADABLE, UNSUPPORTED = "it could not be read", "its words do not say the known line"
 _COMMAND = re.compile(r"\s*/[\w:-]+\s*")
 _BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
-"""The kinds of prompts that are recorded beside a tool's result."""
 
 
 def extract_facts(task: Task, tools: Tools) -> Outcome:

@@ -35,9 +35,7 @@ _VENDORED = """
 VENDORED = frozenset(_VENDORED.split())
 """Names of folders below which nothing is written, compared without case."""
 INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
-"""Folders that belong to version control or to Claude Code."""
 FOLDERS_LIMIT = 30
-"""Maximum number of folders of a session."""
 _SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
 
 

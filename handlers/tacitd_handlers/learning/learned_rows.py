@@ -26,7 +26,6 @@ ASIDE_ID = "learning.aside"
 """Of the problem, with the place's name, while facts are put aside."""
 PRESENT: tuple[LineState, ...] = ("present",)
 ID_LENGTH = 8
-"""Hexadecimal digits of an id."""
 
 
 class FactRow(NamedTuple):

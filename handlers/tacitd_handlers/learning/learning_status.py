@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 SYNC = "`tacitd sync --write` does it now"
 END = "two minutes after its client has ended, or after `session.idle` without work"
 SHORT = 80
-"""Characters of a rule in a line of the status."""
 NEWEST = 1000
-"""Lines that the report lists."""
 _EVERY: tuple[LineState, ...] = ("present", "removed", "gone", "replaced", "withheld")
 """Without what is forgotten."""
 

@@ -31,7 +31,6 @@ ENOUGH = 3
 WORDS = 200
 """Characters of a prompt that are shown."""
 NOBODY = 0
-"""The number of a project that has no row."""
 OUTSIDE = "another program of yours appended it to tmp/learning-raw.jsonl"
 ITEM_STATES: Mapping[LineState, Literal["stored", "proposed", "forgotten"]] = {
     "present": "stored",

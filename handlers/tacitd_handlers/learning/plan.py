@@ -21,7 +21,6 @@ from tacitd_handlers.shared.fact_text import Unfit, clean_fact
 from tacitd_handlers.shared.words import Refused, Sources, find_loss, share_subject, word_line
 
 LINES_LIMIT = 20
-"""Default maximum number of lines that one synthesis writes."""
 REPLACED_LIMIT = 2
 """How many lines one fact replaces at most."""
 
@@ -38,13 +37,11 @@ class Situation(Struct, frozen=True):
     """All that a plan depends on beside the proposals. Mappings are by path relative to the project."""
 
     files: Mapping[str, FileNow]
-    """The files that a line may be put into."""
     removed: Mapping[str, AbstractSet[str]] = {}
     """Lines of ours that the person removed."""
     reword: AbstractSet[str] = frozenset()
     """Lines whose words may change although they say the same."""
     is_forgotten: Callable[[str], bool] = lambda text: False
-    """Whether the person said that a text is never to be learned again."""
     documents: Mapping[str, Sequence[str]] = {}
     """Statements of the person's documents that apply in the whole project."""
     folders: tuple[str, ...] = ()
@@ -77,7 +74,6 @@ class Plan(Struct, frozen=True):
     void: tuple[NumberedFact, ...] = ()
     """Facts of void proposals, or beyond the limit. They wait for the next synthesis."""
     used: tuple[NumberedFact, ...] = ()
-    """Facts that a proposal names."""
 
 
 def plan_lines(proposals: Sequence[Proposal], now: Situation, limit: int = LINES_LIMIT) -> Plan:

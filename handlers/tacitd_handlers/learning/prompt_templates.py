@@ -39,7 +39,6 @@ class PromptMessage(Struct, frozen=True):
     text: str
     context: str = ""
     beside_tool: bool = False
-    """Whether it is recorded beside a tool's result."""
 
 
 @cache

@@ -61,20 +61,17 @@ SMART_IN, SMART_OUT = 3.0, 15.0
 OVERHEAD = 8192
 """Bytes of the prompt's template, the client's system prompt, and the known-facts summary."""
 FACTS_OF_ANSWER = ceil(EXTRACTION_ANSWER / (FACT_LIMIT + HEARD_OVERHEAD))
-"""Facts in an answer of the maximum length."""
 MATERIAL = 60_000
 """Bytes of facts and existing lines in one synthesis."""
 
 
 class SessionVolume(Struct, frozen=True):
     project: str
-    """The project's root."""
     prompts: int
     """Number of prompts that were not handled yet."""
     bytes: int
     """Size of these prompts and their contexts in bytes."""
     handled: int = 0
-    """Number of prompts that were handled before."""
     paused: int = 0
     """Number of `prompts` that were typed while a person had paused learning."""
 

@@ -92,7 +92,6 @@ READ_LIMIT = 4 << 20
 TEXT_LIMIT = 200_000
 """Bytes that are read of a document whose text goes into a prompt."""
 LEAVES = Bullets()
-"""The format in which edits are looked for."""
 
 
 class Place(Struct, frozen=True):
@@ -242,7 +241,6 @@ class SourceFile(Struct, frozen=True, dict=True):
     data: bytes | None
     """None if there is no file."""
     rows: tuple[LineRow, ...] = ()
-    """The lines in it that have a row."""
     missing: tuple[LineRow, ...] = ()
     """Lines that have a row and are not there."""
     removed: frozenset[str] = frozenset()

@@ -40,7 +40,6 @@ from tacitd_handlers.shared.equality import index_texts, make_key
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""
 FILES_LIMIT = 60
-"""Maximum number of files that the model may choose from."""
 _LEFT_OUT: tuple[FactState, ...] = ("left out",)
 LEFT_OUT_LIMIT = 50
 """Facts that were left out before and go with the new ones, the newest."""
@@ -50,7 +49,6 @@ class SourceFiles(Struct, frozen=True):
     """The files that lines may be put into, LEARNED.md first."""
 
     files: Mapping[str, SourceFile]
-    """By path relative to the place."""
 
     def list_lines(self) -> list[ExistingLine]:
         """Their lines, each file in its order, and behind its list items what else it says."""
@@ -98,7 +96,6 @@ class SynthesisInput(Struct, frozen=True):
     facts: tuple[NumberedFact, ...]
     """Of one call: facts that no document contains, lines that were corrected again, and behind them those that were left out before."""
     is_partial: bool
-    """Whether other facts wait for a call of their own."""
     known: Mapping[int, int | None]
     """By fact that a document contains, the line of tacitd that says it."""
     forgotten: tuple[int, ...]
@@ -107,7 +104,6 @@ class SynthesisInput(Struct, frozen=True):
     """Lines that are to be reworded as a rule."""
     files: SourceFiles
     folders: tuple[str, ...]
-    """Those that the sessions worked in."""
 
 
 def build_input(place: Place, tools: Tools) -> SynthesisInput:

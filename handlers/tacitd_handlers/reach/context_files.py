@@ -29,7 +29,6 @@ WITHOUT_RULES = frozenset({"Explore"})
 NESTED_AGENTS_SINCE = (2, 1, 328)
 """The first version that was seen to load AGENTS.md by itself, in projects without CLAUDE.md."""
 HOPS = 4
-"""How deep imports in instruction files are followed."""
 MOST = 500
 """Rules of one directory that are looked at."""
 MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
@@ -49,9 +48,7 @@ class Directory(NamedTuple):
 
     here: Path
     tree: Path
-    """The top of the tree that it is in."""
     main: Path
-    """The top of the main work tree."""
     patterns: list[ExcludePattern]
     """Those that count there."""
 

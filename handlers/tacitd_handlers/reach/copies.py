@@ -50,7 +50,6 @@ from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
 COPIES = "copies"
-"""What the task is: see `learned_rows.queue_message`."""
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 WITH_LINES = "SELECT DISTINCT path FROM learning_line WHERE project IS ? AND state = 'present'"
@@ -64,7 +63,6 @@ class Copy(NamedTuple):
     path: Path
     tree: Path
     root: Path
-    """The top of the main work tree."""
     source: Path
     folder: str = ""
     """The module's folder relative to the work tree; "" for what holds in the whole project."""
@@ -256,7 +254,6 @@ def _choose_block_edits(copy: Copy, edits: Edits, source: Mapping[Leaf, str], wh
 class _Moved(Struct, frozen=True):
     changes: dict[Leaf, str | None]
     removed: list[str]
-    """Texts of the source's lines."""
     reworded: dict[str, tuple[str, str]]
     """By the text of the source's line: heading and text in the place of it."""
 

@@ -66,7 +66,6 @@ class ProjectIdentity(NamedTuple):
     key: str
     """`github.com/me/app`, or the path of its main work tree."""
     root: Path
-    """The top of its main work tree."""
 
 
 def identify_project(directory: Path) -> ProjectIdentity:
