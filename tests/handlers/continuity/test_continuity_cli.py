@@ -198,16 +198,3 @@ def test_an_unreadable_session_is_named(world: World) -> None:
         world.run("note", "x", session="two")
     find_path("one").unlink()
     assert world.resume() == []
-
-
-def test_null_for_no_parts(world: World) -> None:
-    """Some programs write null for what is absent."""
-    id = begin(world)
-    found = world.file(id)
-    found["tasks"][0]["children"] = found["tasks"][0]["blockedBy"] = None
-    world.put(id, found)
-    assert world.run("show").stdout
-    world.run("task", "Part", "--parent", found["tasks"][0]["id"])
-    world.todos(id, ("Design", "completed"))
-    world.settle()
-    assert world.tasks(id)[0] == ("Design", "completed") and world.parked == []

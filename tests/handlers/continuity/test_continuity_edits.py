@@ -44,21 +44,6 @@ def begun(world: World) -> World:
     return world
 
 
-def test_each_field_goes_its_own_way(begun: World) -> None:
-    """X-07: a title, notes and a key of the person's own stay when the client changes the status."""
-    edit_task(begun, 2, title="Migrate the users", notes="ask Ann", label="urgent")
-    begun.use("s1", "TaskUpdate", {"taskId": "1", "status": "completed"}, data={"success": True})
-    begun.settle()
-    kept = begun.file("s1")["tasks"][2]
-    assert (kept["title"], kept["status"], kept["notes"], kept["label"]) == (
-        "Migrate the users", "completed", "ask Ann", "urgent",
-    )  # fmt: skip
-    begun.use("s1", "TaskUpdate", {"taskId": "1", "subject": "Migrate all"}, data={"success": True})
-    begun.settle()
-    assert begun.tasks("s1")[2] == ("Migrate all", "completed")
-    assert begun.file("s1")["tasks"][2]["label"] == "urgent"
-
-
 def test_what_blocks_a_task_stays(begun: World) -> None:
     """P-23: a reason by hand stays; it goes when the client changes the status."""
     edit_task(begun, 3, blockedBy="the key of Ann")

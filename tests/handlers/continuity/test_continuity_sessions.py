@@ -120,13 +120,6 @@ def test_the_newer_task_tools_of_the_real_client(world: World, version: str, thi
     }
 
 
-def test_todos_of_the_real_client(world: World) -> None:
-    """The same with 2.0.76, which has TodoWrite only."""
-    path = world.fixture("2.0.76")
-    world.end()
-    assert world.tasks(json.loads(path.read_text().splitlines()[0])["sessionId"]) == [("a", "pending")]
-
-
 def create(world: World, number: int, title: str) -> None:
     """The client's TaskCreate."""
     answer = f"Task #{number} created successfully: {title}"

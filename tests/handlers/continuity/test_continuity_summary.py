@@ -63,20 +63,6 @@ def test_nothing_new_is_not_asked_about_again(world: World) -> None:
     assert len(world.file("s1")["decisions"]) == 1  # the same decision is not made twice
 
 
-def test_a_short_session_is_not_asked_about(world: World) -> None:
-    """P-26: a call needs five answers or 20 KB of what was said; what the client writes for itself does not count."""
-    world.append(
-        "s1", *({"type": "prompt-snapshot", "sessionId": "s1", "snapshot": "x" * 15_000} for _ in range(10))
-    )
-    work(world, 4)
-    world.end()
-    assert world.model.asked == [] and world.file("s1")
-    world.use("s1", "Write", {"file_path": "/home/dev/a.py", "content": "y" * 21_000})
-    world.say("s1", "written")
-    world.end()
-    assert len(world.model.asked) == 1
-
-
 def test_summaries_can_be_turned_off(tmp_path: Path) -> None:
     """`continuity.summaries = false`: no call is made."""
     with World(tmp_path, continuity__summaries="false") as world:
@@ -121,13 +107,6 @@ def test_the_next_one_comes_an_hour_later(world: World) -> None:
     assert len(world.model.asked) == 2
     world.settle(2 * HOUR)
     assert len(world.model.asked) == 2 and world.parked == []
-
-
-def test_sync_pays_for_no_session_that_goes_on(world: World) -> None:
-    """A person who waits for everything waits for no pause."""
-    work(world)
-    assert world.bench.sync() == [] and world.model.asked == []
-    assert world.file("s1")
 
 
 def test_a_compaction_asks_at_once(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_profile import DAY, NOW, Box
 from tacitd.clock import doubt_clock, utc_millis
-from tacitd.testing import START, FakeClock
+from tacitd.testing import START
 from tacitd_handlers.profile import profile_confidence, profile_files
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import Json
@@ -63,15 +62,6 @@ def test_a_fresh_one_is_forgotten_after_99_66_days() -> None:
     assert metas.decay_metadata(doc(1.0), T0 + (edge - 0.001) * DAY)[1] == ()
     assert metas.decay_metadata(doc(1.0), T0 + (edge + 0.001) * DAY)[1] == ("bio",)
     assert metas.decay_metadata(doc(0.1), T0)[1] == ()
-
-
-def test_said_again_fades_first_and_then_rises() -> None:
-    """SPEC P-12: at day 75 the result is 0.477 and not the original's 0.55; 0.5 becomes 0.8 at once; never over 1."""
-    day_75 = metas.add_sightings(doc(1.0), ["bio"], T0 + 75 * DAY)
-    assert value(day_75) == pytest.approx(0.5 ** (75 / 30) + 0.3)
-    assert value(metas.add_sightings(doc(0.5), ["bio"], T0)) == pytest.approx(0.8)
-    assert value(metas.add_sightings(doc(0.9), ["bio"], T0)) == 1.0
-    assert metas.read_confidences(day_75)["bio"].seen_count == 2
 
 
 @pytest.mark.parametrize(
@@ -151,38 +141,6 @@ def test_decay_depends_on_the_time_that_passed(days: list[int], every: int) -> N
                 wanted if found else 0.0, rel=1e-9
             )
             assert found is not None or wanted < 0.1
-
-
-def test_twenty_years_in_the_engine(tmp_path: Path) -> None:
-    """P-13 to P-16, X-06: findings, restarts, kills and hours without a daemon; each value is what the formula says, and goes on
-    its day."""
-    rng, said = random.Random(7), dict[str, list[float]]()
-    fields = {"tools.editor": {"tools": {"editor": "vi"}}, "work.role": {"work": {"role": "dev"}}}
-    with Box(tmp_path, FakeClock(START)) as box:
-        begin = box.clock.now()
-        while box.clock.now() < begin + YEARS * DAY:
-            box.wait(rng.choice([1, 9, 40, 75, 99, 130, 300]) * DAY)
-            box.bench.type("hello")  # the client's record confirms the clock, also after years
-            box.wait(3600.0)
-            path = rng.choice([*fields, "", ""])
-            if path:
-                box.find(fields[path])
-                said.setdefault(path, []).append(box.clock.now())
-            if rng.random() < 0.2:
-                box.bench.restart(kill=rng.random() < 0.5)
-            box.wait(3600.0)
-            now = box.clock.now()
-            for name, moments in said.items():
-                entry = profile_confidence.read_confidences(box.read("profile-meta.json")).get(name)
-                wanted = expect(moments, now)
-                assert (entry is not None) == (wanted >= 0.1)
-                if entry is not None:
-                    assert entry.confidence_at(now) == pytest.approx(wanted, rel=1e-6)
-            there = {
-                "tools.editor": "editor" in box.profile.get("tools", {}),
-                "work.role": "role" in box.profile.get("work", {}),
-            }
-            assert there == {name: name in said and expect(said[name], now) >= 0.1 for name in there}
 
 
 def test_a_clock_that_is_not_believed_suspends_decay(box: Box) -> None:

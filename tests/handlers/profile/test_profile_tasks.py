@@ -200,12 +200,6 @@ def test_switched_in_one_finding(box: Box) -> None:
     assert box.meta["tools.editor"]["seenCount"] == 2
 
 
-def test_case_does_not_make_an_element(box: Box) -> None:
-    """P-07: union in first-seen order; case and spaces do not count."""
-    box.learn(interests=("Type  safety", "chess")).learn(interests=("type safety", "CHESS", "go"))
-    assert box.profile["interests"] == ["Type safety", "chess", "go"]
-
-
 def test_a_value_takes_the_place_of_an_object_and_back(box: Box) -> None:
     """P-05: `custom` takes any JSON; a path below a leaf is refused and the leaf stays."""
     box.run("set", "custom.x", {"a": 1, "b": [True, 1]})

@@ -172,16 +172,12 @@ def test_the_life_cycle_with_a_quiz(cli: Cli, claude: StandIn) -> None:
     assert mastered == [False, True], "mastered when the average is 0.70 or more"
 
 
-def test_the_life_cycle_with_a_summary(cli: Cli, claude: StandIn) -> None:
-    """Seed 002, section 3: a concise recap, and no question on the prerequisites."""
-    assert lead(cli, "Summary", "an idea", "B", "B") == f"{START}A concise recap.\n\n{LOOP}{TEST}"
-    begin = ["Rule 1, without the question", "The learner chose the summary"]
+@pytest.mark.parametrize(("route", "recap"), [("Summary", "A concise recap.\n\n"), ("skip", "")])
+def test_the_life_cycle_without_a_quiz(cli: Cli, claude: StandIn, route: str, recap: str) -> None:
+    """Seed 002, sections 3 and 6: a concise recap, or straight to the main loop, and no question on the prerequisites."""
+    assert lead(cli, route, "an idea", "B", "B") == START + recap + LOOP + TEST
+    begin = ["Rule 1, without the question", *(["The learner chose the summary"] if recap else [])]
     assert list_agents(claude) == begin + LOOP_CALLS + TAIL_CALLS
-
-
-def test_a_learner_who_skips_the_prerequisites(cli: Cli, claude: StandIn) -> None:
-    """Seed 002, section 6: the tutor jumps to the main loop."""
-    assert lead(cli, "skip", "an idea", "B", "B") == START + LOOP + TEST
 
 
 def test_end_session_at_any_moment(cli: Cli, claude: StandIn) -> None:

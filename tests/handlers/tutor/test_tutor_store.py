@@ -86,23 +86,6 @@ def test_scores_are_recorded_once(tmp_path: Path) -> None:
     assert store.read_mastery().scores["graph", "two", "o1"][1] == 0.8
 
 
-def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
-    """STYLE habit 7: what does not parse is skipped and shown."""
-    store = make_store(tmp_path)
-    with store.start_session(make_plan()) as session:
-        lead_to(session, Step.PROBE)
-    folder = tmp_path / "tutor" / "sessions"
-    log = folder / f"{session.state.plan.session}.jsonl"
-    with log.open("a") as file:
-        file.write('not json\n{"v":1,"at":1,"event":"Scored","scores":{}}\n{"v":1,"at":1,"event":"Spoke"}\n')
-    (folder / "20260101-1200-x-0000.jsonl").write_text("{}\n")
-    (folder / "notes.jsonl").write_text("a person's own\n")
-    (tmp_path / "tutor" / "mastery.jsonl").write_text('{"at":1}\n')
-    (found,) = store.list_sessions()
-    assert found.state.step is Step.PROBE and store.bad == 4
-    assert store.read_mastery().scores == {}
-
-
 @pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
 def test_an_unknown_session(id: str, tmp_path: Path) -> None:
     """DESIGN "Priorities": an id is no path."""
