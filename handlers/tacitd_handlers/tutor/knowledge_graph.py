@@ -165,10 +165,8 @@ def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> Gra
         base = references.get(rid, _ReferenceItem(rid))
         where = sanitize_line(f"{base.where} {loc}").strip()
         sections.append(Reference(rid, sanitize_line(base.title), where))
-    # What is named twice would be in every prompt twice.
-    prerequisites = tuple(dict.fromkeys(map(sanitize_line, item.prerequisites)))
-    shown = tuple(dict.fromkeys(sections))
-    return GraphNode(item.node_id, sanitize_line(item.title), tuple(objectives), prerequisites, shown)
+    title, prerequisites = sanitize_line(item.title), tuple(map(sanitize_line, item.prerequisites))
+    return GraphNode(item.node_id, title, tuple(objectives), prerequisites, tuple(sections))
 
 
 def make_objective_id(text: str) -> str:

@@ -108,6 +108,17 @@ def test_an_alias_does_not_make_a_small_file_grow() -> None:
     assert len(faults(wide)) == 1
 
 
+def test_every_scalar_is_text_as_it_is_written() -> None:
+    """SPEC T-01: numbers, dates, `yes` and tags of YAML mean nothing; JSON gives the same."""
+    node = "{node_id: 2024-01-31, title: yes, objectives: [!!int 0012, 1.10, !!python/name:os.system x]}"
+    checked = check(f"nodes: [{node}]")
+    assert checked.nodes[0].title == "yes"
+    assert [one.text for one in checked.nodes[0].objectives] == ["0012", "1.10", "x"]
+    json_node = '{"node_id": "a", "title": 1.10, "objectives": [12]}'
+    same = check_graph(parse_document(f'{{"nodes": [{json_node}]}}', is_json=True))
+    assert same.nodes[0].title == "1.10"
+
+
 def test_json_is_read_with_tabs_and_escapes() -> None:
     """SPEC T-01: a JSON file may be indented with tabs and have escaped characters."""
     node = {"node_id": "a", "title": "\U0001f600 A", "objectives": ["x"]}
