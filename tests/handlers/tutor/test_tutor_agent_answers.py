@@ -148,6 +148,11 @@ def test_an_explanation_has_two_hundred_words_at_most() -> None:
     assert isinstance(parse_agent_answer(at(Step.JUDGE_PROBE), long, is_last=True), UnusableAnswer)
 
 
+def test_an_introduction_has_two_sentences() -> None:
+    """SPEC T-08."""
+    assert parse_agent_answer(at(Step.INTRODUCE), "One. Two. Three.") == Spoke("One. Two.")
+
+
 @given(
     st.text(max_size=300),
     st.sampled_from([one for one in Step if one.name.startswith(("BUILD", "JUDGE", "GRADE"))]),
