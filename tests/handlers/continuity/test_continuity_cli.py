@@ -61,6 +61,9 @@ def test_task(world: World) -> None:
     assert found[made]["createdAt"] == task["createdAt"]
     world.run("task", "--id", part, "--parent", next(iter(found)))
     assert "children" not in next(one for one in world.file(id)["tasks"] if one["id"] == made)
+    world.todos(id, ("Ship", "completed"))
+    world.settle()
+    assert world.file(id)["tasks"][0]["children"] == [part], "the client's task keeps the person's part"
 
 
 @pytest.mark.parametrize(
