@@ -66,6 +66,7 @@ from tacitd_handlers.learning.synthesis_input import (
     make_situation,
     read_files,
 )
+from tacitd_handlers.reach.hiding import is_published
 from tacitd_handlers.shared.model_text import Unusable
 from tacitd_handlers.shared.polarity import strip_answer
 from tacitd_handlers.shared.problems import report_problem
@@ -369,6 +370,9 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
         prompts = len({prompt for fact in line.facts for prompt in fact.prompts})
         about = [f"from {count_noun(prompts, 'prompt')}"] if prompts else []
         about.append(format_dollars(usd / len(plan.lines)))
+        path = place.root / line.path
+        if place.project is not None and not path.exists() and is_published(path, place.root):
+            about.append(f"`npm publish` would include {line.path}: list it in .npmignore")
         yield Notice("learned", line.text, f"{place.root.name}/{line.path}", ", ".join(about), root=root)
     for line in plan.withheld:
         what = f"you removed it before, and said it again (`tacitd review` asks about it): {line.text}"

@@ -234,7 +234,7 @@ def _explain_codex(place: Directory) -> Iterator[ReachProblem]:
 def reach(directory: str | None, as_json: bool) -> None:
     """List what a session that starts in a directory loads of what was learned, and what does not arrive and why.
 
-    Works without a daemon and changes nothing.
+    Works without a daemon and changes nothing. The newest Claude Code is meant.
     """
     places, here = get_paths(), resolve_directory(directory)
     has_codex = find_codex(os.environ) is not None
