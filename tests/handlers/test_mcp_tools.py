@@ -9,7 +9,8 @@ import pytest
 
 from support_cli import Cli
 from tacitd.cli.client_commands import list_interfaces, make_offer
-from tacitd.mcp.mcp_server import Offer
+from tacitd.control.protocol import Request
+from tacitd.mcp.mcp_server import Offer, answer_request
 from tacitd.mcp.tools import describe_tool, run_tool
 
 NEVER = {"accept", "exclude", "hooks", "install", "link", "mcp", "promote", "share", "trust", "uninstall"}
@@ -37,6 +38,19 @@ def test_every_tool_has_its_command_and_a_unique_name(offer: Offer) -> None:
     """A tool whose command or parameter is gone would be left out; two of one name would hide each other."""
     declared = [tool.name for _, interface in list_interfaces() for tool in interface.tools]
     assert list(offer.tools) == declared and len(set(declared)) == len(declared) >= 25
+
+
+def test_what_shows_or_removes_is_listed_once_there_is_data(offer: Offer) -> None:
+    """Issue 39 point 12; what adds is listed from the first day, and everything can be called."""
+
+    def list_tools() -> set[str]:
+        answer = json.loads(answer_request(offer, Path.cwd(), Request(1, "tools/list", {})))
+        return {one["name"] for one in answer["result"]["tools"]}
+
+    before = list_tools()
+    assert {"add_lesson", "explain_line"} <= before and not {"search_lessons", "mark_lesson_wrong"} & before
+    ask(offer, "add_lesson", when="it fails", do="read the log", because="it says why")
+    assert {"search_lessons", "mark_lesson_wrong"} <= list_tools()
 
 
 def test_what_only_a_person_decides_is_no_tool(offer: Offer) -> None:

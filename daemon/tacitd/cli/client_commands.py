@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import click
 
 from tacitd import statusline as statusline_program
 from tacitd.cli.common import echo_findings, echo_json, echo_message, get_paths, json_option
-from tacitd.cli.program import OrderedGroup, load_command, load_plugin_table
+from tacitd.cli.program import OrderedGroup, has_data, load_command, load_plugin_table
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.session_context.plugin_view import ask_each
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
     from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import BoundTool
+    from tacitd.plugin import PluginSpec
     from tacitd.service.client_plugin import RunClient
     from tacitd.state.paths import Paths
 
@@ -105,14 +107,24 @@ def make_offer() -> Offer:
 
     tools: dict[str, BoundTool] = {}  # of two with one name the first is kept
     resources: dict[str, AgentResource] = {}
-    for owner, interface in list_interfaces():
+    interfaces = list(list_interfaces())
+    for owner, interface in interfaces:
         resources |= {one.name: one for one in interface.resources if one.name not in resources}
         for tool in interface.tools:
             try:
                 tools.setdefault(tool.name, bind_tool(tool, load_command))
             except Exception as error:  # noqa: BLE001  one plugin's mistake must not take the tools of the others
                 echo_message(f"the tool {tool.name} of {owner} is left out: {describe_plugin_error(error)}")
-    return Offer(tools, resources, lambda one, cwd, budget: str(load_hook(one.read)(cwd, budget)))
+    find_empty = partial(_find_empty, load_plugin_table().plugins, interfaces)
+    return Offer(tools, resources, lambda one, cwd, budget: str(load_hook(one.read)(cwd, budget)), find_empty)
+
+
+def _find_empty(plugins: Iterable[PluginSpec], interfaces: Iterable[tuple[str, AgentInterface]]) -> set[str]:
+    """The tools and resources that only show or remove data, of plugins that have none."""
+    empty = {one.name for one in plugins if not has_data(one)}
+    found = [interface for owner, interface in interfaces if owner in empty]
+    tools = {tool.name for interface in found for tool in interface.tools if tool.effect != "adds"}
+    return tools | {resource.name for interface in found for resource in interface.resources}
 
 
 def list_interfaces() -> Iterator[tuple[str, AgentInterface]]:

@@ -5,8 +5,9 @@ Plugins add theirs; they are looked for only if the engine has no command of a n
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -57,17 +58,20 @@ class OrderedGroup(click.Group):
 
 class LazyGroup(OrderedGroup):
     """A group that takes its commands' names and help from tables and imports a command when it is called.
-    `load_more` returns further rows, and is called only if the first table does not answer."""
+
+    `load_more` returns further rows, and is called only if the first table does not answer. `find_empty` returns the names of commands
+    that the short list leaves out."""
 
     def __init__(
         self,
         table: Mapping[str, CommandRow],
         load_more: Callable[[], Mapping[str, CommandRow]] = dict,
+        find_empty: Callable[[], Collection[str]] = frozenset,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.table = table
-        self._load_more = load_more
+        self._load_more, self._find_empty = load_more, find_empty
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.table, *self._load_more()]
@@ -103,9 +107,11 @@ class LazyGroup(OrderedGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""
-        table = {**self.table, **self._load_more()}
-        for group in (SEE, DECIDE, RUN, MORE, REST)[: 5 if ctx.meta.get(LIST_ALL) else 4]:
-            if rows := [(name, about) for name, (_, about, its) in table.items() if its == group]:
+        table, every = {**self.table, **self._load_more()}, bool(ctx.meta.get(LIST_ALL))
+        left_out = () if every else self._find_empty()
+        for group in (SEE, DECIDE, RUN, MORE, REST)[: 5 if every else 4]:
+            listed = ((name, row) for name, row in table.items() if name not in left_out)
+            if rows := [(name, about) for name, (_, about, its) in listed if its == group]:
                 with formatter.section(group):
                     formatter.write_dl(rows)
 
@@ -165,10 +171,12 @@ not answer, 75 something is parked or waits, 78 the configuration is wrong."""
 def make_program(
     table: Mapping[str, CommandRow],
     load_more: Callable[[], Mapping[str, CommandRow]] = dict,
+    find_empty: Callable[[], Collection[str]] = frozenset,
 ) -> LazyGroup:
     made = LazyGroup(
         table,
         load_more,
+        find_empty,
         name="tacitd",
         help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
         epilog=EPILOG,
@@ -179,7 +187,7 @@ def make_program(
 
 def main() -> None:
     """Run the program with the commands of the engine and of all plugins, and end the process with its exit code."""
-    run_and_exit(make_program(COMMANDS, load_plugin_rows), "tacitd")
+    run_and_exit(make_program(COMMANDS, load_plugin_rows, find_empty_commands), "tacitd")
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:
@@ -307,3 +315,25 @@ def make_plugin_table(found: FoundPlugins) -> PluginTable:
 
 def load_plugin_rows() -> Mapping[str, CommandRow]:
     return load_plugin_table().commands
+
+
+def find_empty_commands() -> set[str]:
+    """The further commands of plugins that have no data: `tacitd help --all` lists them."""
+    groups = [
+        (one, name)
+        for one in load_plugin_table().plugins
+        for name, row in one.commands.items()
+        if row[2] == MORE
+    ]
+    return {name for one, name in groups if not has_data(one)}
+
+
+def has_data(plugin: PluginSpec) -> bool:
+    """Whether a plugin has data of the person: there is one of the files that its footprint keeps, or it names none."""
+    from tacitd.handler import load_hook
+
+    try:
+        kept = load_hook(plugin.footprint)(os.environ).kept if plugin.footprint else ()
+        return not kept or any(path.is_file() or (path.is_dir() and any(path.iterdir())) for path in kept)
+    except Exception:  # noqa: BLE001  a third-party plugin may raise anything; what is not known is shown
+        return True

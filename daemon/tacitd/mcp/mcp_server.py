@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tacitd.control.protocol import (
     Request,
     RequestRefusal,
     encode_error,
+    encode_notification,
     encode_result,
     parse_request,
 )
@@ -41,6 +42,8 @@ INSTRUCTIONS = (
     "go wrong, load the lessons of its scope. When something fails, match its error with lessons. Never remove anything "
     "that the person did not ask you to remove."
 )
+LOOK = 60.0
+"""Seconds between two looks whether what is listed has changed, if no tool was called."""
 SLOW = ("tools/call", "resources/read")
 """Methods that run commands."""
 
@@ -54,11 +57,12 @@ class Refused(Exception):
 
 
 class Offer(Struct, frozen=True):
-    """What the server offers: tools and resources by name, and how a resource is read."""
+    """What the server offers: tools by name, resources by name, how a resource is read, and the names that are not listed now."""
 
     tools: Mapping[str, BoundTool]
     resources: Mapping[str, AgentResource]
     read: Callable[[AgentResource, Path, int], str]
+    find_empty: Callable[[], Collection[str]] = frozenset
 
 
 def answer_request(offer: Offer, cwd: Path, request: Request) -> bytes:
@@ -78,18 +82,24 @@ def _call_method(offer: Offer, cwd: Path, method: str, params: Mapping[str, Any]
             wanted = params.get("protocolVersion")
             return {
                 "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
-                "capabilities": {"tools": {}, "resources": {}},
+                "capabilities": {"tools": {"listChanged": True}, "resources": {"listChanged": True}},
                 "serverInfo": {"name": "tacitd", "version": __version__},
                 "instructions": INSTRUCTIONS,
             }
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [describe_tool(one) for one in offer.tools.values()]}
+            empty = offer.find_empty()
+            return {"tools": [describe_tool(one) for name, one in offer.tools.items() if name not in empty]}
         case "tools/call":
             return _call_tool(offer, params)
         case "resources/list":
-            return {"resources": [_describe_resource(one) for one in offer.resources.values()]}
+            empty = offer.find_empty()
+            return {
+                "resources": [
+                    _describe_resource(one) for name, one in offer.resources.items() if name not in empty
+                ]
+            }
         case "resources/read":
             return _read_resource(offer, cwd, params)
         case _ if method.startswith("notifications/"):
@@ -141,10 +151,19 @@ class _Connection:
     def run(self) -> None:
         """Answer until the client closes its end."""
         threading.Thread(target=self._read, name="tacitd-mcp-reader", daemon=True).start()
+        empty = self._offer.find_empty()
         with suppress(BrokenPipeError):
-            while (request := self._waiting.get()) is not None:
-                if request.id not in self._cancelled:
-                    self._write(answer_request(self._offer, self._cwd, request))
+            while True:
+                with suppress(queue.Empty):
+                    request = self._waiting.get(timeout=LOOK)
+                    if request is None:
+                        return
+                    if request.id not in self._cancelled:
+                        self._write(answer_request(self._offer, self._cwd, request))
+                before, empty = empty, self._offer.find_empty()
+                if empty != before:  # a plugin got its first data, or lost all
+                    for what in ("tools", "resources"):
+                        self._write(encode_notification(f"notifications/{what}/list_changed"))
 
     def _read(self) -> None:
         rest = b""

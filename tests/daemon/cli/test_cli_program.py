@@ -39,6 +39,9 @@ def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: st
     assert "Usage: tacitd" in said.out
 
 
+LESSON = "WHEN it fails -> DO read the log -> BECAUSE it says why"
+
+
 def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
     """Issue "Exit codes documented"; at most 25 commands in four groups, and all of them with `help --all`."""
     said = cli.run("--help")
@@ -51,6 +54,8 @@ def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
     whole = cli.run("help", "--all").out
     assert whole.index("Others:") > whole.index("More:")
     assert all(f"  {name} " in whole for name in {*TABLE, *listed})
+    assert "lesson" not in listed and cli.run("lesson", "add", LESSON).code == 0
+    assert "  lesson  " in cli.run("--help").out, "a plugin is listed once it has data"
 
 
 def test_version(cli: Cli) -> None:
