@@ -39,6 +39,8 @@ from tacitd.work.task_rows import make_parked_due
 from tacitd.work.work_status import PAUSED, PAUSED_SESSION, describe_waiting
 from tacitd.work.write_modes import set_pause
 
+LONGEST = 200
+"""Characters of a session's id."""
 LATE = 10.0
 """Seconds by which an answer may be later than the timeout of `sync`."""
 
@@ -145,6 +147,8 @@ def _set_pause(project: str | None, session: str | None, *, held: bool) -> tuple
         raise click.UsageError("the name is empty; leave the option out for everything")
     scope: Scope = "session" if session else "project" if project else "all"
     name = session or (str(find_project(project).root) if project else "")
+    if session and (not session.isprintable() or any(map(str.isspace, session)) or len(session) > LONGEST):
+        raise UsageError("this is no session's id", "`tacitd sessions list` has them")
     answers = wake_daemon()  # what was typed before is read first, and counted
     with open_store() as store:
         done = set_pause(store, get_paths().state_dir, scope, name, SystemClock().now(), held=held)

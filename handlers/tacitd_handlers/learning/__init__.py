@@ -87,6 +87,7 @@ def make_plugin() -> PluginSpec:
         prompt_parts={
             "person-rules": f"{here}.edits:LearnedRules",
             "doctor": f"{here}.learning_footprint:find_problems",
+            "banner": f"{here}.learning_footprint:format_banner_lines",
         },
         mcp=f"{here}.learned_text:LEARNING",
         footprint=f"{here}.learning_footprint:find_footprint",

@@ -9,10 +9,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tacitd.contract import Rows
+from tacitd.contract import Rows, Tools
 from tacitd.errors import StoreLostError
+from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.git import list_work_trees
+from tacitd.files.git import find_project_root, is_tracked, list_work_trees
 from tacitd.handler import DoctorFinding, Footprint
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
@@ -115,3 +116,15 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         yield DoctorFinding(PROBLEM, "warning", what, HINT)
     if not found:
         yield DoctorFinding(PROBLEM, "ok", "the copies of learned lines can be written")
+
+
+def format_banner_lines(tools: Tools) -> Iterator[str]:
+    """Yield which files of the current directory's project are a team's, because git tracks them."""
+    project = tools.find_project(str(Path.cwd()))
+    if not isinstance(project, Project) or tools.write_mode(project) != "local":
+        return
+    root = find_project_root(project.root)
+    if named := [name for name in ("LEARNED.md", "AGENTS.md") if is_tracked(root, root / name)]:
+        yield (
+            f"git tracks {' and '.join(named)} in {root}: learned lines go into .claude/rules there, until `tacitd share`"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,8 +66,12 @@ def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
 def test_the_first_start_says_what_doctor_knows(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 39, point 9: a client that is not logged in, a key that is not passed on, no plugin; said once."""
-    monkeypatch.chdir(tmp_path)
+    """Issue 39, point 9: a client that is not logged in, a key that is not passed on, no plugin, files that git tracks; said once."""
+    (tmp_path / "app").mkdir()
+    monkeypatch.chdir(tmp_path / "app")
+    for command in (["init", "-q"], ["add", "-f", "AGENTS.md"]):
+        (tmp_path / "app/AGENTS.md").write_text("# Ours\n")
+        subprocess.run(["git", *command], check=True)
     client = tmp_path / "logged-out"
     client.write_text('#!/bin/sh\n[ "$1" = auth ] && echo \'{"loggedIn": false}\'\n')
     client.chmod(0o755)
@@ -77,6 +82,7 @@ def test_the_first_start_says_what_doctor_knows(
         and "ANTHROPIC_API_KEY is set, but not passed to it" in text
     )
     assert "the plugin is not in Claude Code" in text and "hint: `tacitd plugin install`" in text
+    assert f"git tracks AGENTS.md in {tmp_path / 'app'}" in text
     with make(CLAUDE__COMMAND=str(client)) as app:
         assert "plugin" not in "\n".join(banner_lines(app))
 
