@@ -8,15 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from tacitd.errors import UnavailableError
 from tacitd.files.disk import DISK, Disk, find_stat, make_dirs, same_file, write_all
 
 
-class Lock:
+class Lock(AbstractContextManager["Lock"]):
     """A held lock. It is released by `release` or when the process ends; the file is kept."""
 
     def __init__(self, path: Path, fd: int, disk: Disk) -> None:
@@ -30,12 +29,7 @@ class Lock:
             self._disk.close(self._fd)
             self._fd = None
 
-    def __enter__(self) -> Lock:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -265,37 +265,35 @@ class SharedFiles:
 
     def swap(self, plugin: str, task: Task) -> None:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
-        for planned in self._decided.pop((plugin, task.number), ()):
-            self.finish_path(planned.change.path)
-        self._finish_lines()
+        self._finish_paths(planned.change.path for planned in self._decided.pop((plugin, task.number), ()))
 
     def finish_all(self) -> list[Path]:
-        """Finish what processes that are gone had planned; return the paths that cannot be changed now."""
-        left = [path for path in self.list_unfinished() if not self.finish_path(path)]
-        self._finish_lines()
-        return left
+        """Finish what this process and those that are gone had planned; return the paths that cannot be changed now."""
+        found = self._store.rows("SELECT DISTINCT path, process FROM plan")
+        return self._finish_paths(
+            Path(path) for path, process in found if process == self._process or not is_alive(process)
+        )
 
-    def _finish_lines(self) -> None:
+    def _finish_paths(self, paths: Iterable[Path]) -> list[Path]:
+        left = list[Path]()
+        for path in paths:
+            try:
+                self._finish_path(path)
+            except (FileBusyError, FileRefusedError, OSError):
+                left.append(path)
         with self._lock:
             finish_lines(self._store, self._process, self._clock.now(), self._on_step)
-
-    def list_unfinished(self) -> list[Path]:
-        """The paths with a plan of a process that is gone, or of this one."""
-        found = self._store.rows("SELECT DISTINCT path, process FROM plan")
-        return [Path(path) for path, process in found if process == self._process or not is_alive(process)]
+        return left
 
     def settle(self, path: Path) -> None:
         """Finish what is planned for a path, if its process is gone or this one. Raises FileBusyError, FileRefusedError, OSError."""
         for (process,) in self._store.rows("SELECT DISTINCT process FROM plan WHERE path = ?", str(path)):
             if process != self._process and is_alive(process):
                 raise _make_busy_error(str(path), process)
-            self.finish_path(path, must=True)
+            self._finish_path(path)
 
-    def finish_path(self, path: Path, *, must: bool = False) -> bool:
-        """Apply the plan of a path and commit what was written. False if the file cannot be changed now; the plan stays then.
-
-        `must`: raise FileBusyError, FileRefusedError or OSError instead.
-        """
+    def _finish_path(self, path: Path) -> None:
+        """Apply the plan of a path and commit what was written. The plan stays if the file cannot be changed now."""
         with self._lock:
             lock = self._swapping.setdefault(path, threading.Lock())
         with lock:
@@ -303,10 +301,7 @@ class SharedFiles:
                 self._apply_plan(path)
             except (FileBusyError, FileRefusedError, OSError) as error:
                 note_failure(self._store, str(path), error, self._clock.now())
-                if must:
-                    raise
-                return False
-        return True
+                raise
 
     def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
@@ -412,11 +407,8 @@ def _digest(text: str) -> bytes:
 def _take_over(tx: Tx, path: Path, now: Mapping[Leaf, str]) -> None:
     """Git changed the file: of what tacitd wrote, what is there now is the base."""
     key = str(path)
-    gone = [
-        (key, leaf)
-        for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", key)
-        if leaf not in now
-    ]
+    base = tx.rows("SELECT path, leaf FROM shared_leaf WHERE path = ?", key)
+    gone = [(place, leaf) for place, leaf in base if leaf not in now]
     tx.executemany("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", gone)
     sql = "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?"
     tx.executemany(sql, [(value, key, leaf) for leaf, value in now.items()])

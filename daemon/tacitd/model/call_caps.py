@@ -103,14 +103,14 @@ def check_caps(
     kept = "" if share == 1.0 else "; the rest is kept for what you type"
     if usd_month >= caps.usd_per_month * share:
         what = f"${usd_month:.2f} of ${caps.usd_per_month * share:.2f} spent this month{kept}"
-        return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
+        return NoAnswer(Why.BUDGET, what, HINT, _find_midnight(now, of_month=True))
     if usd >= caps.usd_per_day * share:
         what = f"${usd:.2f} of ${caps.usd_per_day * share:.2f} spent today{kept}"
     elif calls >= caps.calls_per_day * share:
         what = f"{calls} of {math.ceil(caps.calls_per_day * share)} calls made today{kept}"
     else:
         return None
-    return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
+    return NoAnswer(Why.BUDGET, what, HINT, _find_midnight(now))
 
 
 def _check_purpose(rows: Rows, call: ModelRequest, share: float, now: float) -> NoAnswer | None:
@@ -122,7 +122,9 @@ def _check_purpose(rows: Rows, call: ModelRequest, share: float, now: float) -> 
     if usd < cap:
         return None
     what = f"${usd:.2f} of ${cap:.2f} a day for `{call.purpose}` spent"
-    return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
+    return NoAnswer(
+        Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", _find_midnight(now)
+    )
 
 
 def _check_minute(rows: Rows, caps: BudgetSettings, share: float, now: float) -> MinuteFull | NoAnswer | None:
@@ -143,13 +145,8 @@ def digest_part(text: str) -> bytes:
     return blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
-def next_day(now: float) -> float:
-    """The next local midnight after `now`; both in seconds since 1970, UTC."""
-    day = datetime.fromtimestamp(now).date() + timedelta(days=1)
-    return datetime.combine(day, time.min).timestamp()
-
-
-def next_month(now: float) -> float:
-    """The local midnight at which the next month begins; both in seconds since 1970, UTC."""
+def _find_midnight(now: float, *, of_month: bool = False) -> float:
+    """The local midnight at which the next day or month begins; both in seconds since 1970, UTC."""
     day = datetime.fromtimestamp(now).date()
-    return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()
+    begin = (day.replace(day=1) + timedelta(days=32)).replace(day=1) if of_month else day + timedelta(days=1)
+    return datetime.combine(begin, time.min).timestamp()

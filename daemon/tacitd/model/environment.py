@@ -151,6 +151,13 @@ def private_directory(path: Path) -> None:
 # --- the program: on PATH, otherwise where its installers put it, because service managers give a bare PATH
 
 
+INSTALLED = (
+    *("~/.claude/local", "~/.local/bin", "/usr/local/bin", "/opt/homebrew/bin", "~/.npm-global/bin"),
+    *("~/.nvm/versions/node/*/bin", "~/.volta/bin", "~/.bun/bin"),
+)
+"""The installers' places, the native installer's first; of several versions of node the newest."""
+
+
 def find_command(command: str, environ: Mapping[str, str]) -> Path | None:
     """Given `claude.command` and the environment, return the program's path, or None if there is none.
 
@@ -176,18 +183,11 @@ def _runnable(path: Path) -> Path | None:
 
 
 def _places(command: str, home: Path | None) -> Iterator[Path]:
-    """The installers' places, the native installer's first, then the package managers'."""
-    if home is not None:
-        yield home / ".claude" / "local" / command
-        yield home / ".local" / "bin" / command
-    yield Path("/usr/local/bin") / command
-    yield Path("/opt/homebrew/bin") / command
-    if home is not None:
-        yield home / ".npm-global" / "bin" / command
-        versions = (home / ".nvm/versions/node").glob(f"*/bin/{command}")
-        yield from sorted(versions, key=_read_version, reverse=True)
-        yield home / ".volta" / "bin" / command
-        yield home / ".bun" / "bin" / command
+    for place in INSTALLED:
+        if not place.startswith("~/"):
+            yield Path(place) / command
+        elif home is not None:
+            yield from sorted(home.glob(f"{place[2:]}/{command}"), key=_read_version, reverse=True)
 
 
 def _read_version(program: Path) -> list[int]:

@@ -23,6 +23,7 @@ CODE = 4
 """Columns: text that is indented this far is code, or part of an item."""
 _CONFLICT = compile_lazily(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
 _NUMBERED = compile_lazily(r"[ \t]*\d{1,9}[.)][ \t]")
+_AROUND = "remove the indentation of the text below, and close comments and code blocks"
 _NEW_LINES = compile_lazily(r"\s*[\r\n]+\s*")
 
 
@@ -109,11 +110,7 @@ def put_lines(
         for one in lines:
             data = put_lines(data, [one], title, later)
         return data
-    if new.keys() & {_fold(item.first) for item in after.items}:
-        raise FileRefusedError(
-            "the indented text below would become part of the new line", "remove its indentation"
-        )
-    raise FileRefusedError("an unclosed comment or code block in the file would contain the new line")
+    raise FileRefusedError("the text around would change the new line", _AROUND)
 
 
 def _refuse_line(line: str) -> None:
@@ -172,7 +169,7 @@ def swap_line(data: bytes, old: str, new: str) -> bytes:
     line = text.blocks[start].mark + new + last[len(last.rstrip("\r\n")) :]
     after = MarkdownText.from_lines(text.bom, [*text.lines[:start], line, *text.lines[end:]])
     if not any(_fold(item.joined) == _fold(new) and not item.parent for item in after.items):
-        raise FileRefusedError("the text below would become part of the new line", "remove its indentation")
+        raise FileRefusedError("the text around would change the new line", _AROUND)
     return after.to_bytes()
 
 

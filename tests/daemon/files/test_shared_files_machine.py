@@ -430,7 +430,7 @@ class SharedFile(RuleBasedStateMachine):
         if dead:
             assert self.files.finish_all() == []
         else:
-            assert self.files.list_unfinished() == []
+            assert self.store.rows("SELECT path FROM plan") == []
             try:
                 self.learn_lines([])
                 raise AssertionError("two processes change one file")
