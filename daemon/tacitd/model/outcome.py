@@ -146,14 +146,11 @@ def _classify_error(text: str, said: ClientReport, now: float) -> NoAnswer:
         return _no_answer(Why.TOO_LONG, detail)
     if status is None and (named := _STATUS.search(text)):
         status = int(named[1])
-    by_status = _BY_STATUS.get(status or 0, Why.OVERLOADED if (status or 0) >= 500 else Why.BAD_ANSWER)
     for why, words in _BY_TEXT.items():
         if re.search(words, text, re.I):
-            # An API's message may contain any words, so a known status limits them.
-            agrees = (status or 0) < 500 if why in (Why.CREDIT, Why.TOO_LONG) else by_status is why
-            if status is None or agrees:
-                return _no_answer(why, detail)
-    return _no_answer(by_status, detail)
+            return _no_answer(why, detail)
+    by_status = Why.OVERLOADED if (status or 0) >= 500 else Why.BAD_ANSWER
+    return _no_answer(_BY_STATUS.get(status or 0, by_status), detail)
 
 
 def _first_line(text: str) -> str:

@@ -335,3 +335,20 @@ def test_what_was_swapped_in_and_taken_back_is_checked(tmp_path: Path) -> None:
     assert path.read_bytes() == BEFORE + b"- first save\n- ours\n"
     ((copy, _),) = editors.list_copies()
     assert copy.read_bytes() == AFTER + b"- second save\n"
+
+
+def test_our_own_leftovers_are_not_offered(tmp_path: Path) -> None:
+    """Only a person's text is reported: tacitd's own leftovers of a crash are removed after a day."""
+    for at in range(1, 40):
+        box = tmp_path / str(at)
+        box.mkdir()
+        path, disk = box / "a.md", FaultyDisk(crash_at=at)
+        path.write_bytes(BEFORE)
+        with suppress(Crash):
+            edit_file(path, add_line, disk=disk)
+        editors = Editors(FakeClock())
+        editors.find_copies([box])
+        assert editors.list_copies() == []
+        if not disk.dead:
+            return
+    raise AssertionError("more calls than were tried")

@@ -234,3 +234,11 @@ def test_where_no_environment_can_be_read_the_parent_decides(
         for process in (left, other):
             process.kill()
             process.wait()
+
+
+def test_a_leftover_is_ended_whose_directory_was_removed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    left = sleeper(work, marked=True)
+    work.rmdir()
+    assert reap_leftovers(work) == 1 and left.wait(PATIENCE) == -signal.SIGKILL
