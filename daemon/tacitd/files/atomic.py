@@ -1,10 +1,8 @@
 """Replacing a file: a name gets new bytes all at once and durably, or not at all.
 
 The new bytes go into a temporary file in the same directory, which is synced and renamed over the old file, and the directory is
-synced. Mode, owner and the target of a symlink are kept (X-09).
-
-Files that people edit too are changed by `edit_file`: read, change, compare, exchange the two names, and check what came out. If a
-person saved in between, their bytes are kept and the change is applied again to them (X-07, X-08).
+synced. Mode, owner and the target of a symlink are kept (X-09). Files that people edit too are changed by `edit_file`: if a person
+saved in between, their bytes are kept and the change is applied again to them (X-07, X-08).
 
 A temporary file is `.tacitd-<random>.new` while it is written. Just before an exchange it is renamed to
 `.tacitd-<random>-<digest>-<digest>.old`, with the digests of the bytes that tacitd wrote and of those that it read. After
@@ -157,11 +155,8 @@ def edit_file(
 def _swap(
     temp: Path, target: Path, seen: FileSnapshot, wanted: bytes, disk: Disk, editors: Editors | None
 ) -> bool:
-    """Exchange `temp` and the file, and check what came out. False if that is not `seen`.
-
-    A save between the comparison and a plain rename would be lost without a trace. An exchange is atomic and keeps
-    the old file under the other name, so such a save is found and put back.
-    """
+    """Exchange `temp` and the file, and check what came out: a save between the comparison and a plain rename would be lost. False
+    if that is not `seen`."""
     try:
         # RENAME_EXCHANGE needs both names (rename(2)), so a file that was removed meanwhile is not created again.
         if not disk.exchange(temp, target):
@@ -189,11 +184,8 @@ def _swap(
 def _put_back(
     temp: Path, target: Path, theirs: bytes, ours: bytes, disk: Disk, editors: Editors | None
 ) -> None:
-    """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's.
-
-    It may be saved again while it is put back, so each round checks what came out. Tacitd's version is removed, and checked again
-    later, because an editor may have opened it. An older version of the person stays in the temporary file.
-    """
+    """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's, who may save again
+    meanwhile. An older version of theirs stays in the temporary file; tacitd's is checked later, as an editor may have opened it."""
     current, incoming = ours, theirs
     for _ in range(TRIES):
         try:
@@ -228,11 +220,8 @@ def remove_empty(path: Path, disk: Disk = DISK) -> None:
 
 
 def _write_temp(target: Path, data: bytes, seen: FileSnapshot | None, mode: int | None, disk: Disk) -> Path:
-    """Write and sync a temporary file beside `target`, with the mode and owner that the target will have.
-
-    `mode` None: that of `seen`, the file that will be replaced. Without `seen`, the directory's without the execute bits, because a
-    service's narrow umask would hide the file from the people who work in the project. Old temporary files are removed.
-    """
+    """Write and sync a temporary file beside `target`, with the owner that it will have, and with `mode`, or that of `seen`, or the
+    directory's without the execute bits: a service's umask is too narrow for a project."""
     temp = target.parent / f"{TEMP_PREFIX}{os.urandom(8).hex()}.new"
     fd = disk.open_new(temp, 0o600)
     with _removed_on_failure(temp, disk):
@@ -253,11 +242,8 @@ def _write_temp(target: Path, data: bytes, seen: FileSnapshot | None, mode: int 
 
 
 def _keep_owner(fd: int, like: os.stat_result, disk: Disk) -> int:
-    """Give the file the owner of the one that it replaces; return the mode to set.
-
-    Only root may change a file's owner. Otherwise keep at least the group. If even that is not allowed, remove the
-    group's permissions, because they were meant for another group.
-    """
+    """Give the file the owner of the one that it replaces, or at least its group; return the mode to set. Without the group, its
+    permissions are removed, because they were meant for another one."""
     mode, mine = like.st_mode & 0o7777, disk.fstat(fd)
     if (like.st_uid, like.st_gid) == (mine.st_uid, mine.st_gid):
         return mode

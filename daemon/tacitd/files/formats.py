@@ -42,10 +42,8 @@ def _are_several_gone(format: Format, base: Mapping[Leaf, str], now: Mapping[Lea
 
 
 class Bullets:
-    """Markdown: a leaf is a list item, named by its heading and text; its value is its text.
-
-    A leaf that gets another text is reworded in its place; its name then has the new text.
-    """
+    """Markdown: a leaf is a list item, named by its heading and text; its value is its text. A leaf that gets another text is reworded
+    in its place."""
 
     def __init__(
         self, title: str = "", first: str = "", order: Sequence[str] = (), *, keeps_headings: bool = False
@@ -68,7 +66,7 @@ class Bullets:
         return {bullet(heading, text): text for heading, text in lines_of(data)}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        from tacitd.text.markdown import arrange_lines, put_lines, swap_line, take_lines
+        from tacitd.text.markdown import put_lines, swap_line, take_lines
 
         if self.is_generated and (data or changes):
             data = self._mend(data or b"", changes)
@@ -84,9 +82,9 @@ class Bullets:
         if new:
             data = self._mend(data or b"", changes) if self.is_generated else data
             data = put_lines(data, new, self.title, self._later)
+        data = data or b""
         if not self.is_generated:
-            return data or b""
-        data = arrange_lines(data or b"", [value for value in changes.values() if value])
+            return data
         headings = {f"## {split_bullet(leaf)[0]}" for leaf in changes}
         frame = {"", self._first, f"# {self.title}"} | headings  # what tacitd makes around these lines
         return b"" if {line.rstrip() for line in _decode(data).splitlines()} <= frame else data
@@ -264,10 +262,8 @@ def _decode(data: bytes) -> str:
 
 
 def _pair_by_place(base: Sequence[Leaf], now: Sequence[Leaf]) -> dict[Leaf, Leaf]:
-    """Leaves that are gone and leaves that are new, between the same two that stayed, if there are as many of one as of the other.
-
-    No general comparison is used, because it takes quadratic time.
-    """
+    """Leaves that are gone and leaves that are new, between the same two that stayed, if there are as many of one as of the other. A
+    general comparison would take quadratic time."""
     stayed = {"", *base} & {"", *now}
     olds, news = _group_by_place(base, stayed), _group_by_place(now, stayed)
     return {

@@ -73,10 +73,8 @@ class UnsafeGitDirectory(NamedTuple):
 
 
 def find_repository(directory: Path) -> Repository | None:
-    """Given an existing directory, return the repository whose work tree it is in, as git would find it.
-
-    None if there is none, or if a `.git` file names no git directory (git stops there too).
-    """
+    """Given an existing directory, return the repository whose work tree it is in, as git would find it: none if a `.git` file on the
+    way names no git directory."""
     try:
         for here in (directory, *directory.parents):
             mark = here / ".git"
@@ -178,11 +176,8 @@ def locate_exclude_file(root: Path) -> Path | UnsafeGitDirectory | None:
 
 
 def list_linked_worktrees(root: Path) -> list[Path]:
-    """Given a project's root, return those of its linked work trees that exist, sorted; [] for a linked work tree.
-
-    A repository lists them in `.git/worktrees/<id>/gitdir`. An unpacked archive may list any directory there, so an entry counts
-    only if that directory's `.git` file names the entry too.
-    """
+    """Given a project's root, return those of its linked work trees that exist, sorted; [] for a linked work tree. An unpacked archive
+    may list any directory, so an entry counts only if that directory's `.git` file names the entry too."""
     found = _repository_at(root)
     directory = (found.common_dir if found else root / ".git") / "worktrees"
     if (root / ".git").is_symlink() or directory.is_symlink():

@@ -34,10 +34,8 @@ class Lock(AbstractContextManager["Lock"]):
 
 
 def acquire_lock(path: Path, disk: Disk = DISK) -> Lock:
-    """Take the lock, or raise UnavailableError with the id of the process that holds it. Does not wait.
-
-    The file is 0600; its directory is made 0700. Raises OSError if one of them cannot be made.
-    """
+    """Take the lock, or raise UnavailableError with the id of the process that holds it. The file is 0600, its directory 0700. Raises
+    OSError if one of them cannot be made."""
     make_private_dir(path.parent, disk)
     while True:
         # Opening must not truncate: until the lock is held, the file names another process.
@@ -79,10 +77,7 @@ def find_holder(path: Path) -> int | None:
 
 
 def make_private_dir(path: Path, disk: Disk = DISK) -> Path:
-    """Make a directory with mode 0700, with the missing ones above it; set 0700 if it exists and others have access.
-
-    Raises OSError; NotADirectoryError if the path is a file.
-    """
+    """Make a directory with mode 0700, with the missing ones above it; set 0700 if it exists and others have access. Raises OSError."""
     make_dirs(path, disk, private=True)
     fd = disk.open_read(path)
     try:

@@ -15,10 +15,7 @@ _REPLACE = "replace it with a regular file"
 
 def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
     """Raise FileRefusedError if `path` is in a git directory, or a link leads from it to a file of another name or another repository,
-    or to one that git tracks.
-
-    A repository may contain a link such as `LEARNED.md -> .husky/pre-commit`. `real` and `home` are the path and the project
-    `root` with every link resolved. The case of `.git` is ignored, as some file systems do.
+    or to one that git tracks: as `LEARNED.md -> .husky/pre-commit`. `real` and `home`: the path and `root` with every link resolved.
     """
     if any(part.casefold() == ".git" for part in real.relative_to(home).parts):
         raise FileRefusedError(f"{path} leads into a git directory", "make it a file of the project's own")

@@ -1,4 +1,1 @@
-"""The language model: the port, the adapter to Claude Code's command line, its budget and its guards (DESIGN "Model").
-
-Code about transcripts, projects or handlers does not belong here.
-"""
+"""The language model: the port, the adapter to Claude Code's command line, its budget and its guards (DESIGN "The model")."""

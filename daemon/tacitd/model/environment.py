@@ -84,10 +84,7 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
 
 
 def account_environment(parent: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the client's login needs and service managers leave out: HOME, USER, LOGNAME, PATH, LANG.
-
-    Without USER the client reports "Not logged in" (ANCHORS P7).
-    """
+    """The variables that service managers leave out; without USER the client reports "Not logged in" (ANCHORS P7)."""
     known = {"PATH": DEFAULT_PATH, "LANG": "C.UTF-8"}
     try:
         entry = pwd.getpwuid(os.getuid())
@@ -98,10 +95,7 @@ def account_environment(parent: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_directory(path: str, directory: str) -> str:
-    """PATH with the program's directory at its end.
-
-    A client installed by npm starts its own `node`, which is in the same directory and often not on a service's PATH.
-    """
+    """PATH with the program's directory at its end: a client installed by npm starts its own `node`, which is there."""
     return path if directory in path.split(os.pathsep) else os.pathsep.join(filter(None, (path, directory)))
 
 

@@ -42,7 +42,7 @@ _LSOF_SECONDS = 10.0
 
 
 class FinishedProcess(Struct, frozen=True):
-    """How a child ended. `returncode` is negative if a signal ended it; `seconds` is its duration."""
+    """How a child ended. `returncode` is negative if a signal ended it."""
 
     returncode: int
     stdout: bytes

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -121,7 +120,7 @@ def _refuse_line(line: str) -> None:
         raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
 
 
-# --- removing, replacing, ordering
+# --- removing, replacing
 
 
 def take_lines(data: bytes, lines: Sequence[str], sections: Sequence[str] = ()) -> bytes:
@@ -136,7 +135,10 @@ def take_lines(data: bytes, lines: Sequence[str], sections: Sequence[str] = ()) 
     if not gone:
         return data
     without = {at for item in gone for at in range(item.start, item.end)}
-    after = text.with_ending([line for at, line in enumerate(text.lines) if at not in without])
+    kept = [line for at, line in enumerate(text.lines) if at not in without]
+    if kept and not text.lines[-1].endswith("\n"):  # a file without a final newline stays without one
+        kept[-1] = kept[-1].removesuffix("\n").removesuffix("\r")
+    after = MarkdownText.from_lines(text.bom, kept)
     left = [_fold(item.joined) for item in text.items if item.start not in without]
     if len(lines) > 1 and [_fold(item.joined) for item in after.items] != left:
         # Without them, other text is read as something else. So each is removed from what the one before left.
@@ -171,31 +173,6 @@ def swap_line(data: bytes, old: str, new: str) -> bytes:
     if not any(_fold(item.joined) == _fold(new) and not item.parent for item in after.items):
         raise FileRefusedError("the text around would change the new line", _AROUND)
     return after.to_bytes()
-
-
-def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
-    """Put the bullets with these texts into this order, within each list and in the places that they have together.
-
-    All other lines keep their places. A bullet that a person extended, and a text that the file has twice, are left alone.
-    The file is unchanged if the result would not read back with the same bullets under the same headings. Raises
-    FileRefusedError if the file cannot be spliced.
-    """
-    text = MarkdownText.parse_bytes(data, for_writing=True)
-    rank = {_fold(line): at for at, line in reversed(list(enumerate(order)))}
-    count = Counter(_fold(item.joined) for item in text.items)
-    headings = [at for at, block in enumerate(text.blocks) if block.kind is LineKind.HEADING]
-    lists: dict[tuple[int, str], list[MarkdownItem]] = {}
-    for item in text.items:
-        words = _fold(item.joined)
-        if words in rank and count[words] == 1 and not item.parent:
-            section = bisect(headings, item.start), text.blocks[item.start].mark
-            lists.setdefault(section, []).append(item)
-    moves: dict[int, MarkdownItem] = {}
-    for items in lists.values():
-        wanted = sorted(items, key=lambda item: rank[_fold(item.joined)])
-        moves |= {slot.start: item for slot, item in zip(items, wanted, strict=True) if slot is not item}
-    after = text.with_moved_items(moves).to_bytes() if moves else data
-    return after if sorted(lines_of(after)) == sorted(lines_of(data)) else data
 
 
 # --- a file as lines
@@ -335,28 +312,6 @@ class MarkdownText(Struct, frozen=True):
         while end == len(blocks) and begin > 0 and blocks[begin - 1].kind is LineKind.BLANK:
             begin -= 1
         return MarkdownText.from_lines(self.bom, self.lines[:begin] + self.lines[end:])
-
-    def with_moved_items(self, moves: Mapping[int, MarkdownItem]) -> MarkdownText:
-        """The text with other items in the places of some. `moves`: by the first line of a place, the item that goes there.
-
-        Each item that is replaced must be in another place.
-        """
-        ends = {item.start: item.end for item in self.items}
-        lines: list[str] = []
-        at = 0
-        while at < len(self.lines):
-            item = moves.get(at)
-            lines += self.lines[at : at + 1] if item is None else self.lines[item.start : item.end]
-            at = at + 1 if item is None else ends[at]
-            if not lines[-1].endswith("\n"):
-                lines[-1] += self.newline
-        return self.with_ending(lines)
-
-    def with_ending(self, lines: list[str]) -> MarkdownText:
-        """Other lines. A file without a final newline stays without one."""
-        if lines and not self.lines[-1].endswith("\n"):
-            lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
-        return MarkdownText.from_lines(self.bom, lines)
 
 
 def _iter_items(blocks: Sequence[MarkdownLine]) -> Iterator[MarkdownItem]:

@@ -282,10 +282,7 @@ _RULES: tuple[_Rule, ...] = (
 
 
 def redact_secrets(text: str) -> tuple[str, int]:
-    """Given text, return it with `[secret]` in place of each secret's value, and the number of secrets.
-
-    It is idempotent.
-    """
+    """Given text, return it with `[secret]` in place of each secret's value, and the number of secrets. It is idempotent."""
     count = 0
     # Each round replaces at least one value that is not `[secret]` yet, so this ends.
     while spans := _merge(_find(text), text):
@@ -369,11 +366,8 @@ _CARD = compile_lazily(
 
 
 def _is_long_random(found: re.Match[str]) -> bool:
-    """Whether this is a long run of mixed letters and digits, but not a hash, uuid, path, identifier or dated name.
-
-    The words of an identifier are long. In a random token about every second character is of another kind than the one
-    before it.
-    """
+    """Whether this is a long run of mixed letters and digits, but not a hash, uuid, path, identifier or dated name: in a random token
+    about every second character is of another kind than the one before it."""
     token, start = found[0], found.start()
     if (
         _HASH.fullmatch(token)
@@ -409,19 +403,17 @@ def _find_in_columns(text: str, names: list[int]) -> Spans:
         if not heads or not (_RULE_LINE.match(text, end) if mark == "|" else is_head):
             continue
         width, row = line.count(mark), end
-        while text.count(
-            mark, row, (after := text.find("\n", row) + 1 or len(text))
-        ) == width or _RULE_LINE.match(text, row):
-            place = row
+        while row < len(text):
+            after = text.find("\n", row) + 1 or len(text)
+            if text.count(mark, row, after) != width and not _RULE_LINE.match(text, row):
+                break
             for number, cell in enumerate(text[row:after].split(mark)):
                 value = cell.strip(_AROUND)
                 if number in heads and _is_in_column(value):
-                    begin = text.index(value, place)
+                    begin = text.index(value, row)
                     spans.append((begin, begin + len(value)))
-                place += len(cell) + 1
+                row += len(cell) + 1
             row = after
-            if row >= len(text):
-                break
         end = row
     return spans
 
@@ -434,6 +426,6 @@ _RULE_LINE = compile_lazily(r"[ \t]*[|+:-]*-{3}[-|+: ]*\n")
 def _is_in_column(value: str) -> bool:
     if len(value) < 3 or " " in value or is_placeholder(value) or is_name(value):
         return False
-    return (
-        is_no_word(value) if is_plain(value) else value.isdigit() or (is_mixed(value) and is_no_code(value))
-    )
+    if is_plain(value):
+        return is_no_word(value)
+    return value.isdigit() or (is_mixed(value) and is_no_code(value))
