@@ -127,29 +127,30 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
 def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
     """Bad input: such a file is not text that people wrote, and it is never read whole."""
     path = tmp_path / "a.md"
-    for size in (LIMIT, LIMIT + 1):
-        path.touch()
-        os.truncate(path, size)
-        if size == LIMIT:
-            assert not edit_file(path, lambda data: data)
-        else:
-            with pytest.raises(FileRefusedError, match="is longer than 16 MB"):
-                replace_file(path, b"x")
-            with pytest.raises(FileRefusedError, match="is longer than 16 MB"):
-                edit_file(path, add(b"x"))
+    path.touch()
+    os.truncate(path, LIMIT)
+    assert not edit_file(path, lambda data: data)
+    os.truncate(path, LIMIT + 1)
+    writes: list[Callable[[], object]] = [
+        lambda: replace_file(path, b"x"),
+        lambda: edit_file(path, add(b"x")),
+    ]
+    for write in writes:
+        with pytest.raises(FileRefusedError, match="is longer than 16 MB"):
+            write()
     assert path.stat().st_size == LIMIT + 1
 
 
 class Editor(FaultyDisk):
     """A person who saves just before the n-th exchange, rename or placing by tacitd."""
 
-    def __init__(self, save: Callable[[int], None], can_swap: bool = True) -> None:
+    def __init__(self, save: Callable[[int], object]) -> None:
         super().__init__()
-        self.save, self.can_swap, self.turn = save, can_swap, 0
+        self.save, self.turn = save, 0
 
     def exchange(self, one: Path, other: Path) -> bool:
         self._now()
-        return self.can_swap and super().exchange(one, other)
+        return super().exchange(one, other)
 
     def place(self, source: Path, target: Path) -> None:
         self._now()
@@ -160,22 +161,30 @@ class Editor(FaultyDisk):
         self.save(self.turn)
 
 
-@pytest.mark.parametrize("how", ["in place", "by rename"])
-def test_what_a_person_saves_in_between_wins(tmp_path: Path, how: str) -> None:
+def _save_by_rename(path: Path) -> None:
+    path.with_name("a.swp").write_bytes(b"1\nperson\n")
+    path.with_name("a.swp").rename(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "save", "after"),
+    [
+        (b"1\n", lambda path: path.write_bytes(b"1\nperson\n"), b"1\nperson\nours\n"),
+        (b"1\n", _save_by_rename, b"1\nperson\nours\n"),
+        (b"1\n", Path.unlink, b"ours\n"),
+        (None, lambda path: path.write_bytes(b"person\n"), b"person\nours\n"),
+    ],
+    ids=["in place", "by rename", "removed", "new"],
+)
+def test_what_a_person_saves_in_between_wins(
+    tmp_path: Path, before: bytes | None, save: Callable[[Path], object], after: bytes
+) -> None:
     """X-07, RELIABILITY row 11: what was swapped out is checked; the person's text is kept, and the change is applied to it."""
     path = tmp_path / "a.md"
-    path.write_bytes(b"1\n")
-
-    def save(turn: int) -> None:
-        if turn == 1 and how == "in place":
-            path.write_bytes(b"1\nperson\n")
-        elif turn == 1:
-            (tmp_path / "a.swp").write_bytes(b"1\nperson\n")
-            (tmp_path / "a.swp").rename(path)
-
-    assert edit_file(path, add(b"ours\n"), disk=Editor(save))
-    assert path.read_bytes() == b"1\nperson\nours\n"
-    assert os.listdir(tmp_path) == ["a.md"]
+    if before is not None:
+        path.write_bytes(before)
+    assert edit_file(path, add(b"ours\n"), disk=Editor(lambda turn: save(path) if turn == 1 else None))
+    assert path.read_bytes() == after and os.listdir(tmp_path) == ["a.md"]
 
 
 def test_a_person_who_saves_again_while_we_put_it_back_still_wins(tmp_path: Path) -> None:
@@ -214,26 +223,6 @@ def test_what_a_person_saves_while_the_new_bytes_are_written_wins(tmp_path: Path
     assert path.read_bytes() == b"1\nperson\nours\n" and os.listdir(tmp_path) == ["a.md"]
 
 
-def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """X-07: also if there was no file at the first read."""
-    path = tmp_path / "a.md"
-
-    def save(turn: int) -> None:
-        if turn == 1:
-            path.write_bytes(b"person\n")
-
-    assert edit_file(path, add(b"ours\n"), disk=Editor(save))
-    assert path.read_bytes() == b"person\nours\n" and os.listdir(tmp_path) == ["a.md"]
-
-
-def test_a_file_that_vanishes_meanwhile(tmp_path: Path) -> None:
-    """X-07: the change is applied to what is there now, which is nothing."""
-    path = tmp_path / "a.md"
-    path.write_bytes(b"1\n")
-    assert edit_file(path, add(b"ours\n"), disk=Editor(lambda turn: path.unlink() if turn == 1 else None))
-    assert path.read_bytes() == b"ours\n" and os.listdir(tmp_path) == ["a.md"]
-
-
 def test_someone_who_keeps_editing_is_left_alone(tmp_path: Path) -> None:
     """X-07: after some tries the item waits, and the file contains nothing from tacitd."""
     path = tmp_path / "a.md"
@@ -249,14 +238,6 @@ def test_someone_who_keeps_editing_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FileRefusedError, match="someone keeps editing"):
         edit_file(path, change)
     assert path.read_bytes() == b"person 5\n" and os.listdir(tmp_path) == ["a.md"]
-
-
-def test_without_a_swap_it_compares_and_replaces(tmp_path: Path) -> None:
-    """DESIGN "Files": compare-then-replace elsewhere."""
-    path = tmp_path / "a.md"
-    path.write_bytes(b"1\n")
-    assert edit_file(path, add(b"ours\n"), disk=Editor(lambda turn: None, can_swap=False))
-    assert path.read_bytes() == b"1\nours\n" and os.listdir(tmp_path) == ["a.md"]
 
 
 @pytest.mark.parametrize("mode", [None, 0o600])

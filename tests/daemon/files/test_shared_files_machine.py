@@ -21,7 +21,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tx
 from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
 from tacitd.files.formats import SEVERAL, Bullets, bullet, split_bullet
-from tacitd.files.locks import name_process
+from tacitd.files.locks import is_alive, name_process
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
@@ -430,7 +430,8 @@ class SharedFile(RuleBasedStateMachine):
         if dead:
             assert self.files.finish_all() == []
         else:
-            assert self.store.rows("SELECT path FROM plan") == []
+            planned = self.store.rows("SELECT process FROM plan")
+            assert all(one != name_process() and is_alive(one) for (one,) in planned)
             try:
                 self.learn_lines([])
                 raise AssertionError("two processes change one file")

@@ -376,22 +376,6 @@ def test_a_new_section_gets_its_place() -> None:
     )
 
 
-LATER = {"One": ("Two", "Three"), "Two": ("Three",), "Three": (), "Other": ()}
-
-
-@examples(150)
-@given(st.lists(st.tuples(st.sampled_from(sorted(LATER)), LETTERS), max_size=8), st.booleans())
-def test_many_lines_at_once_are_as_one_after_the_other(lines: list[tuple[str, str]], empty: bool) -> None:
-    start = None if empty else b"# T\n\n## Three\n- there\n\n## mine\ntext\n"
-    after = start
-    for heading, line in lines:
-        after = put_lines(after, [(heading, line)], "T", LATER)
-    assert put_lines(start, lines, "T", LATER) == after
-    wanted = [heading for heading in LATER if heading != "Other"]
-    there = [line[3:].decode() for line in (after or b"").splitlines() if line.startswith(b"## ")]
-    assert [one for one in there if one in wanted] == [one for one in wanted if one in there]
-
-
 def test_no_empty_heading_is_left() -> None:
     """Only the one that is named, and only if nothing else is below it."""
     data = b"# T\n\n## A\n- a\n\n## B\n- b\n"
