@@ -10,7 +10,6 @@ from typing import Any
 from support_engine import Scene, Scripted
 from tacitd.contract import Batch, Done, Outcome, Row, Task, Tx
 from tacitd.plugin import GatherRule
-from tacitd.store import do_nothing
 from tacitd.work.reader import PASS_BYTES
 
 MINUTE = 60.0
@@ -51,7 +50,7 @@ class WorkBench(Scene):
         tmp: Path,
         *toys: Toy,
         threads: bool = False,
-        on_step: Callable[[str], None] = do_nothing,
+        on_step: Callable[[str], None] = lambda step: None,
         pass_bytes: int = PASS_BYTES,
         pool: Executor | None = None,
         on_done: Callable[[], None] | None = None,

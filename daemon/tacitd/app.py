@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, list_settings, load_config
-from tacitd.contract import Task
 from tacitd.control.server import Server
 from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine
 from tacitd.errors import StoreLostError, UnwritableError
@@ -59,10 +58,10 @@ from tacitd.work.work_status import NoteWriter
 from tacitd.work.write_modes import WriteModes
 
 HOUSEKEEPING = 50.0
-"""Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
+"""Seconds, within which a person's edit of a handler's file is found."""
 OWN_JOBS = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
 GRACE = 11.0
-"""Seconds that tasks get when the daemon stops: longer than a model call gets, so that no child outlives the daemon."""
+"""Seconds for tasks when the daemon stops: longer than a model call gets, so that no child outlives it."""
 
 
 class App:
@@ -81,30 +80,22 @@ class App:
         config: Config | None = None,
         editors: Editors | None = None,
     ) -> None:
-        """Take the lock, open the store, and build the parts. Nothing is watched or asked yet.
-
-        `config`: what was read already; None: it is read. `editors`: those of the App before, which the caller closes; None: new ones.
-
-        Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
-        the lock.
-        """
+        """Take the lock, open the store, and build the parts. Nothing is watched or asked yet. `config`: what was read already.
+        `editors`: those of the App before, which the caller closes. Raises ConfigError, and UnavailableError if another
+        daemon has the lock."""
         self.paths, self.environ = paths, environ
         self.clock, self.found = clock or SystemClock(), found or find_plugins()
         sections, broken = self.found.collect_sections(), bool(self.found.failed)
         self.config = config or load_config(paths.config_file, environ, sections, broken=broken)
         make_private_dir(paths.state_dir)
-        self.lock = acquire_lock(paths.state_dir / "lock")
-        try:
+        with ExitStack() as undo:
+            self.lock = acquire_lock(paths.state_dir / "lock")
+            undo.callback(self.lock.release)
             steps = {one.name: one.schema for one in self.found.plugins}
             self.store = Store.open(paths.state_dir, self.clock, steps)
-            try:
-                self._build(model, watcher_for, pool, editors)
-            except BaseException:
-                self.store.close()
-                raise
-        except BaseException:
-            self.lock.release()
-            raise
+            undo.callback(self.store.close)
+            self._build(model, watcher_for, pool, editors)
+            undo.pop_all()
 
     def _build(
         self,
@@ -113,7 +104,6 @@ class App:
         pool: Executor | None,
         editors: Editors | None,
     ) -> None:
-        """Build each part after the parts that it uses."""
         paths, environ, store, clock = self.paths, self.environ, self.store, self.clock
         config, found = self.config, self.found
         self.stopping, wake = threading.Event(), threading.Event()
@@ -121,9 +111,8 @@ class App:
         """Set by whoever asks for the end; `close` sets `stopping` too, also where another App is to follow."""
         self.degraded = dict[str, Degradation]()
         self.outdated: Sequence[Degradation] = ()
-        """Whether another version is installed than the running one. Checked each minute."""
         self.reloaded: Config | None = None
-        """The configuration of the App that is to follow this one; None: none is."""
+        """The configuration of the App that is to follow this one."""
         self.replaced = threading.Event()
         """Set when the App that follows this one answers."""
         self._server: Server | None = None
@@ -134,11 +123,11 @@ class App:
         self.budget = Budget(store, config.budget, clock)
         own_sessions = self.budget.list_sessions()
         source = make_source(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions), environ)
-        self.model = (
-            make_model(config, self.budget)
-            if make_model is not None
-            else make_daemon_model(config, self.budget, clock, environ, work, self.stopping, own_sessions)
-        )
+        if make_model is not None:
+            self.model = make_model(config, self.budget)
+        else:
+            about = clock, environ, work, self.stopping, own_sessions
+            self.model = make_daemon_model(config, self.budget, *about)
         self.editors = editors or Editors(clock)
         # What a program writes late into an old file is looked for by the App that follows, too.
         self._end_editors = self.editors.close if editors is None else self.editors.check_old_files
@@ -163,7 +152,7 @@ class App:
             find_project,
             self.write_modes.get_mode,
             lambda project: sessions.is_live_in(lambda cwd: find_project(cwd) == project),
-            lambda task: find_model_refusal(store.rows, task.session, _root_of(task), clock.now()),
+            lambda task: find_model_refusal(store.rows, task.session, task.lane, clock.now()),
             found.collect_prompt_extensions(),
             config.list_directives(paths.home),
         )
@@ -209,7 +198,9 @@ class App:
         self.engine.start()
         found = self.store.rows("SELECT plugin, name, succeeded FROM job")
         ran: dict[tuple[str, str], float] = {(plugin, name): at for plugin, name, at in found}
-        for plugin, job in (*((ENGINE, own) for own in OWN_JOBS), *self.plugins.list_jobs()):
+        jobs = [(ENGINE, own) for own in OWN_JOBS]
+        jobs += [(name, job) for name, one in self.plugins.by_name.items() for job in one.spec.jobs]
+        for plugin, job in jobs:
             self.engine.schedule.add_job(plugin, job, ran.get((plugin, job.name)))
         self._is_open = True
         with suppress(OSError):  # hooks only make it faster
@@ -225,48 +216,33 @@ class App:
         self.engine.wake.set()
 
     def list_degradations(self) -> list[Degradation]:
-        """What is wrong, as of now. Any thread."""
+        rows, names, now = self.store.rows, self.plugins.by_name, self.clock.now()
         refusal = find_store_refusal(self.engine)
-        stored = list_stored_problems(
-            self.store.rows, self.plugins.by_name, self.clock.now(), of_daemon=False
-        )
-        return [*([refusal] if refusal is not None else []), *list_own_problems(self), *stored]
+        found = [*([refusal] if refusal is not None else []), *list_own_problems(self)]
+        return found + list_stored_problems(rows, names, now, of_daemon=False)
 
     def read_status(self) -> dict[str, Any]:
-        """The status document, as of the last pass of the loop. Any thread."""
-        refusal = find_store_refusal(self.engine)
-        return read_status(
-            self.store.rows,
-            self.found.plugins,
-            self.clock.now(),
-            pid=os.getpid(),
-            problem=refusal,
-            note=self.note_writer.last,
-        )
+        plugins, problem = self.found.plugins, find_store_refusal(self.engine)
+        return read_status(self.store.rows, plugins, self.clock.now(), pid=os.getpid(), problem=problem)
 
     def note_state(self) -> None:
-        """Store what only this process knows and `status` shows. Loop's thread. Raises UnwritableError, StoreLostError."""
+        """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""
         self.note_writer.write(make_note(self), list_own_problems(self))
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
-        """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
-        `max_sleep` seconds at most."""
+        """Run until `request_stop`. `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most."""
 
         def end_pass() -> None:
-            self._log_activities()
+            with suppress(UnwritableError, StoreLostError):
+                for one in list_since(self.store.rows, self._logged):
+                    logger.info("{}", activity_line(one))
+                    self._logged = one.number
             on_iteration()
 
         self.engine.run(end_pass, max_sleep)
 
-    def _log_activities(self) -> None:
-        """Log what happened since the last pass. What the store refuses now is logged by a later one."""
-        with suppress(UnwritableError, StoreLostError):
-            for one in list_since(self.store.rows, self._logged):
-                logger.info("{}", activity_line(one))
-                self._logged = one.number
-
     def request_stop(self) -> None:
-        """Begin to stop: kill the model's children, end the loop. Any thread, also while the App is closed."""
+        """Begin to stop, and kill the model's children. Any thread, also while the App is closed."""
         self.asked_to_stop.set()
         self.stopping.set()
         self.engine.stop()
@@ -291,9 +267,7 @@ class App:
                 try:
                     step()
                 except Exception as error:  # noqa: BLE001  the other steps must run
-                    logger.opt(exception=error).error(
-                        "closing: {} failed", getattr(step, "__qualname__", step)
-                    )
+                    logger.opt(exception=error).error("closing: {} failed", step)
         finally:
             self.lock.release()
 
@@ -302,10 +276,7 @@ class App:
             self.note_state()
 
     def listen(self, server: Server) -> None:
-        """Answer calls until `close`, and write the socket's path for commands with another environment.
-
-        Raises UnavailableError, OSError.
-        """
+        """Answer calls until `close`. Raises UnavailableError, OSError."""
         self._server = server
         server.open()
         write_socket_file(self.paths.state_dir, server.path)
@@ -320,8 +291,3 @@ class App:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _root_of(task: Task) -> str:
-    """The root of a task's project; "" if it belongs to none."""
-    return str(task.project.root) if isinstance(task.project, Project) else ""

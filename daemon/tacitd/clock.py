@@ -1,7 +1,6 @@
 """The clock, and the formats of times (SPEC X-01). A part that depends on time takes a `Clock` as an argument.
 
-There are two kinds of time. `now()` is wall time, in seconds since 1970, UTC; it may jump. `monotonic()` only moves
-forward, in seconds since an arbitrary start; every wait and every deadline is measured with it.
+`now()` is wall time, in seconds since 1970, UTC; it may jump. `monotonic()` only moves forward; every wait is measured with it.
 """
 
 from __future__ import annotations
@@ -25,30 +24,21 @@ __all__ = [
 class Clock(Protocol):
     """A clock. Tests use `tacitd.testing.FakeClock`."""
 
-    def now(self) -> float:
-        """Seconds since 1970-01-01 UTC. May jump either way."""
-        ...
+    def now(self) -> float: ...
 
-    def monotonic(self) -> float:
-        """Seconds since an arbitrary start. Never goes back."""
-        ...
+    def monotonic(self) -> float: ...
 
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class SystemClock:
-    """The system's clocks."""
-
     def now(self) -> float:
-        """Seconds since 1970-01-01 UTC."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start. Includes time in sleep, so sessions also become idle while the machine sleeps.
-
-        Linux: CLOCK_BOOTTIME, because CLOCK_MONOTONIC stops in sleep. macOS: CLOCK_MONOTONIC, which continues in sleep.
-        """
+        """Includes time in sleep, so sessions also become idle while the machine sleeps. CLOCK_MONOTONIC stops in sleep on
+        Linux only."""
         return time.clock_gettime(_STEADY)
 
 
@@ -92,14 +82,12 @@ def parse_utc(text: object) -> float | None:
 EARLIEST = 1_735_689_600.0
 """2025-01-01 UTC: a clock that shows an earlier time is wrong."""
 LATEST_AFTER = 400 * 86_400.0
-"""Seconds. A clock that is further than this after the newest known time is not believed."""
+"""Seconds."""
 
 
 def doubt_clock(now: float, known: float | None) -> str:
-    """Return why a clock is not believed, as a clause; "" if it is. One start in the year 2100, or in 1970, must not remove what is old.
-
-    `known`: the newest time from elsewhere, such as a transcript's record, in seconds since 1970; None: unknown.
-    """
+    """Return why a clock is not believed, as a clause; "" if it is. One start in the year 2100, or in 1970, must not remove
+    what is old. `known`: the newest time from elsewhere, such as a transcript's record; None: unknown."""
     if now < EARLIEST:
         return "the clock shows a time before 2025"
     if known is None:

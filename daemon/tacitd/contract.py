@@ -1,11 +1,8 @@
-"""The contract between the engine and a plugin's functions: what they get and what they return. It has no behaviour.
+"""The contract between the engine and a plugin's functions: what they get and what they return. plugin.py has the declaration.
 
-A plugin has two functions. `observe(batch, tx, settings)` folds new records into the plugin's own tables, in the transaction that
-moves the transcript's position. `run(task, tools)` does what needs the model, files, git or time, in a worker, and returns
-an `Outcome`; tries, waits and pauses are the engine's. Neither keeps anything in memory: the state of a plugin is its
-tables and its files. plugin.py has the declaration. The tables of the engine are in schema.sql.
-
-Times are seconds since 1970, UTC.
+`observe(batch, tx, settings)` folds new records into the plugin's own tables, in the transaction that moves the transcript's
+position. `run(task, tools)` does what needs the model, files, git or time, in a worker, and returns an `Outcome`; tries, waits
+and pauses are the engine's. The state of a plugin is its tables and its files. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -52,7 +49,6 @@ __all__ = [
 ]
 
 Value = str | bytes | int | float | None
-"""What a column holds."""
 Row = tuple[Any, ...]
 Rows = Callable[..., list[Row]]
 """All rows of a SELECT: `rows(sql, *values)`."""
@@ -62,40 +58,33 @@ WriteMode = Literal["local", "shared", "off"]
 
 
 class Executed(NamedTuple):
-    """What a statement did."""
-
     changed: int
     """Rows inserted, changed or deleted."""
     row: int
-    """The number of the row that an INSERT made; meaningless after other statements."""
+    """Of the row that an INSERT made; meaningless after other statements."""
 
 
 class Tx(Protocol):
-    """A transaction that is open. It is only valid inside the function that got it."""
+    """An open transaction. It is only valid inside the function that got it."""
 
     def execute(self, sql: str, *values: Value) -> Executed:
         """Run one statement."""
-        ...
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
-        ...
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT."""
-        ...
 
 
 class Database(Protocol):
-    """The store, as far as parts below the loop use it. `tacitd.store.Store` is one."""
+    """The store, as far as parts below the loop use it."""
 
     def write(self) -> AbstractContextManager[Tx]:
         """A transaction that is committed at the end of the block. Raises UnwritableError, StoreLostError."""
-        ...
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads. Raises UnwritableError, StoreLostError."""
-        ...
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -158,12 +147,11 @@ TaskKind = Literal[
     "undo",
     "purge",
 ]
-"""prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
-is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
-watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
-person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
-`data` are the command's. undo: a person takes a change back; the engine does it.
-purge: an item of any plugin, `key`, was forgotten, and its words are about to be purged: files that follow it follow at once."""
+"""session-started, session-ended, compaction: of `Task.session`. job: a timed job is due; `key` begins with its name. message:
+of this or another plugin. file-changed: a watched file that is not shared with people's edits changed; `data["path"]`.
+decision: what a person decided about an item; the hook `items` gets it. command: a person's command that changes files;
+`key` and `data` are the command's. undo: the engine takes a change back for a person. purge: an item of any plugin, `key`,
+was forgotten, and its words are about to be purged: files that follow it follow at once."""
 
 
 class Task(Struct, frozen=True):
@@ -182,6 +170,11 @@ class Task(Struct, frozen=True):
     tries: int = 0
     asked: bool = False
     """Whether a person waits for it, as with `sync` or a command: it is not put off to gather more."""
+
+    @property
+    def lane(self) -> str:
+        """The root of its project; "" if it belongs to none."""
+        return str(getattr(self.project, "root", ""))
 
 
 def nothing(tx: Tx) -> None:
@@ -211,8 +204,8 @@ class Later(Struct, frozen=True):
     not_before: float | None = None
     """When a try can succeed, if that is known."""
     blame: Literal["world", "work"] = "world"
-    """`work`: its prompts themselves may be the cause. Each is counted; from the second failure on a prompt goes alone, and
-    one that failed twice alone is rejected. `world`: tried without a limit."""
+    """`work`: its prompts themselves may be the cause. From the second failure on a prompt goes alone, and one that failed
+    twice alone is rejected. `world`: tried without a limit."""
 
 
 class Rejected(Struct, frozen=True):
@@ -228,7 +221,7 @@ Outcome = Done | Later | Rejected
 
 Leaf = str
 """What a format names a part of a file by. `Bullets`: the heading, a newline, the line's text. `JsonLeaves`: a dot path.
-`Entries`: the entry's title. `Lines`: the line."""
+`Entries`: the entry's title."""
 
 
 class Edits(NamedTuple):
@@ -252,8 +245,7 @@ class View(NamedTuple):
 
 
 Decide = Callable[[Mapping[Leaf, str], Edits], Mapping[Leaf, str | None]]
-"""(leaves that stand in the file, edits) -> changes by leaf; None removes one. Pure: it may run again, with other leaves. It
-runs in the worker, and may also be called after a crash."""
+"""(leaves that stand in the file, edits) -> changes by leaf; None removes one. Pure: it may run again, with other leaves."""
 
 
 class Cause(Struct, frozen=True):
@@ -274,8 +266,8 @@ class FileChange(Struct, frozen=True):
     """A change of a file that people edit too. A task returns it and does not write.
 
     The engine reads the file, calls `decide`, commits the changes as rows of `plan` with the task's end, and then swaps the
-    file if it still is what was read. Otherwise the plan is applied leaf by leaf: a leaf that equals what was expected gets
-    the new value, any other is the person's and is reported to the plugin's `on_edits`.
+    file if it still is what was read. Otherwise a leaf that equals what was expected gets the new value, any other is the
+    person's and is reported to `on_edits`.
     """
 
     path: Path
@@ -283,7 +275,7 @@ class FileChange(Struct, frozen=True):
     decide: Decide
     cause: Cause
     theirs: bool = False
-    """Whether what is put is a person's own, such as a value that they set by a command: it is no part of the base, like an edit."""
+    """Whether what is put is a person's own, such as a value that they set by a command: it is no part of the base."""
     adopts: bool = False
     """Whether a leaf that `decide` returns as it is counts as written: tacitd's, although it did not put it there."""
     unlisted: frozenset[Leaf] = frozenset()
@@ -299,37 +291,30 @@ class NewLine(NamedTuple):
 
 
 class Format(Protocol):
-    """How a file is made of leaves. Its methods are pure. `tacitd.files.formats` has Bullets, JsonLeaves and Lines; a plugin may
-    have its own."""
+    """How a file is made of leaves. Its methods are pure. `tacitd.files.formats` has some."""
 
     @property
     def name(self) -> str:
-        """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone. That of a
+        """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by it alone. That of a
         plugin's own format is its hook, `module:name`."""
-        ...
 
     @property
     def is_generated(self) -> bool:
         """Whether tacitd alone makes such files: in one of which nothing is known, the lines that it would write are its own."""
-        ...
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""
-        ...
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
-        """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` is None for
-        a file that does not exist. A file that is left without a byte is removed. Raises FileRefusedError."""
-        ...
+        """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` None: it
+        does not exist. A file that is left without a byte is removed. Raises FileRefusedError."""
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        """Given the leaves that tacitd wrote and those that stand there, each in order, return which leaf that is gone has which new
+        """Given the leaves that tacitd wrote and those that stand there, in order, return which one that is gone has which new
         one in its place."""
-        ...
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
         """Whether the file looks truncated, so that what is missing was not removed by a person."""
-        ...
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------
@@ -351,58 +336,44 @@ class Tools(Protocol):
     """Everything outside its own code that a task may use."""
 
     @property
-    def clock(self) -> Clock:
-        """The time."""
-        ...
+    def clock(self) -> Clock: ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The plugin's own sections of the configuration."""
-        ...
 
     @property
     def client_home(self) -> Path:
         """The client's own directory, such as `~/.claude`."""
-        ...
 
     @property
     def directives(self) -> Sequence[Path]:
-        """Documents of the person that apply to every project (`directives`)."""
-        ...
+        """Documents of the person that apply to every project."""
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads."""
-        ...
 
     def ask(self, request: ModelRequest, parts: Sequence[Part] = ()) -> Answer | NoAnswer:
-        """Ask the model. The call's row with its parts is committed before the call begins. If this task asked the same parts
-        for the same purpose before a crash and the answer is stored, it is returned without a call. Blocks."""
-        ...
+        """Ask the model. The call's row with its parts is committed before it begins. If this task asked about the same parts
+        before a crash and the answer is stored, it is returned without a call. Blocks."""
 
     def look(self, path: Path, format: Format) -> View:
         """Read a shared file. Nothing is concluded or stored. Raises FileBusyError, FileRefusedError, OSError."""
-        ...
 
     def find_project(self, cwd: str) -> Project | NoProject:
         """Return the project of a working directory. May block on the file system."""
-        ...
 
     def write_mode(self, project: Project) -> WriteMode:
         """Return whether the project's files are hidden from git, shared through it, or not written."""
-        ...
 
     def has_live_session(self, project: Project) -> bool:
         """Whether a session of the project goes on."""
-        ...
 
     def degrade(self, degradation: Degradation) -> None:
         """Report a problem that lasts. One with the same id is replaced."""
-        ...
 
     def clear(self, id: str) -> None:
-        """Remove a problem. Unknown ids are ignored."""
-        ...
+        """Remove a problem, if it is there."""
 
     def list_prompt_parts(self, prompt: str) -> Sequence[Any]:
         """Return the parts that all plugins add to the prompt of this name."""
-        ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.errors import StoreLostError, UnwritableError
+from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
@@ -25,14 +25,14 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
-from tacitd.work.inbox import ClientHints, Inbox, make_stopped_error
-from tacitd.work.old_prompts import FirstStart, note_known_prompts
+from tacitd.work.inbox import Inbox, make_stopped_error
+from tacitd.work.old_prompts import FirstStart
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
-from tacitd.work.reader import Grown, Reader
+from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
-from tacitd.work.stored_problems import RecognitionWatch, find_fault, list_problems
+from tacitd.work.stored_problems import RecognitionWatch
 from tacitd.work.task_rows import (
     ENGINE,
     NewTask,
@@ -41,18 +41,16 @@ from tacitd.work.task_rows import (
     find_due_prompts,
     insert_task,
     next_due,
+    queue_session_task,
     set_back,
 )
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
-"""Seconds between two looks at what is due once a minute."""
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes before it counts as a jump."""
 FAULTS = 10
 """Failed passes in a row after which the loop ends."""
-SHOWN = 600.0
-"""Seconds for which a failed pass is a problem, if no other fails."""
 READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
 SYNC_JOB = "sources"
@@ -63,11 +61,11 @@ AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
 LEAVE_WITHIN = 300.0
-"""Seconds that a reload waits for the tasks that run: longer than a model call gets by default."""
+"""Seconds that a reload waits for tasks: longer than a model call gets by default."""
 
 
 class Engine:
-    """The parts, and the passes over them. Other threads use `call`, `call_soon`, `sync` and `stop` only."""
+    """The parts, and the passes over them. Other threads use `inbox`, `sync`, `leave` and `stop` only."""
 
     def __init__(
         self,
@@ -84,7 +82,6 @@ class Engine:
         note_state: Callable[[], None],
         default_mode: str,
     ) -> None:
-        """`note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -103,30 +100,30 @@ class Engine:
         self.fault: Degradation | None = None
         """Why a pass failed lately."""
         self.choices = Choices()
-        """What a person chose, as of this pass."""
         self._note_state = note_state
         self._noted = -math.inf
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
-        self._hints = ClientHints(store, follower, sessions, source, plugins.list_wanting("compaction"))
+        self._compacting: dict[Path, str] = {}
+        """Sessions that a client is about to compact."""
         self._found_mtimes: dict[Path, float] = {}
-        """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
+        """Of growth that was found at the start, not watched: seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
-        self._fault_count, self._fault_at = 0, 0.0
+        self._fault_count = 0
         self._stop = threading.Event()
         self._leaving: float | None = None
         """Since when the loop is to be left: monotonic seconds."""
         self._ending: dict[Path, EndedSession] = {}
         """Sessions that ended and whose last records are being read."""
-        self._unfinished: set[int | None] = set()
-        """The projects with files that were planned before this start, until `note_files_finished`."""
+        self.unfinished: set[int | None] = set()
+        """The projects with files that were planned before this start and are not written yet."""
         self._next_due = 0.0
         """When prompts are due next: seconds since 1970, UTC."""
         self._next_housekeeping = 0.0
         self._refused: tuple[float, int] = (0.0, 0)
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
         self.problem: UnwritableError | StoreLostError | None = None
-        """Why the last pass could not be committed; None if it was."""
+        """Why the last pass could not be committed."""
         self.passed_at = clock.now()  # when the last pass ended: seconds since 1970, UTC
 
     # --- from other threads
@@ -138,7 +135,7 @@ class Engine:
         try:
             waiter.result(timeout)
         except TimeoutError:
-            self.inbox.call_soon(lambda: self._drop_waiter(waiter))
+            waiter.cancel()
             raise
 
     def stop(self) -> None:
@@ -162,21 +159,17 @@ class Engine:
         self.follower.start()
         self.follower.poll(full=True)
         known = self.follower.list_own()
-        self.first_start.read()
-        if new := self.first_start.find_new_sources(self.source.names):
+        if new := self.first_start.read(self.source.names):
             of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
-            note_known_prompts(self._store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
-            tx.execute(
-                "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'",
-                now,
-            )
+            sql = "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'"
+            tx.execute(sql, now)
         planned = "SELECT DISTINCT c.project FROM plan p JOIN change c ON c.number = p.change"
-        self._unfinished = {project for (project,) in self._store.rows(planned)}
+        self.unfinished = {project for (project,) in self._store.rows(planned)}
         for path in map(Path, self.find_unread()):
             self.reader.note_grown([path])
             self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
@@ -195,8 +188,8 @@ class Engine:
         self.first_start.store()
 
     def run(self, on_pass: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
-        """Run passes until `stop`. `on_pass` is called after each; the loop sleeps for `max_sleep` seconds at most. A pass that
-        fails is logged, shown as a problem, and repeated; after ten in a row the exception is raised."""
+        """Run passes until `stop`, and call `on_pass` after each. One that fails is logged, a problem, and repeated; after ten
+        in a row the exception is raised."""
         try:
             while not self._stop.is_set():
                 self._run_guarded()
@@ -224,16 +217,17 @@ class Engine:
             self.run_pass()
             self._fault_count = 0
         except Exception as error:
-            self._fault_count, self._fault_at = self._fault_count + 1, self._clock.monotonic()
+            self._fault_count += 1
             logger.opt(exception=error).error("a pass of the engine's loop failed")
-            what, hint = find_fault(error)
+            what, hint = f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
+            if isinstance(error, TacitdError):
+                what, hint = error.what, error.hint
             self.fault = Degradation("engine.fault", what, hint)
             if self._fault_count >= FAULTS:
                 raise
             self._stop.wait(min(5.0, 0.05 * 2**self._fault_count))
 
     def sleep_seconds(self) -> float:
-        """Seconds until the next pass is due without being woken."""
         if self.inbox or self._stop.is_set():
             return 0.0
         mono, now = self._clock.monotonic(), self._clock.now()
@@ -256,30 +250,34 @@ class Engine:
     # --- a pass
 
     def run_pass(self, *, full: bool = False, asked: bool = False) -> None:
-        """Notice, read, end sessions, queue, begin. `full`: compare all files. `asked`: all prompts are due now.
-
-        If the store refuses, nothing moved, and the pass is tried again after a pause.
-        """
+        """Notice, read, end sessions, queue, begin. `full`: compare all files. `asked`: all prompts are due now. If the store
+        refuses, nothing moved, and the pass is tried again after a pause."""
         self.inbox.run_pending()
         self.first_start.note_clock()  # it may be set again before the store can be written
         if self._clock.monotonic() < self._refused[0]:
             return
         try:
-            self._prove_writable()
+            if self.runner.refused is not None:  # no task begins until something was written
+                with self._store.write() as tx:
+                    tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self._clock.now()))
+                self.runner.refused = None
             self._watch_clock()
             self._keep_first_start()
             self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()
-            self._hints.post_compactions(self.reader.is_unread, self._clock.now())
+            self._post_compactions()
+            self._waiters = [one for one in self._waiters if not one.cancelled()]
             self.runner.asked = asked or bool(self._waiters)
-            self._queue_due(asked=self.runner.asked)
+            self._queue_due()
             self._keep_house()
             self._refused, self.problem = (0.0, 0), None
             self.runner.start_ready()
             self.passed_at = self._clock.now()
-            self._tell_state()
+            if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
+                self._noted = self._clock.monotonic()
+                self._note_state()
         except (UnwritableError, StoreLostError) as error:
             pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]
             self._refused = self._clock.monotonic() + pause, self._refused[1] + 1
@@ -289,24 +287,13 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        self._resolve_waiters()
-
-    def _tell_state(self) -> None:
-        """Store what `status` says of the daemon. While much is read, once a second."""
-        if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
-            self._noted = self._clock.monotonic()
-            self._note_state()
-
-    def _prove_writable(self) -> None:
-        """Where the disk refused an outcome, no task begins until something was written. Raises UnwritableError, StoreLostError."""
-        if self.runner.refused is not None:
-            with self._store.write() as tx:
-                tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self._clock.now()))
-            self.runner.refused = None
+        busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
+        if self._waiters and not busy and not self.runner.list_ready(1):
+            self._answer_waiters()
 
     def _watch_clock(self) -> None:
-        """Where the clock was set back, what waits goes on waiting for as long as before, or is tried again if it waits for a time of
-        day. Where it was set forward, or the machine slept, what is due by the new time is due."""
+        """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of
+        day."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         before = self._clocks
         jump = (now - before[0]) - (monotonic - before[1]) if before is not None else 0.0
@@ -329,55 +316,44 @@ class Engine:
             self.reader.note_vanished(path)
 
     def _read(self) -> None:
-        if not self.reader.next_in():
-            for grown in self.reader.read_pass():
-                self._note_grown(grown)
-
-    def _note_grown(self, grown: Grown) -> None:
-        if grown.recognition is not None:
-            self.recognition.take_session(grown.path, grown.recognition)
-        if grown.read or grown.path not in self._ending:
-            self._ending.pop(grown.path, None)
-            if not self.reader.is_unread(
-                grown.path
-            ):  # otherwise an old session would end once for each slice
-                mtime = self._found_mtimes.pop(grown.path, None)
-                self.sessions.note_growth(grown.path, grown.session, grown.cwd, mtime=mtime)
+        for grown in self.reader.read_pass() if not self.reader.next_in() else ():
+            path = grown.path
+            if grown.recognition is not None:
+                self.recognition.take_session(path, grown.recognition)
+            if grown.read or path not in self._ending:
+                self._ending.pop(path, None)
+                if not self.reader.is_unread(path):  # otherwise an old session would end once for each slice
+                    mtime = self._found_mtimes.pop(path, None)
+                    self.sessions.note_growth(path, grown.session, grown.cwd, mtime=mtime)
 
     def _end_sessions(self) -> None:
         ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()
         if clients:
+            pids = [(pid, id) for id, pid in clients.items()]
             with self._store.write() as tx:
-                tx.executemany(
-                    "UPDATE session SET pid = ? WHERE id = ?", [(pid, id) for id, pid in clients.items()]
-                )
+                tx.executemany("UPDATE session SET pid = ? WHERE id = ?", pids)
         for ended in ended_now:
             self._ending[ended.path] = ended
             for path in self._list_transcripts(ended):
                 self.reader.note_ended(path)
-        done = [
-            one
-            for one in self._ending.values()
-            if not any(self.reader.is_unread(path) for path in self._list_transcripts(one))
-        ]
-        if not done:
-            return
-        now, wanting = self._clock.now(), self._plugins.list_wanting("session-ended")
-        with self._store.write() as tx:
+        is_unread, wanting = self.reader.is_unread, self._plugins.list_wanting("session-ended")
+        done = [one for one in self._ending.values() if not any(map(is_unread, self._list_transcripts(one)))]
+        if done:
+            with self._store.write() as tx:
+                for one in done:
+                    end_session(tx, wanting, one.session, one.why, self._clock.now())
             for one in done:
-                end_session(tx, wanting, one.session, one.why, now)
-        for one in done:
-            del self._ending[one.path]
-        self._next_due = 0.0
+                del self._ending[one.path]
+            self._next_due = 0.0
 
     def _list_transcripts(self, ended: EndedSession) -> list[Path]:
-        """The transcripts of a session: its folder may have been renamed, or it continued in another file."""
+        """The transcripts of a session: it may have been renamed, or continued in another file."""
         found = self._store.rows("SELECT path FROM transcript WHERE session = ?", ended.session)
         return list(dict.fromkeys([ended.path, *(Path(path) for (path,) in found)]))
 
-    def _queue_due(self, *, asked: bool) -> None:
-        now = self._clock.now()
-        tasks, self._next_due = find_due_prompts(self._store.rows, self._plugins.rules, now, asked=asked)
+    def _queue_due(self) -> None:
+        now, rows, asked = self._clock.now(), self._store.rows, self.runner.asked
+        tasks, self._next_due = find_due_prompts(rows, self._plugins.rules, now, asked=asked)
         planned = self.schedule.take_due()
         if tasks or planned:
             with self._store.write() as tx:
@@ -390,8 +366,7 @@ class Engine:
         if self._clock.monotonic() < self._next_housekeeping:
             return
         self._next_housekeeping = self._clock.monotonic() + HOUSEKEEPING
-        if self.fault is not None and self._clock.monotonic() - self._fault_at > SHOWN:
-            self.fault = None
+        self.fault = None  # if it lasts, the next pass says it again
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
         self.reader.read_behind()
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
@@ -420,17 +395,8 @@ class Engine:
             find_missing_projects(self._store, self._lookup, self.choices, now)
         with suppress(UnwritableError), self._store.write() as tx:
             insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
-            tx.execute(
-                "UPDATE task SET due = ? WHERE due > ? AND coalesce(not_before, 0) <= ?", now, now, now
-            )
+            tx.execute("UPDATE task SET due = ?1 WHERE due > ?1 AND coalesce(not_before, 0) <= ?1", now)
         return waiter
-
-    def _resolve_waiters(self) -> None:
-        if not self._waiters or self.inbox or self.reader.has_unread or self._ending:
-            return
-        if self.runner.running or self.runner.list_ready(1):
-            return
-        self._answer_waiters()
 
     def _answer_waiters(self, error: Exception | None = None) -> None:
         while self._waiters:
@@ -439,30 +405,40 @@ class Engine:
                 continue
             waiter.set_result(None) if error is None else waiter.set_exception(error)
 
-    def _drop_waiter(self, waiter: Future[None]) -> None:
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
+    def take_hook_input(self, data: Mapping[str, object]) -> None:
+        """A hook of the client says that a transcript is read now, a session ends soon, or is about to be compacted. Loop's
+        thread."""
+        hook = self.source.read_hook(data)
+        if hook is None:
+            return
+        if hook.ended:
+            self.sessions.note_left(hook.session)
+        else:
+            self.sessions.note_returned(hook.session)
+        path = self.follower.note_hint(hook.transcript)
+        if hook.compacts and path is not None:
+            self._compacting[path] = hook.session
 
-    def take_hook_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
-        """What hooks of the client got from it. Loop's thread."""
-        self._hints.take_inputs(inputs)
+    def _post_compactions(self) -> None:
+        wanting, now = self._plugins.list_wanting("compaction"), self._clock.now()
+        for path in [one for one in self._compacting if not self.reader.is_unread(one)]:
+            session = self._compacting.pop(path)
+            place = "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?"
+            with self._store.write() as tx:
+                for project, root in tx.rows(place, session):
+                    queue_session_task(tx, wanting, "compaction", session, project, root, now)
 
     # --- what must not begin
 
-    def note_files_finished(self) -> None:
-        """What was planned before this start is written, as far as it can be."""
-        self._unfinished = set()
-
     def is_held(self, task: ReadyTask) -> bool:
-        """Whether a task must not begin: a person paused it, its project's file system does not answer, or files of its project are
-        not yet written that were planned before this start: what is made of them would be of their earlier lines."""
+        """Whether a task must not begin: a person paused it, its project's file system does not answer, or files of its project
+        that were planned before this start are not written yet: what is made of them would be of their earlier lines."""
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
-        if task.project in self._unfinished:
+        stuck, choices = self._lookup.list_stuck(), self.choices
+        if choices.paused_all or task.project in self.unfinished:
             return True
-        stuck = self._lookup.list_stuck()
-        choices = self.choices
-        if not (stuck or choices.paused_all or choices.paused_projects or choices.paused_sessions):
+        if not (stuck or choices.paused_projects or choices.paused_sessions):
             return False
         found = self._store.rows("SELECT root FROM project WHERE number = ?", task.project)
         root = found[0][0] if found else ""
@@ -477,8 +453,15 @@ class Engine:
         return {name: size for name, size in left.items() if size}
 
     def list_degradations(self) -> list[Degradation]:
-        """What is wrong with following, reading and storing."""
-        found = list_problems(self, self._lookup.list_stuck())
+        """What is wrong with following and reading, and why a reload waits."""
+        found = [*self.follower.list_degradations(), *self.recognition.list_degradations()]
+        for path, why in list(self.reader.refused.items()):
+            found.append(Degradation("transcript.unreadable", f"{path}: {why.what}", why.hint))
+        if self.fault is not None:
+            found.append(self.fault)
+        if stuck := self._lookup.list_stuck():
+            what = f"the file system of {', '.join(stuck)} does not answer; what was typed there waits"
+            found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
         running = [f"{name} in {lane}" if lane else name for name, lane in self.runner.running]
         if self._leaving is not None and running:
             hint = "no other work begins meanwhile; it waits for five minutes at most"

@@ -1,19 +1,8 @@
 """The errors that tacitd raises on purpose, their exit codes, and hints for errors of the system.
 
-    TacitdError              what happened, the hint that fixes it, the exit code
-    ├── UsageError           2   the command line was used wrongly
-    ├── UnavailableError     69  another daemon runs, none does, or it does not answer
-    ├── ParkedError          75  work is parked; it is not lost
-    ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
-    ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits
-    │   └── FileBusyError    1   an editor has the file open: the write is tried again until it succeeds
-    ├── UnwritableError      1   the store cannot be read or written now; the same transaction is tried again
-    │   └── BusyStoreError   75  another process holds the store's write lock
-    └── StoreLostError       1   the store was damaged, deleted or replaced while it was open
-
-There are three kinds: a work item failed (its handler parks it), a source is degraded (`status` lists it until its cause
-is gone), the service cannot run (the process ends with the code). Where the codes of sysexits.h fit they are used,
-because systemd and cron understand them.
+There are three kinds: a work item failed (its handler parks it), a source is degraded (`status` lists it until its cause is
+gone), the service cannot run (the process ends with the code). Codes are those of sysexits.h where they fit, because systemd
+and cron understand them.
 """
 
 from __future__ import annotations
@@ -54,7 +43,6 @@ class TacitdError(Exception):
     """What happened, the hint that fixes it, and the exit code of a command that ends with this error."""
 
     code = FAILED
-    """The exit code."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -94,25 +82,18 @@ class FileRefusedError(TacitdError):
 
 
 class FileBusyError(FileRefusedError):
-    """One file is being edited: an editor has it open, or it became empty within the last second.
-
-    The caller tries again after `seconds`. `files.busy` limits how long a file counts as busy.
-    """
+    """An editor has one file open, or it became empty within the last second. The caller tries again after `seconds`."""
 
     def __init__(self, what: str, hint: str = "", *, seconds: float, editor: str = "") -> None:
         super().__init__(what, hint)
         self.seconds = seconds
-        """Seconds after which it is worth trying again."""
         self.editor = editor
         """The mark of the editor that has the file open; "" if the file is just being written."""
 
 
 class UnwritableError(TacitdError):
-    """The store cannot be read or written now: the disk is full, read-only or has errors.
-
-    Nothing of the transaction is visible, but it may be durable all the same if its commit failed: after a crash it may be
-    there. So it is repeated by key, and nobody is told that it was not done.
-    """
+    """The store cannot be read or written now: the disk is full, read-only or has errors. A commit that failed may be durable
+    all the same, so it is repeated by key, and nobody is told that it was not done."""
 
 
 class BusyStoreError(UnwritableError):
@@ -123,14 +104,12 @@ class BusyStoreError(UnwritableError):
     def __init__(self, what: str, hint: str = "", *, seconds: float = 0.0) -> None:
         super().__init__(what, hint)
         self.seconds = seconds
-        """Seconds since which it is held: after 5 the process is named in `what`, and it is a problem for `status`."""
+        """Since when: after 5 the process is named in `what`, and it is a problem for `status`."""
 
 
 class StoreLostError(TacitdError):
-    """The store was damaged, deleted or replaced while it was open. The transaction was not done.
-
-    The daemon's store has put the file aside and has begun a new one: whoever kept positions in memory begins again.
-    """
+    """The store was damaged, deleted or replaced while it was open. The transaction was not done; the daemon's store has begun
+    a new one."""
 
 
 _ROOM = "free space on that disk; waiting work then continues by itself"
@@ -149,7 +128,6 @@ OS_ERROR_HINTS = {
     errno.EMFILE: "raise the limit of open files (`ulimit -n`, LimitNOFILE) in the shell or service that starts tacitd",
     errno.ENFILE: "too many files are open on the whole machine: `lsof` lists them",
 }
-"""Hints for errors of the system, by `errno`."""
 
 
 def describe_os_error(error: OSError) -> tuple[str, str]:
@@ -165,7 +143,7 @@ def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
 
 
 def describe_plugin_error(error: Exception | SystemExit) -> str:
-    """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
+    """What went wrong in a plugin, in words; the type's name too if the error has no words of its own."""
     if isinstance(error, OSError):
         return describe_os_error(error)[0]
     if isinstance(error, TacitdError):

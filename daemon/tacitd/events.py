@@ -1,7 +1,4 @@
-"""What a transcript says, as frozen facts: records, prompts, and the projects in which they were typed.
-
-Nothing here reads, writes or uses the clock.
-"""
+"""What a transcript says, as frozen facts: records, prompts, and the projects in which they were typed."""
 
 from __future__ import annotations
 
@@ -31,12 +28,9 @@ TEXT_LIMIT = 64 << 10
 """How many characters of an assistant's text or of a summary are kept in a record."""
 
 PromptKind = Literal["typed", "command", "bash", "queued", "reject-words", "answers", "steer"]
-"""How a person's text came into the transcript.
-
-typed: at the prompt. command: the arguments of a slash command. bash: a `!` command. queued: typed while the
-model worked, recorded by the queue. steer: a text block beside a tool's result. reject-words: typed when a tool was
-rejected. answers: chosen or typed in answer to the model's question.
-"""
+"""typed: at the prompt. command: the arguments of a slash command. bash: a `!` command. queued: typed while the model worked.
+steer: a text block beside a tool's result. reject-words: typed when a tool was rejected. answers: chosen or typed in answer
+to the model's question."""
 
 
 class Prompt(Struct, frozen=True):
@@ -62,8 +56,8 @@ class Prompt(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Identifies this prompt in all transcripts: the uuid; without one, `~` and a digest of its text and time, or of its session
-        if it has no time. So a fork of a queued message is the same prompt."""
+        """The same in all transcripts: the uuid; without one, `~` and a digest of its text and time, or of its session if it
+        has no time. So a fork of a queued message is the same prompt."""
         if self.uuid:
             return self.uuid
         key = f"{self.text}\0{self.time if self.time is not None else self.session}"
@@ -71,8 +65,6 @@ class Prompt(Struct, frozen=True):
 
 
 class ToolUse(Struct, frozen=True):
-    """A tool that the assistant called."""
-
     id: str
     name: str
     input: bytes
@@ -82,8 +74,6 @@ class ToolUse(Struct, frozen=True):
 
 
 class ToolAnswer(Struct, frozen=True):
-    """A tool's answer to a call."""
-
     id: str
     """Of the call."""
     error: bool
@@ -91,7 +81,7 @@ class ToolAnswer(Struct, frozen=True):
     text: str = ""
     """The text that the assistant got, at most 4096 characters."""
     data: Mapping[str, Any] | None = None
-    """What the client recorded of the result: `task` and `tasks` of its task tools, and `success`; None if that is not known."""
+    """What the client recorded: `task` and `tasks` of its task tools, and `success`; None if that is not known."""
 
 
 class Record(Struct, frozen=True):
@@ -100,8 +90,7 @@ class Record(Struct, frozen=True):
     start: int
     """Byte offset of its first byte."""
     end: int
-    """Byte offset just after its newline, where a position may be. A record without a newline (the last one of an ended
-    session, or one with another record on the same line) ends with its last byte."""
+    """Byte offset just after its newline, where a position may be. A record without a newline ends with its last byte."""
     type: str
     """The kind of the record, as the client wrote it."""
     uuid: str = ""
@@ -114,12 +103,11 @@ class Record(Struct, frozen=True):
     """The assistant's text in this record, at most 64 KB."""
     tools: tuple[ToolUse, ...] = ()
     summary: str = ""
-    """The summary that a compaction wrote."""
+    """That a compaction wrote."""
     command: str = ""
     """The slash command that a person ran here, without its slash; its arguments are a prompt."""
     plan: str = ""
-    """The plan that the client put into the session because the person accepted it, at most 64 KB from its beginning. It is
-    the model's text, not a prompt."""
+    """The plan that the client put into the session because the person accepted it, at most 64 KB: the model's text."""
     branch: str = ""
     """The git branch that a person's record names; "" if it names none."""
     answers: tuple[ToolAnswer, ...] = ()
@@ -130,7 +118,7 @@ class Project(Struct, frozen=True):
     """A directory in which a person works and in which learned facts are stored."""
 
     root: Path
-    """The git top level (the main worktree's, for a linked worktree), otherwise the working directory itself."""
+    """The git top level (the main worktree's), otherwise the working directory itself."""
     git: bool
 
 
@@ -142,4 +130,4 @@ class NoProject(Struct, frozen=True):
     gone: bool = False
     """Whether the directory does not exist now, or cannot be examined, and may be there again."""
     excluded: bool = False
-    """Whether a person excluded it, so that nothing of it may be stored: in the configuration, or as a project that is gone now."""
+    """Whether a person excluded it, so that nothing of it may be stored."""

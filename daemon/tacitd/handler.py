@@ -34,16 +34,14 @@ class DoctorFinding(Struct, frozen=True):
     """What one check of `tacitd doctor` found."""
 
     id: str
-    """Stable, such as `model.absent`."""
     severity: Literal["ok", "warning", "error"]
     what: str
     hint: str = ""
-    """What fixes it; "" if nothing needs to be fixed."""
 
 
 class Notice(Struct, frozen=True):
-    """One thing that a handler made, such as a line that it stored, for a person who reads the log or waits. It is
-    logged at INFO, so it must not contain the person's own text or anything confidential."""
+    """One thing that a handler made, for a person who reads the log or waits. It is logged, so it has none of the person's own
+    text."""
 
     did: str
     """What was done, in a word or two: `extracted`, `learned`, `refused`, or `no line` if the work had no result."""
@@ -60,11 +58,8 @@ class Notice(Struct, frozen=True):
 
 
 class StoredItem(Struct, frozen=True):
-    """One thing that a plugin learned, proposes or must not learn again, about which a person can decide.
-
-    `tacitd forget`, `accept` and `review` find the items of all plugins by id or by text. They are derived from what is
-    stored anyway.
-    """
+    """One thing that a plugin learned, proposes or must not learn again, about which a person can decide with `tacitd forget`,
+    `accept` and `review`, by its id or text."""
 
     id: str
     """Short, the same while the text and its place are the same, and unique within the plugin."""
@@ -75,7 +70,7 @@ class StoredItem(Struct, frozen=True):
     where: str = ""
     """A short name of its place: `LEARNED.md · Coding`."""
     root: Path | None = None
-    """The root of its project; None: it belongs to the person."""
+    """Of its project; None: it belongs to the person."""
     state: Literal["stored", "proposed", "forgotten"] = "stored"
     """`proposed`: it is not used unless the person accepts it."""
     by_person: bool = False
@@ -96,10 +91,9 @@ class Decision(Struct, frozen=True):
 
     id: str
     choice: DecisionChoice
-    """`keep`: a proposed item is stored, a stored one stays and is not asked about again. `drop`: it is removed and never
-    learned again. `edit`: `text` takes its place. `restore`: it is not forgotten any more."""
+    """`keep`: a proposed item is stored, a stored one is not asked about again. `drop`: it is removed and never learned again.
+    `edit`: `text` takes its place. `restore`: it is not forgotten any more."""
     root: Path | None = None
-    """The item's `root`."""
     text: str = ""
 
 
@@ -126,21 +120,18 @@ class Footprint(Struct, frozen=True):
     reasons: Mapping[Path, str] = field(default_factory=dict)
     """Why a file of `kept` stays, if its name does not show it: a clause for a person, without a full stop."""
     copies: Sequence[Path] = ()
-    """Generated files for the client whose whole text is tacitd's. Removed also without `--purge`, because nothing keeps
-    them up to date any more."""
+    """Generated files for the client. Removed also without `--purge`, because nothing keeps them up to date any more."""
     edited_copies: Sequence[Path] = ()
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
     parts: Mapping[Path, Callable[[bytes], bytes]] = field(default_factory=dict)
-    """Files of a person with a part that is tacitd's, and what takes it out. It is taken out also without `--purge`."""
+    """Files of a person, and what takes tacitd's part out of each, also without `--purge`."""
     advice: Sequence[str] = ()
     """What a person who goes on with what was learned should know: a line each."""
 
 
 def load_hook(where: str | Callable[..., Any]) -> Any:
-    """Import what a hook names: `"module:name"`, or `"module"` for the module itself.
-
-    Raises ValueError if the text is not of this form, and what the import raises. An object, as a test may give it, is returned.
-    """
+    """Import what a hook names: `"module:name"`, or `"module"` for the module itself. An object, as a test may give it, is
+    returned. Raises ValueError, and what the import raises."""
     if not isinstance(where, str):
         return where
     module, colon, name = where.partition(":")

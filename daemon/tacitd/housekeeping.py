@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from tacitd import __version__
-from tacitd.config.settings import Config, list_settings, load_config
+from tacitd.config.settings import list_settings, load_config
 from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.engine import SYNC_JOB
 from tacitd.errors import ConfigError, TacitdError
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def keep_house(app: App) -> None:
-    """Save what was written into files that were swapped out, check a refused configuration, look for the model's program, store ends of calls, check the store."""
     app.editors.check_old_files()
-    check_refused(app)
     app.outdated = check_installed_version()
     save_budget(app)
     with suppress(TacitdError):  # the loop meets it too, and says so
@@ -39,16 +37,19 @@ def keep_house(app: App) -> None:
 
 
 def run_own_job(app: App, task: Task) -> Outcome:
-    """A job of the engine itself."""
-    if task.kind == "purge":
-        return _finish_purge(app, task)
+    if task.kind == "purge":  # `tacitd forget --purge` or the daemon was killed before its end
+        others = "SELECT 1 FROM task WHERE kind = 'purge' AND key = ? AND plugin <> ?"
+        if app.store.rows(others, task.key, ENGINE) or app.store.rows("SELECT 1 FROM plan LIMIT 1"):
+            return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
+        purge_own_files(app, task.key, list(task.data["texts"]), list_other_items(app, task.key))
+        return Done()
     if task.key != SYNC_JOB:
         keep_house(app)
         return Done()
     for path in app.files.finish_all():  # also what a crash left
         logger.warning("{} cannot be changed now; tacitd tries again", path)
-    app.engine.note_files_finished()
-    edited = app.plugins.list_edited(app.config.projects.write)
+    app.engine.unfinished = set()
+    edited = app.plugins.list_edited()
 
     def queue(tx: Tx) -> None:
         for new in edited:
@@ -57,22 +58,10 @@ def run_own_job(app: App, task: Task) -> Outcome:
     return Done(queue)
 
 
-def _finish_purge(app: App, task: Task) -> Outcome:
-    """Purge what `tacitd forget --purge` decided and did not end with, because it or the daemon was killed."""
-    rows = app.store.rows
-    others = "SELECT 1 FROM task WHERE kind = 'purge' AND key = ? AND plugin <> ?"
-    if rows(others, task.key, ENGINE) or rows("SELECT 1 FROM plan LIMIT 1"):
-        return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
-    purge_own_files(app, task.key, list(task.data["texts"]), list_other_items(app, task.key))
-    return Done()
-
-
 def purge_own_files(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
-    """Blank the texts in the logs, remove the last report, and return the files that changed.
-
-    `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay whole. Raises OSError, TacitdError: then
-    it is to be done again.
-    """
+    """Blank the texts in the logs and in the store, remove the last report, and return the files that changed. `keep`: the
+    texts of other stored items, by which tacitd knows its own lines. Raises OSError, TacitdError: then it is to be done
+    again."""
     logs = sorted(app.paths.state_dir.glob("*.log"))
     purged = [path for path in logs if blank_in_place(path, texts, keep=keep)]
     report = report_file(app.environ)
@@ -96,7 +85,7 @@ def list_other_items(app: App, id: str) -> dict[str, StoredItem]:
 
 
 def save_budget(app: App) -> None:
-    """Store the ends of calls that could not be stored before. If it fails again, work that needs a call is parked."""
+    """Store the ends of calls that could not be stored before."""
     with suppress(TacitdError):
         app.budget.save_ends()
 
@@ -104,7 +93,6 @@ def save_budget(app: App) -> None:
 def check_installed_version(
     running: str = __version__, installed: Callable[[str], str] = version
 ) -> list[Degradation]:
-    """A degradation if another version is installed than the running one; [] if the installed version is unknown."""
     try:
         there = installed("tacitd")
     except (PackageNotFoundError, OSError):  # during an update there may be no package for a moment
@@ -118,60 +106,23 @@ def check_installed_version(
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""
 IN_FORCE = 8.0
-"""Seconds for which a caller waits until the new configuration is in force: a task that runs may take longer."""
+"""Seconds for which a caller waits until the new configuration is in force."""
 
 
 def reload_config(app: App) -> list[str]:
-    """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread.
-
-    Raises ConfigError if it is wrong. Nothing has changed then, and `status` shows a degradation until it is corrected.
-    """
+    """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread. Raises
+    ConfigError if it is wrong: nothing has changed then, and it is a problem until a reload succeeds."""
+    sections, broken = app.found.collect_sections(), bool(app.found.failed)
     try:
-        new = _load(app)
+        new = load_config(app.paths.config_file, app.environ, sections, broken=broken)
     except ConfigError as error:
-        app.degraded[REFUSED] = _refused(error)
+        what = f"the configuration was not reloaded, the old one is in force: {error.what}"
+        hint = "; then ".join(filter(None, (error.hint, "run `tacitd reload`")))
+        app.degraded[REFUSED] = Degradation(REFUSED, what, hint)
         raise
-    changed = list_changed_keys(app.config, new)
+    before = {key: value for key, value, _ in list_settings(app.config)}
+    changed = [key for key, value, _ in list_settings(new) if before.get(key) != value]
     app.degraded.pop(REFUSED, None)
     if changed or app.reloaded is not None:  # it may be the old one again, before another was in force
         app.request_reload(new)
     return changed
-
-
-def check_refused(app: App) -> None:
-    """Check a refused configuration again, and clear the degradation if the file is as before. Engine thread.
-
-    A corrected configuration is not applied without a reload, because a file that is being edited may be valid for a moment.
-    """
-    if REFUSED not in app.degraded:
-        return
-    try:
-        changed = list_changed_keys(app.config, _load(app))
-    except ConfigError as error:
-        app.degraded[REFUSED] = _refused(error)
-        return
-    if changed:
-        what = f"the configuration is valid again, but not in force yet ({', '.join(changed)})"
-        app.degraded[REFUSED] = Degradation(REFUSED, what, "run `tacitd reload`")
-    else:
-        del app.degraded[REFUSED]
-
-
-def _load(app: App) -> Config:
-    found = app.found
-    return load_config(
-        app.paths.config_file, app.environ, found.collect_sections(), broken=bool(found.failed)
-    )
-
-
-def _refused(error: ConfigError) -> Degradation:
-    what = f"the configuration was not reloaded, the old one is in force: {error.what}"
-    return Degradation(
-        REFUSED, what, f"{error.hint}; then run `tacitd reload`" if error.hint else "run `tacitd reload`"
-    )
-
-
-def list_changed_keys(old: Config, new: Config) -> list[str]:
-    """The keys whose values differ."""
-    before = {key: value for key, value, _ in list_settings(old)}
-    return [key for key, value, _ in list_settings(new) if before.get(key) != value]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -42,21 +43,39 @@ KEPT = 5
 def to_file(path: Path, level: str) -> None:
     """Log to a rotating file only, with mode 0600: the newest and five older ones of 5 MB each. Raises OSError."""
     logger.remove()
-    logger.add(
-        _RotatingFile(path), level=level, format=FORMAT, colorize=False, backtrace=False, diagnose=False
-    )
+    _add(_RotatingFile(path), level, FORMAT)
+
+
+def to_journal(level: str) -> None:
+    """Log to stderr only, in the journal's form: each line begins with its priority, such as `<4>` (sd-daemon(3))."""
+    logger.remove()
+    _add(_CleanStderr(), level, _for_journal)
+
+
+def _add(sink: _RotatingFile | _CleanStderr, level: str, form: str | Callable[[Record], str]) -> None:
+    logger.add(sink, level=level, format=form, colorize=False, backtrace=False, diagnose=False)
+
+
+def _for_journal(record: Record) -> str:
+    number = record["level"].no
+    return f"\\<{3 if number >= 40 else 4 if number >= 30 else 6 if number >= 20 else 7}>{{message}}\n{{exception}}"
+
+
+def to_stderr(level: str) -> None:
+    """Log to stderr as well, for a daemon in a terminal."""
+    _add(_CleanStderr(), level, "{level: <7} {message}")
 
 
 class _RotatingFile:
-    """A sink that writes `tacitd.log` and keeps older files as `tacitd.1.log`, `tacitd.2.log` and so on.
-
-    A line that cannot be written is dropped, because loguru's own sink prints a traceback on stderr for each such line,
-    for example while the disk is full.
-    """
+    """Writes `tacitd.log` and keeps older files as `tacitd.1.log`, `tacitd.2.log` and so on. A line that cannot be written is dropped,
+    because loguru's own sink prints a traceback for each, for example while the disk is full."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = _open_private(path)
+        self._fd = self._open()
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, message: str) -> None:
         """Append a line. loguru calls this under its lock."""
@@ -73,60 +92,21 @@ class _RotatingFile:
     def _rotate_if_needed(self, more: int) -> None:
         """Rotate if the file would exceed LONGEST; reopen it if its name leads to another file, or to none."""
         held = os.fstat(self._fd)
-        if not self._is_named(held):
-            self._reopen()
-        elif held.st_size + more > LONGEST:
-            names = [self._path, *(self._path.with_suffix(f".{number}.log") for number in range(1, KEPT + 1))]
-            for newer, older in reversed(list(pairwise(names))):
-                if newer.exists():
-                    newer.replace(older)
-            self._reopen()
-
-    def _is_named(self, held: os.stat_result) -> bool:
-        try:
-            return os.path.samestat(self._path.stat(), held)
-        except FileNotFoundError:
-            return False
-
-    def _reopen(self) -> None:
-        opened = _open_private(self._path)
+        is_named = self._path.exists() and os.path.samestat(self._path.stat(), held)
+        if is_named and held.st_size + more <= LONGEST:
+            return
+        names = [self._path, *(self._path.with_suffix(f".{number}.log") for number in range(1, KEPT + 1))]
+        for newer, older in reversed(list(pairwise(names))) if is_named else ():
+            if newer.exists():
+                newer.replace(older)
+        opened = self._open()
         os.close(self._fd)
         self._fd = opened
-
-
-def to_journal(level: str) -> None:
-    """Log to stderr only, in the journal's form: each line begins with its priority, such as `<4>` (sd-daemon(3))."""
-    logger.remove()
-    logger.add(
-        _CleanStderr(), level=level, format=_for_journal, colorize=False, backtrace=False, diagnose=False
-    )
-
-
-def _for_journal(record: Record) -> str:
-    number = record["level"].no
-    return f"\\<{3 if number >= 40 else 4 if number >= 30 else 6 if number >= 20 else 7}>{{message}}\n{{exception}}"
-
-
-def to_stderr(level: str) -> None:
-    """Log to stderr as well, for a daemon in a terminal."""
-    logger.add(
-        _CleanStderr(),
-        level=level,
-        format="{level: <7} {message}",
-        colorize=False,
-        backtrace=False,
-        diagnose=False,
-    )
 
 
 class _CleanStderr:
     """A sink that writes to stderr, without what a name or an error's text may hide or do to a terminal."""
 
     def write(self, message: str) -> None:
-        """Write a line. loguru calls this under its lock."""
         sys.stderr.write(sanitize_text(message))
         sys.stderr.flush()
-
-
-def _open_private(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -5,6 +5,7 @@ Each method takes named parameters and returns a JSON value. docs/socket.md list
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.errors import FileRefusedError, StoreLostError, TacitdError, UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.atomic import list_kept_copies
 from tacitd.files.disk import DISK
@@ -26,11 +27,11 @@ from tacitd.files.row_history import find_row_change
 from tacitd.handler import Decision, DecisionChoice, Degradation, StoredItem
 from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
 from tacitd.model.budget import allow_again
-from tacitd.plugins import collect_footprints, find_job_owners
+from tacitd.plugins import collect_footprints
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.status import make_status_line
-from tacitd.work.activities import NO_LINE, STORED, Activity, find_newest, list_since
+from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.project_rows import store_project
@@ -41,12 +42,10 @@ from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
-QUESTIONS = ("status", "lag", "statusline", "session_text")
-"""Methods that only read, which may be asked twice."""
 
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
-    """The table of methods by name."""
+    texts = SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ)
     table: dict[str, RpcMethod] = {
         "ping": lambda _: answer_ping(find_store_refusal(app.engine)),
         "status": lambda _: app.read_status(),
@@ -58,7 +57,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "retry": lambda params: _retry(app, params),
         "hint": lambda params: _take_hint(app, params),
         "statusline": lambda _: {"line": make_status_line(app.read_status())},
-        "session_text": partial(_make_session_text, app, make_session_texts(app)),
+        "session_text": partial(_make_session_text, app, texts),
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
         "task": lambda params: _run_task(app, params),
@@ -66,26 +65,8 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
-        table["debug.wedge"] = lambda _: _wedge(app)
-    return table | {name: partial(_ask_new_store, table[name]) for name in QUESTIONS}
-
-
-def _ask_new_store(question: RpcMethod, params: Mapping[str, Any]) -> Any:
-    """Answer a question; if it is what meets the damage of the store, from the new one, which says what was lost."""
-    try:
-        return question(params)
-    except StoreLostError:
-        return question(params)
-
-
-def _wedge(app: App) -> dict[str, Any]:
-    """Block the engine's loop forever."""
-
-    def stay() -> None:
-        threading.Event().wait()
-
-    app.engine.inbox.call_soon(stay)
-    return {"wedged": True}
+        table["debug.wedge"] = lambda _: app.engine.inbox.call_soon(threading.Event().wait)
+    return table
 
 
 def answer_ping(problem: Degradation | None) -> dict[str, Any]:
@@ -95,8 +76,6 @@ def answer_ping(problem: Degradation | None) -> dict[str, Any]:
 
 
 def _reload(app: App) -> dict[str, Any]:
-    """Return the keys that changed, when the new configuration is in force, or will be as soon as the tasks that run have ended:
-    in five minutes at most."""
     changed = reload_config(app)
     if changed:
         app.replaced.wait(IN_FORCE)
@@ -104,38 +83,32 @@ def _reload(app: App) -> dict[str, Any]:
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait until everything that exists now is handled or parked. Return parked and waiting work, and what was made.
-
-    `timeout`: maximum seconds, none waits without a limit. `due`: jobs (`{"job", "project"}`) to run after that, and to
-    wait for. `write`: also run the jobs of everything that waits. Raises UsageError for a wrong timeout, job or project.
-    """
+    """Wait until everything that exists now is handled or parked. `due`: jobs (`{"job", "project"}`) to run after that, and to wait for.
+    `write`: also the jobs of everything that waits."""
     timeout = params.get("timeout")
     seconds = float(timeout) if timeout is not None else None
     if seconds is not None and not seconds >= 0:
-        raise UsageError(
-            f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
-        )
+        hint = "give the maximum seconds to wait, or leave it out"
+        raise UsageError(f"the timeout {timeout} is not valid", hint)
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    read = partial(_ask_new_store, lambda _: app.read_status())
     waited, jobs = list[dict[str, Any]](), list[dict[str, Any]]()
-    mark: int = _ask_new_store(lambda _: find_newest(app.store.rows), {})
+    mark = find_newest(app.store.rows)
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = read({})["waits"]
+        waited = app.read_status()["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
-        done = _wait_until_handled(app, deadline) and done
-    document = read({})
+        done = _wait_until_handled(app, deadline)
+    document = app.read_status()
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    found: list[Activity] = _ask_new_store(lambda _: list_since(app.store.rows, mark), {})
-    rows = [one.describe() for one in found]
+    rows = [one.describe() for one in list_since(app.store.rows, mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
 
 
 def _wait_until_handled(app: App, deadline: float | None) -> bool:
-    """Wait until everything is handled or parked; return False at the deadline (monotonic seconds; None: no limit)."""
+    """False at the deadline (monotonic seconds; None: no limit)."""
     left = None if deadline is None else max(0.0, deadline - app.clock.monotonic())
     try:
         app.engine.sync(left if left is None else min(left, threading.TIMEOUT_MAX))
@@ -145,27 +118,16 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
 
 
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Pass on what a client's hook said. Answers at once, because a person's prompt waits for the hook.
-
-    `input`: what the hook got from the client. Returns whether it is an object.
-    """
+    """Answers at once, because a person's prompt waits for the hook."""
     data = params.get("input")
     if not isinstance(data, dict):
         return {"taken": False}
-    app.engine.inbox.call_soon(partial(app.engine.take_hook_inputs, [data]))
+    app.engine.inbox.call_soon(partial(app.engine.take_hook_input, data))
     return {"taken": True}
 
 
-def make_session_texts(app: App) -> SessionTexts:
-    """What answers the client's hooks. Reads and writes nothing yet."""
-    return SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ)
-
-
 def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client's hook prints for a session. Answered in the caller's thread, because the session's start waits.
-
-    `input`: what the hook got from the client. Returns `text`, "" for nothing.
-    """
+    """What a client's hook prints for a session. In the caller's thread, because the session's start waits."""
     data, source = params.get("input"), app.engine.source
     hook = source.read_hook(data) if isinstance(data, dict) else None
     is_asked = hook is not None and hook.kind
@@ -173,11 +135,6 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo the change `id`.
-
-    `dry_run`: write nothing. Returns the undo as `row_history` describes it; its `id` is "" in a dry run. Raises
-    UsageError for an unknown id, FileRefusedError if a line was changed since.
-    """
     id, dry_run = str(params["id"]), bool(params.get("dry_run"))
     change = find_row_change(app.store.rows, id)
     if change is None:
@@ -188,23 +145,13 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out a person's decision about an item of a plugin, in this thread.
-
-    `plugin`, `id`, `choice`, `root` and `text`: see `tacitd.handler.Decision`. `purge`: also blank its words in the logs of
-    the state directory. Raises UsageError for another plugin, item or choice, FileRefusedError for a purge while a change of a
-    file waits, and what the plugin's hook raises.
-    """
-    name, root = str(params["plugin"]), params.get("root")
-    choice: Any = params["choice"]
-    plugin = next(
-        (one for one in app.found.plugins if one.name == name and one.items),
-        None,
-    )
+    """Raises UsageError, FileRefusedError for a purge while a change of a file waits, and what the plugin's hook raises."""
+    name, root, choice = str(params["plugin"]), params.get("root"), params["choice"]
+    plugin = next((one for one in app.found.plugins if one.name == name and one.items), None)
     if plugin is None or choice not in get_args(DecisionChoice):
         raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
-    decision = Decision(
-        str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
-    )
+    text = str(params.get("text", ""))
+    decision = Decision(str(params["id"]), choice, Path(str(root)) if root else None, text)
     if name not in app.plugins.by_name:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
     if params.get("purge"):
@@ -216,10 +163,8 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     done = _asked(app).decide(app.plugins.by_name[name], decision, items, purge)
     if not purge:
         return {"what": done.what, "purged": [], "left": [], "yours": []}
-    return {
-        "what": done.what,
-        **_purge_words(app, decision.id, done.texts, list_other_items(app, decision.id)),
-    }
+    others = list_other_items(app, decision.id)
+    return {"what": done.what, **_purge_words(app, decision.id, done.texts, others)}
 
 
 def _asked(app: App) -> AskedTasks:
@@ -227,11 +172,7 @@ def _asked(app: App) -> AskedTasks:
 
 
 def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Have a plugin do what a person's command asks, and wait for it.
-
-    `plugin`, `key`, `data` (JSON) and `project` (a directory; none: for no project): see `tacitd.contract.Task`. Returns `made`: what
-    it made, for a person. Raises what the plugin raised.
-    """
+    """Have a plugin do what a person's command asks, and wait for it. `project`: a directory. Raises what the plugin raised."""
     plugin = app.plugins.by_name.get(str(params["plugin"]))
     if plugin is None:
         raise UnavailableError(f"the plugin {params['plugin']} does not run", "`tacitd status` says why")
@@ -247,7 +188,7 @@ def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, StoredItem]) -> dict[str, Any]:
-    """Do at once what the decision has queued, and say what was changed and what is left. Raises OSError, and what plugins raise."""
+    """Do at once what the decision has queued, and say what was changed and what is left."""
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
     for one in app.plugins.list_wanting("purge"):
@@ -257,24 +198,19 @@ def _purge_words(app: App, id: str, texts: Sequence[str], others: Mapping[str, S
         purged += [Path(each.text) for each in done.notices if each.did == "purged"]
     purged += purge_own_files(app, id, texts, others)
     kept = [{"text": text, "id": others[text].id} for text in texts if text in others]
-    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, texts, keep=others)]
-    return {"purged": [str(path) for path in purged], "left": kept, "yours": yours}
-
-
-def _list_kept_files(app: App) -> list[Path]:
-    """The files outside of the state directory that are shared with a person, and copies of what was saved meanwhile."""
-    found: dict[Path, None] = {}
+    shared: dict[Path, None] = {}
     for made in collect_footprints(app.found.plugins, app.environ).values():
         for path in made.kept:
             inside = (each for each in sorted(path.rglob("*")) if each.is_file()) if path.is_dir() else [path]
-            found |= dict.fromkeys(inside)
+            shared |= dict.fromkeys(inside)
         for place in made.places:
-            found |= dict.fromkeys(list_kept_copies(place, DISK))
-    return list(found)
+            shared |= dict.fromkeys(list_kept_copies(place, DISK))
+    yours = [str(path) for path in shared if contains_texts(path, texts, keep=others)]
+    return {"purged": [str(path) for path in purged], "left": kept, "yours": yours}
 
 
 def _wake(app: App) -> dict[str, Any]:
-    """A command changes rows: read what was typed before, and look at what is due. Works also while the loop waits for something."""
+    """A command changed rows, or reads what was typed before. Works also while the loop waits for something."""
     with suppress(TimeoutError):
         app.engine.inbox.call(app.engine.read_all, 1.5)
     app.engine.wake.set()
@@ -291,43 +227,30 @@ def _project(app: App, directory: object) -> Project:
 def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Start a job now, for one project or for all. Returns at once: `sync` waits for it."""
     job = str(params["job"])
-    owners = find_job_owners(app.found.plugins, job)
-    if not owners:
-        raise UsageError(f"no handler has a job {job!r}")
     project = _project(app, params["project"]) if params.get("project") else None
-
     with app.store.write() as tx:
-        for name in owners:
-            if name in app.plugins.by_name:
-                app.plugins.by_name[name].queue_job(tx, job, project)
+        if not app.plugins.queue_jobs(tx, job, project):
+            raise UsageError(f"no handler has a job {job!r}")
     app.engine.wake.set()
     return {"job": job, "project": str(project.root) if project else None}
 
 
 def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Read these transcripts again from their first byte.
-
-    Only prompts that are not older than `since` (seconds since 1970) and belong to `projects` (roots; none: all) count.
-    """
-    since = float(params["since"])
-    roots = {str(root) for root in params.get("projects", ())}
-    payers = list(app.plugins.rules)
-    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, payers)
+    """Read these transcripts again: prompts not older than `since` (seconds since 1970) of `projects` (roots; none: all)."""
     source, known = app.engine.source, app.engine.follower.stamps
+    roots = {str(root) for root in params.get("projects", ())}
+    scanner = Scanner(app.store, source, app.projects.find_project, app.clock, list(app.plugins.rules))
     names = [name for name in map(str, params["transcripts"]) if name in known]
     paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
-        scanner.scan(path, since, roots)
+        scanner.scan(path, float(params["since"]), roots)
     app.engine.wake.set()
     return {"transcripts": len(paths)}
 
 
 def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Try rejected prompts again: `ids`, or `all`, and then all parked work too. Raises UsageError without either, or with both.
-
-    Returns `retried` (number of prompts), `parked` (number of parked tasks, without those that wait for a known time) and `gone`,
-    which is empty: a rejected prompt outlives its transcript.
-    """
+    """Try rejected prompts again: `ids`, or `all`, and then all parked work too. `parked` is without tasks that wait for a
+    known time, `gone` is always empty: a rejected prompt outlives its transcript."""
     if bool(params.get("all")) == bool(params.get("ids")):
         raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
@@ -339,25 +262,19 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             parked = make_parked_due(tx, now)
             facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
             allow_again(tx, "fact", [row for (row,) in facts])
-            for name in find_job_owners(app.found.plugins, RETRY):
-                if name in app.plugins.by_name:
-                    app.plugins.by_name[name].queue_job(tx, RETRY)
+            app.plugins.queue_jobs(tx, RETRY)
     app.engine.wake.set()
     return {"retried": len(found), "parked": parked, "gone": []}
 
 
 def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
-    """How many prompts of these transcripts were handled, and how many there are, for the handlers that call the model."""
-    done = total = 0
-    for path in map(str, params["transcripts"]):
-        ((all_of_it, waiting),) = app.store.rows(
-            "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt p "
-            "JOIN prompt_task t ON t.prompt = p.number WHERE p.transcript = ? AND p.priority = 'scan'",
-            path,
-        )
-        total += all_of_it
-        done += all_of_it - waiting
-    return {"done": done, "total": total}
+    """How many of these transcripts' prompts were handled by handlers that call the model."""
+    ((total, waiting),) = app.store.rows(
+        "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
+        "WHERE p.transcript IN (SELECT value FROM json_each(?)) AND p.priority = 'scan'",
+        json.dumps(list(map(str, params["transcripts"]))),
+    )
+    return {"done": total - waiting, "total": total}
 
 
 def _stop(app: App) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""How the real model is built: the adapter, with its children and the budget. Used by the daemon, and by commands, which call
-it in their own process."""
+"""How the real model is built: the adapter, with its children and the budget."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def make_daemon_model(
     stopping: threading.Event,
     own_sessions: set[str],
 ) -> ModelHealth:
-    """The model of the daemon. `work`: the private directory of calls. `own_sessions` grows with each call."""
+    """`work`: the private directory of calls. `own_sessions` grows with each call."""
     reap_leftovers(work)
     claude = ClaudeModel(
         config.claude,
@@ -41,26 +40,21 @@ def make_daemon_model(
         stop=stopping,
         own_sessions=own_sessions,
     )
-    return ModelHealth(
-        claude, claude.find_program, lambda: claude.running_count, partial(reap_leftovers, work)
-    )
+    reap = partial(reap_leftovers, work)
+    return ModelHealth(claude, claude.find_program, lambda: claude.running_count, reap)
 
 
 def make_command_model(
     config: Config, budget: Budget, clock: Clock, environ: Mapping[str, str], work: Path
 ) -> Model:
-    """The model of a command, which makes one call after the other."""
     reap_leftovers(work)
     return ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work)
 
 
 @contextmanager
 def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iterator[tuple[Model, Budget]]:
-    """Yield the model for a command, and the budget, which is the store's, beside a daemon or without one. What an earlier command
-    left running is ended.
-
-    Raises ConfigError, OSError, UnwritableError, StoreLostError.
-    """
+    """Yield the model for a command, and the budget, which is the store's. What an earlier command left running is ended.
+    Raises ConfigError, OSError, UnwritableError, StoreLostError."""
     make_private_dir(paths.state_dir)
     work, clock = make_private_dir(paths.state_dir / "model") / "work", SystemClock()
     store = Store.open(paths.state_dir, clock, owner=False)

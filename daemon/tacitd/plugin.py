@@ -1,9 +1,8 @@
-"""What a plugin declares. A plugin is a folder and an entry point of the group `tacitd.handlers`, which names a function
-that returns a `PluginSpec`.
+"""What a plugin declares. A plugin is a folder and an entry point of the group `tacitd.handlers`, which names a function that
+returns a `PluginSpec`.
 
-A hook is text, `"module:name"`, and is imported when it is used: a declaration is light, and a command that uses one hook
-imports no other. The signatures below are those of the hooks. The engine names no plugin, and tacitd's own use no hook
-that a package of somebody else cannot use.
+A hook is text, `"module:name"`, and is imported when it is used: a command that uses one imports no other. The engine names no
+plugin, and tacitd's own use no hook that a package of somebody else cannot use.
 """
 
 from __future__ import annotations
@@ -22,20 +21,17 @@ ENGINE_PARTS = ("person-rules", "context-files", "doctor", "banner", "history")
 
 
 class GatherRule(Struct, frozen=True):
-    """When the prompts of a session become a task: at the first of these conditions, at its end, and at once for `sync`.
-
-    Only prompts of projects in which tacitd may write are gathered.
-    """
+    """When the prompts of a session become a task: at the first of these conditions, at its end, and at once for `sync`."""
 
     quiet: float = 600.0
     """Seconds since the last prompt was typed. Shell commands do not count here."""
     prompts: int = 10
     bytes: int = 24 << 10
-    """Of the prompts' texts, in UTF-8. It is also the most that one task gets, unless one prompt alone is longer."""
+    """Of the prompts' texts, in UTF-8: also the most that one task gets, unless one prompt alone is longer."""
 
 
 class TimedJob(Struct, frozen=True):
-    """Work at intervals. It becomes a task of the kind `job` when its interval has passed since it last succeeded."""
+    """Work at intervals: a task of the kind `job` when its interval has passed since it last succeeded."""
 
     name: str
     every: float
@@ -51,32 +47,29 @@ class SharedFileKind(Struct, frozen=True):
     format: str
     """`bullets`, `json-leaves`, `lines`, or the hook of a `Format`."""
     list_paths: Hook
-    """`(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]`: the files of a project, or those of the
-    person (None). They are compared every minute and after a change that was noticed. `Rows` is `Tools.rows`."""
+    """`(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]`: the files of a project, or of the person
+    (None)."""
     on_edits: Hook
-    """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files.
-    Called by a worker in the lane of the project, once for each edit. What is `added` is the person's, also a line of the plugin's that
-    git took away and brought back: its removal is not reported any more, so it is not to be put again."""
+    """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files,
+    once for each edit. What is `added` is the person's, also a line of the plugin's that git took away and brought back: it
+    is not to be put again."""
     always: bool = False
-    """Whether `on_edits` is called after every change of a file, with empty edits if no leaf of it was edited or it is gone: for plugins
-    that make something of the whole file."""
+    """Whether `on_edits` is called after every change of a file, for plugins that make something of the whole file."""
 
 
 class PluginSpec(Struct, frozen=True):
-    """The declaration of a plugin: its fields are optional but the name."""
-
     name: str
     """Lower case. Its tables begin with it."""
     order: int = 50
     """Plugins are listed, asked and shown by this number, then by name."""
     settings: Mapping[str, Hook] = field(default_factory=dict)
-    """Sections of the configuration, each a pydantic model. Every field has a default and a description."""
+    """Sections of the configuration, each a pydantic model whose fields have defaults."""
     schema: Sequence[Hook] = ()
-    """Steps of its tables, `"package:file.sql"`; the number of steps is the version. The first makes all tables; a later one
-    changes them. A column that may hold words of a person is marked `-- text`, and `/* text */` where a step adds it to a table."""
+    """Steps of its tables, `"package:file.sql"`; their number is the version. A column that may hold words of a person is
+    marked `-- text`, and `/* text */` where a step adds it to a table."""
     observe: Hook = ""
-    """`(batch: Batch, tx: Tx, settings: Mapping[str, BaseModel]) -> None`: fold new records into the plugin's tables. It reads no
-    file, clock or model. If it raises, its own changes are rolled back, and the same records come again."""
+    """`(batch: Batch, tx: Tx, settings: Mapping[str, BaseModel]) -> None`: fold new records into the plugin's tables, without a
+    file, clock or model. If it raises, its changes are rolled back, and the same records come again."""
     one_lane: bool = False
     """Whether its tasks run one at a time for all projects, and not for each: its files are the person's."""
     run: Hook = ""
@@ -91,32 +84,32 @@ class PluginSpec(Struct, frozen=True):
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
     session_text: Hook = ""
     """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or lines for a failed
-    call (`failure`), of which a session gets each once. It reads `request.rows` and files and writes nothing. The same rows give the same text."""
+    call (`failure`), each once for a session. It reads `request.rows` and files. The same rows give the same text."""
     session_budget: int = 3_000
     """Characters that `session_text` gets at most, if there is room for them."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
     items: Hook = ""
-    """A module with `list_items(rows, environ, root) -> Iterable[StoredItem]` and `decide(decision, tools) -> Done`, for `forget`,
-    `accept` and `review`. A person reads the notices of that `Done`. It raises UsageError if there is no such item, or if the choice
-    does not apply to it."""
+    """A module with `list_items(rows, environ, root) -> Iterable[StoredItem]` and `decide(decision, tools) -> Done`, whose
+    notices a person reads. It raises UsageError for another item or choice."""
     why: Hook = ""
     """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
-    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`. What such a hook names
-    is up to the plugin whose prompt it is. And what it adds to parts of the engine (`ENGINE_PARTS`):
+    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`. And what it
+    adds to the engine (`ENGINE_PARTS`):
 
     `person-rules`: `(environ, clock) -> PersonRules`, lines about the person that every session loads.
-    `context-files`: `(request: ContextRequest) -> Iterable[ContextFile]`, files with text for sessions, and whether the client loads
-    them by itself in the directory of the request.
-    `doctor`: `(environ) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in its files. It changes nothing and does not call
-    the model.
-    `banner`: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what it writes that a person would not expect.
-    `history`: `(environ) -> Iterable[Mapping]`, changes of the person's files that no row of `change` says, oldest first, in the form
-    of `tacitd.files.row_history.list_row_changes`. `undo` says which command takes one back. It only reads files."""
+    `context-files`: `(request: ContextRequest) -> Iterable[ContextFile]`, files with text for sessions, and whether the client
+    loads them.
+    `doctor`: `(environ) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in its files, without the model.
+    `banner`: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what it writes that a person would not
+    expect.
+    `history`: `(environ) -> Iterable[Mapping]`, changes of the person's files that no row of `change` says, oldest first, in
+    the form of `tacitd.files.row_history.list_row_changes`. `undo` says which command takes one back.
+    """
     mcp: Hook = ""
     """An `AgentInterface`: tools and resources for agents."""
     footprint: Hook = ""

@@ -30,17 +30,15 @@ class EntryPoint(NamedTuple):
 
 
 class FoundPlugins(Struct, frozen=True):
-    """The plugins that could be loaded, and a degradation for each of the others."""
-
     plugins: tuple[PluginSpec, ...]
     failed: tuple[Degradation, ...] = ()
 
     def collect_sections(self) -> Mapping[str, type[BaseModel]]:
-        """The configuration's sections of all plugins. Raises what a module of settings raises."""
+        """The configuration's sections. Raises what a module of settings raises."""
         return {name: model for one in self.plugins for name, model in load_settings(one).items()}
 
     def collect_prompt_extensions(self) -> dict[str, list[str]]:
-        """The hooks of prompt extensions by the prompt's name, in the order of the plugins."""
+        """The hooks of prompt extensions by the prompt's name."""
         found: dict[str, list[str]] = {}
         for one in self.plugins:
             for prompt, where in one.prompt_parts.items():
@@ -55,21 +53,14 @@ class FoundPlugins(Struct, frozen=True):
         return {one.name: hook for one in ordered if (hook := one.prompt_parts.get("person-rules"))}
 
 
-def find_plugins(points: Iterable[EntryPoint] | None = None) -> FoundPlugins:
-    """Load every plugin that is installed, in the order of their names."""
-    return _load_plugins(points, load_settings)
-
-
 def find_declarations() -> FoundPlugins:
-    """The same without importing what the hooks name: for commands that need some of them."""
-    return _load_plugins(None, lambda _: None)
+    """As `find_plugins`, without importing what the hooks name: for commands that need some of them."""
+    return find_plugins(check=lambda _: None)
 
 
 def list_entry_points(places: Iterable[str] | None = None) -> list[EntryPoint]:
-    """The entry points of all plugins that are installed in these directories (None: `sys.path`), by name.
-
-    As with `importlib.metadata`, which takes longer to import than all plugins, the first distribution of a name counts.
-    """
+    """The entry points of all plugins in these directories (None: `sys.path`), by name. As with `importlib.metadata`, which
+    takes longer to import than all plugins, the first distribution of a name counts."""
     found, known = list[EntryPoint](), set[str]()
     for place in dict.fromkeys(sys.path if places is None else places):
         try:
@@ -102,47 +93,40 @@ def _read_group(file: str) -> Iterator[EntryPoint]:
             yield EntryPoint(name.strip(), value.partition("[")[0].strip())  # `[extra]` may follow
 
 
-def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[PluginSpec], object]) -> FoundPlugins:
+def load_settings(one: PluginSpec) -> dict[str, type[BaseModel]]:
+    return {name: load_hook(hook) for name, hook in one.settings.items()}
+
+
+def find_plugins(
+    points: Iterable[EntryPoint] | None = None, check: Callable[[PluginSpec], object] = load_settings
+) -> FoundPlugins:
+    """Load every plugin that is installed, in the order of their names. One for which `check` raises is left out."""
     plugins: list[PluginSpec] = []
     failed: list[Degradation] = []
     for point in list_entry_points() if points is None else sorted(points):
         try:
             one = load_hook(point.where)()
-            if not isinstance(one, PluginSpec):
-                raise TypeError(f"it returned {type(one).__name__}, not PluginSpec")
             _check_declaration(one)
-            if any(one.name == other.name for other in plugins):
-                raise ValueError(f"there is another handler {one.name!r}")
+            if one.name in ("", "engine", *(other.name for other in plugins)):
+                raise ValueError(f"the name {one.name!r} is taken")
             check(one)
             plugins.append(one)
         except Exception as error:  # noqa: BLE001  a third-party package may raise anything when it is imported
-            what = (
-                f"the handler {point.name} ({point.where}) cannot be loaded: {type(error).__name__}: {error}"
-            )
+            why = f"{type(error).__name__}: {error}"
+            what = f"the handler {point.name} ({point.where}) cannot be loaded: {why}"
             failed.append(Degradation("handler.broken", what, "update or remove the package that brings it"))
     return FoundPlugins(tuple(plugins), tuple(failed))
 
 
-def _check_declaration(one: PluginSpec) -> None:
-    """Raises TypeError if a field by which commands are listed or sections are sorted has another type, and ValueError for a name that
-    belongs to the engine."""
-    if one.name in ("", "engine"):
-        raise ValueError(f"{one.name!r} is no name of a plugin")
+def _check_declaration(one: object) -> None:
+    """Raises TypeError if a field by which commands are listed or sections are sorted is wrong."""
+    if not isinstance(one, PluginSpec):
+        raise TypeError(f"it returned {type(one).__name__}, not PluginSpec")
     for name, row in one.commands.items():
         if len(row) != 3 or not all(isinstance(text, str) for text in row):
             raise TypeError(f"the command {name} has not three texts")
     if not all(isinstance(number, int) for number in (one.order, one.session_budget)):
         raise TypeError("order and session_budget are not both whole numbers")
-
-
-def find_job_owners(plugins: Iterable[PluginSpec], job: str) -> list[str]:
-    """The names of the plugins that have this job."""
-    return [one.name for one in plugins if any(each.name == job for each in one.jobs)]
-
-
-def load_settings(one: PluginSpec) -> dict[str, type[BaseModel]]:
-    """Import the models of a plugin's settings. Raises what their modules raise."""
-    return {name: load_hook(hook) for name, hook in one.settings.items()}
 
 
 def collect_footprints(plugins: Iterable[PluginSpec], environ: Mapping[str, str]) -> dict[str, Footprint]:

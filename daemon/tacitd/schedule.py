@@ -1,12 +1,11 @@
-"""Timed jobs: which of them are due now. The only module that uses APScheduler. What a job does belongs in its plugin.
+"""Timed jobs: which of them are due now. The only module that uses APScheduler.
 
-There is no thread here, and no use of the system's clock: the engine calls `take_due` in each pass of its loop, and the
-time comes from the injected clock. APScheduler's triggers compute when a job is due next, given when it last ran. Its
-schedulers are not used: they compare with the system's clock, list every missed run before they coalesce them (16 million
-entries for a job of one minute if the clock is set from 1970 to now), and do not run while the clock is set back.
+Its triggers compute when a job is due next. Its schedulers are not used: they compare with the system's clock, list every
+missed run before they coalesce them (16 million for a job of one minute if the clock is set from 1970 to now), and do not run
+while the clock is set back.
 
-A due job only means that its interval has passed. What it does is a function of elapsed time, never of how often it ran.
-The last success of each job is a row of `job`, so a restart neither repeats nor forgets it.
+A due job only means that its interval has passed. What it does is a function of elapsed time, never of how often it ran. The
+last success of each is a row of `job`, so a restart neither repeats nor forgets it.
 """
 
 from __future__ import annotations
@@ -26,33 +25,25 @@ _LONGEST = timedelta.max.total_seconds()
 
 
 class PlannedJob(Struct):
-    """A job of a plugin, and when it is due next on each clock: as soon as its interval has passed on either.
-
-    If the wall clock is set forward, the interval has passed for people (a machine that boots in 1970 and then receives the date); if
-    it is set back, a job must not wait until the old time is reached again.
-    """
+    """A job, and when it is due next on each clock: as soon as its interval has passed on either. If the wall clock is set
+    forward, the interval has passed for people; if it is set back, a job must not wait until the old time is reached again."""
 
     plugin: str
     name: str
     trigger: IntervalTrigger
     wall: float
-    """Seconds since 1970, UTC."""
     steady: float
-    """Monotonic seconds, including time in sleep."""
 
 
 class Schedule:
-    """The jobs of all plugins. Once the engine runs, only its thread may call this."""
+    """The jobs of all plugins. One thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._planned: list[PlannedJob] = []
 
     def add_job(self, plugin_name: str, job: TimedJob, last: float | None) -> None:
-        """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never.
-
-        A job with an infinite interval is not planned: it runs when a person asks for it.
-        """
+        """Plan a job. `last`: when it last succeeded. One with an infinite interval runs only when a person asks for it."""
         if job.every > _LONGEST:
             return
         trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)  # pyright: ignore[reportArgumentType] # the type says int; it takes fractions
@@ -62,7 +53,7 @@ class Schedule:
         self._planned.append(PlannedJob(plugin_name, job.name, trigger, now + pause, steady))
 
     def take_due(self) -> list[tuple[str, str]]:
-        """Return the jobs that are due now as (plugin, job), each once. Their next interval begins now."""
+        """The jobs that are due now as (plugin, job). Their next interval begins now."""
         taken = [one for one in self._planned if self._time_left(one) <= 0]
         for one in taken:
             one.wall = _next_time(one.trigger, self._clock.now())
@@ -70,7 +61,7 @@ class Schedule:
         return [(one.plugin, one.name) for one in taken]
 
     def next_in(self) -> float:
-        """Seconds until the next job is due, infinite if there is none; below 0 if it is overdue."""
+        """Seconds; infinite if there is none, below 0 if one is overdue."""
         return min(map(self._time_left, self._planned), default=float("inf"))
 
     def _time_left(self, one: PlannedJob) -> float:
@@ -78,15 +69,12 @@ class Schedule:
 
 
 def first_pause(every: float, last: float | None, now: float) -> float:
-    """Given when a job last succeeded (None: never), return the seconds until its first run.
-
-    `every`: its interval. The result is at most that, also if `last` is in the future because the clock was wrong then.
-    """
+    """Seconds until the first run: at most `every`, also if `last` is in the future because the clock was wrong then."""
     return SOON if last is None else min(every, max(SOON, last + every - now))
 
 
 def _next_time(trigger: IntervalTrigger, last: float) -> float:
-    """The next run on one clock; infinite if `datetime` cannot express it, so that the other clock decides."""
+    """Infinite if `datetime` cannot express it, so that the other clock decides."""
     try:
         then = datetime.fromtimestamp(last, UTC)
         due: datetime | None = trigger.get_next_fire_time(then, then)

@@ -1,10 +1,7 @@
 """The line for a client's status bar, asked for with one question to the daemon.
 
-    python3 -I -S statusline.py
-
-A client runs this after each message, so only what the interpreter has loaded already is imported, and `_socket`: the
-package's own modules for paths and the socket take ten times as long. So the file also runs by itself, without `site` and
-without the script that `pip` makes, which imports `re`. What the line contains is in status.py.
+A client runs this file after each message (`python3 -I -S statusline.py`), so only what the interpreter has loaded already is
+imported, and `_socket`: the package's own modules take ten times as long.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ def print_status_line() -> None:
 
 
 def ask_status_line(environ: Mapping[str, str]) -> str:
-    """The line from the daemon with this environment; ABSENT if none runs, BUSY if it does not answer in time."""
+    """ABSENT if no daemon runs, BUSY if it does not answer in time."""
     try:
         answer = exchange_line(find_socket(environ), REQUEST, PATIENCE)
     except TimeoutError:
@@ -48,7 +45,7 @@ def ask_status_line(environ: Mapping[str, str]) -> str:
 
 
 def exchange_line(path: str, request: bytes, seconds: float) -> bytes:
-    """The daemon's answer to a request; less than a line if it closed the connection. Raises OSError, TimeoutError."""
+    """The answer; less than a line if the daemon closed the connection. Raises OSError, TimeoutError."""
     import _socket
 
     deadline = time.monotonic() + seconds
@@ -73,7 +70,7 @@ def exchange_line(path: str, request: bytes, seconds: float) -> bytes:
 
 
 def find_socket(environ: Mapping[str, str]) -> str:
-    """The running daemon's socket, which a file of its state directory names. Raises OSError if there is none."""
+    """Raises OSError if there is none."""
     descriptor = os.open(
         f"{find_state_dir(environ)}/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     )
@@ -84,7 +81,7 @@ def find_socket(environ: Mapping[str, str]) -> str:
 
 
 def find_state_dir(environ: Mapping[str, str]) -> str:
-    """The state directory that `tacitd.state.paths` finds."""
+    """As `tacitd.state.paths`."""
     home, state = environ.get("HOME", ""), environ.get("TACITD_STATE_DIR", "")
     if state:
         return home + state[1:] if state.startswith("~/") else state
@@ -95,14 +92,10 @@ def find_state_dir(environ: Mapping[str, str]) -> str:
 
 def _decode_string(text: str) -> str:
     """The value of a JSON string whose first quote is cut off."""
+    from _json import scanstring  # `json` takes as long to import as Python takes to start
+
     try:
-        from _json import scanstring  # `json` takes as long to import as Python takes to start
-
         return str(scanstring(text, 0)[0])
-    except ImportError:
-        import json
-
-        return str(json.JSONDecoder().raw_decode(f'"{text}')[0])
     except ValueError:
         return BUSY
 

@@ -57,10 +57,6 @@ LOST = "store-lost"
 """The id of the engine's problem that says what a new store replaces."""
 
 
-def do_nothing(step: str) -> None:
-    """Called at each durable step: "before commit", "committed"."""
-
-
 class Store:
     """The store, open for writing. Thread-safe."""
 
@@ -75,10 +71,9 @@ class Store:
         self.state_dir = state_dir
         self.path = state_dir / STORE
         self.is_new = False
-        """Whether the store was made at this start. The process can end at any time, so whoever does something at a first start
-        marks it as done by a row of its own."""
+        """Whether the store was made at this start."""
         self.generation = 0
-        """How many stores were put aside since the start: the numbers of rows of one mean nothing in the next."""
+        """How many stores were put aside: the numbers of rows of one mean nothing in the next."""
         self.off: Mapping[str, str] = {}
         """By plugin why its tables cannot be used."""
         self._clock = clock
@@ -90,7 +85,7 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._file = (0, 0)
-        """Device and inode of the open file."""
+        """Device and inode."""
         self._lost = ""
         """What happened to the store before the present one, until that was reported."""
         self._busy_since: float | None = None
@@ -105,14 +100,13 @@ class Store:
         plugins: Mapping[str, Sequence[str]] | None = None,
         *,
         owner: bool = True,
-        on_step: Callable[[str], None] = do_nothing,
+        on_step: Callable[[str], None] = lambda step: None,
     ) -> Self:
         """Open the store; create it, and make or change its tables, if needed.
 
-        `plugins`: by name the steps of its tables, `PluginSpec.schema`. `owner`: the daemon, which alone puts a damaged store aside
-        and waits only 0.2 s for another process. A new store that replaces a damaged one says so in its row of `degradation`.
-        Raises ConfigError for the tables of a newer version (exit 78), UnwritableError, and StoreLostError for a damaged store if
-        it is not the owner.
+        `plugins`: by name the steps of its tables. `owner`: the daemon, which alone puts a damaged store aside and waits only
+        0.2 s for another process. `on_step` is called "before commit" and when "committed". Raises ConfigError for the tables
+        of a newer version (exit 78), UnwritableError, and StoreLostError for a damaged store if it is not the owner.
         """
         store = cls(state_dir, clock, plugins or {}, owner, on_step)
         with store._lock:
@@ -122,17 +116,15 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close the store. The last process that does so moves the write-ahead log into it."""
+        """The last process that does so moves the write-ahead log into the store."""
         with self._lock:
             self._closed = True
             self._disconnect()
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """A transaction that is committed at the end of the block, and rolled back if it raises.
-
-        Raises UnwritableError, BusyStoreError: it is tried again, by key; StoreLostError. Not nested.
-        """
+        """A transaction that is committed at the end of the block, and rolled back if it raises. Not nested. Raises
+        UnwritableError, BusyStoreError: it is tried again, by key; StoreLostError."""
         with self._lock:
             if self._in_write:
                 raise RuntimeError("a write inside a write")
@@ -157,8 +149,7 @@ class Store:
             self._on_step("committed")
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT, from a connection that only reads: it waits for no write. Raises UnwritableError,
-        StoreLostError."""
+        """All rows of a SELECT. Raises UnwritableError, StoreLostError."""
         file = self._file
         try:
             with self._read_lock:
@@ -199,9 +190,9 @@ class Store:
         keep: Collection[str] = (),
         also: Callable[[Tx], object] = lambda tx: None,
     ) -> int:
-        """Remove texts from every column that may hold words, and every store that was put aside. Returns how many values changed.
-        After it no file of the store has a byte of them. `keep`: longer texts
-        that stay whole. `also` is in the same transaction. Raises UnwritableError: it is to be repeated."""
+        """Remove texts from every column that may hold words, and stores that were put aside, so that no file of the store has
+        a byte of them. Returns how many values changed. `keep`: longer texts that stay whole. `also` is in the same
+        transaction. Raises UnwritableError: it is to be repeated."""
         with self._lock:
             with self.write() as tx:
                 db = self._require_open()
@@ -227,25 +218,24 @@ class Store:
     # --- connections
 
     def _connect(self) -> None:
-        """Open both connections. Raises as `open` does."""
+        """Raises as `open` does."""
         if self._writer is not None:
             return
         try:
             self._open_files()
         except StoreLostError:
             raise  # the connections are those of the new store
-        except (sqlite3.Error, OSError) as error:
+        except BaseException as error:
             self._disconnect()
+            if not isinstance(error, sqlite3.Error | OSError):
+                raise
             if not isinstance(error, sqlite3.Error) or code_of(error) not in DAMAGE:
                 raise describe_error(self.path, error, LONG) from error
             self._put_aside("was damaged")
             self._connect()
-        except BaseException:
-            self._disconnect()
-            raise
 
     def _reconnect(self) -> None:
-        """Open both connections, and raise StoreLostError if the store is another one than before."""
+        """Raises StoreLostError if the store is another one than before."""
         if self._closed:
             raise RuntimeError("the store is closed")
         self._connect()
@@ -313,15 +303,17 @@ class Store:
         """Raises StoreLostError if the name of the store belongs to another file or to none."""
         try:
             found = self.path.stat()
+            if (found.st_dev, found.st_ino) == self._file:
+                return
+            what = "replaced"
         except FileNotFoundError:
-            self._begin_anew("was deleted while it was open")
+            what = "deleted"
         except OSError as error:
             raise describe_error(self.path, error, 0.0) from error
-        if (found.st_dev, found.st_ino) != self._file:
-            self._begin_anew("was replaced while it was open")
+        self._begin_anew(f"was {what} while it was open")
 
     def _require_check(self) -> None:
-        """Raises sqlite3.DatabaseError if SQLite's check finds something. It has a connection of its own: a write does not wait."""
+        """Raises sqlite3.DatabaseError. It has a connection of its own: a write does not wait."""
         db = _open_file(self.path, "rw", DAEMON_WAIT)
         try:
             found = db.execute("PRAGMA quick_check(1)").fetchall()
@@ -333,21 +325,18 @@ class Store:
             raise error
 
     def _explain(self, error: sqlite3.Error, file: tuple[int, int]) -> NoReturn:
-        """Raise what an error of SQLite about this file means. The caller has the lock."""
+        """Raise what an error of SQLite about this file means. With the lock."""
         if code_of(error) in DAMAGE:
             if file != self._file:  # another thread met the damage first
                 raise StoreLostError("the store was damaged", LOSS_HINT)
             self._begin_anew("was damaged")
-        raise describe_error(self.path, error, self._count_busy()) from error
-
-    def _count_busy(self) -> float:
-        """Seconds for which another process holds the lock, as far as is known."""
         now = self._clock.monotonic()
         self._busy_since = now if self._busy_since is None else self._busy_since
-        return now - self._busy_since if self._owner else COMMAND_WAIT
+        busy = now - self._busy_since if self._owner else COMMAND_WAIT
+        raise describe_error(self.path, error, busy) from error
 
     def _begin_anew(self, what: str) -> NoReturn:
-        """Put the store aside, begin a new one, and raise StoreLostError. The caller has the lock."""
+        """With the lock."""
         self._disconnect()
         self._in_write = False
         self._put_aside(what)
@@ -355,7 +344,7 @@ class Store:
         raise AssertionError("a new store was not reported")
 
     def _put_aside(self, what: str) -> None:
-        """Rename the store, whose connections are closed. Raises StoreLostError if that is the daemon's task."""
+        """Rename the closed store. Raises StoreLostError if that is the daemon's task."""
         if not self._owner:
             raise StoreLostError(f"the store {what}", "`tacitd start` puts it aside and begins a new one")
         if self._lost:
@@ -369,23 +358,22 @@ class Store:
 
 
 class ReadOnlyStore:
-    """The store, open for reading only, for a command: it needs no daemon and changes nothing."""
+    """The store, open for reading only, for a command."""
 
     def __init__(self, path: Path, db: sqlite3.Connection, versions: Mapping[str, int]) -> None:
         self.versions = versions
-        """The version of each owner's tables. A plugin that is not in it has none yet."""
+        """Of each owner's tables. A plugin that is not in it has none yet."""
         self._path = path
         self._db = db
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT. Raises UnwritableError, StoreLostError."""
+        """Raises UnwritableError, StoreLostError."""
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise describe_error(self._path, error, COMMAND_WAIT) from error
 
     def close(self) -> None:
-        """Close the store."""
         self._db.close()
 
     def __enter__(self) -> Self:
@@ -396,8 +384,8 @@ class ReadOnlyStore:
 
 
 def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
-    """Open the store for reading; None if there is none. Raises ConfigError (the store of a newer version), UnavailableError (of
-    an earlier one), UnwritableError, StoreLostError."""
+    """Open the store for reading; None if there is none. Raises ConfigError or UnavailableError for one of another version,
+    UnwritableError, StoreLostError."""
     path = state_dir / STORE
     try:
         if not path.stat().st_size:
@@ -409,15 +397,15 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     # A transaction that a killed process left in a journal can only be undone by a connection that may write.
     mode = "rw" if store_files.is_on_network(state_dir) else "ro"
     try:
-        db, versions = _open_read(path, mode)
-    except sqlite3.Error as error:
-        # A full or read-only disk has no room for -shm. Then nobody has the store open, and it does not change meanwhile.
-        if code_of(error) not in DISK or store_files.was_left_open(path):
-            raise describe_error(path, error, COMMAND_WAIT) from error
         try:
+            db, versions = _open_read(path, mode)
+        except sqlite3.Error as error:
+            # A full or read-only disk has no room for -shm. Then nobody has the store open, and it does not change meanwhile.
+            if code_of(error) not in DISK or store_files.was_left_open(path):
+                raise
             db, versions = _open_read(path, "ro&immutable=1")
-        except sqlite3.Error as second:
-            raise describe_error(path, second, COMMAND_WAIT) from second
+    except sqlite3.Error as error:
+        raise describe_error(path, error, COMMAND_WAIT) from error
     version = versions.get(store_tables.ENGINE, 0)
     if version == len(store_tables.ENGINE_STEPS):
         return ReadOnlyStore(path, db, versions)
@@ -429,14 +417,13 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
 
 
 def open_empty(plugins: Mapping[str, Sequence[str]]) -> ReadOnlyStore:
-    """A store without rows, in memory only: for whoever reads and has none. `plugins`: as for `Store.open`."""
+    """A store without rows, in memory only."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     store_tables.make_tables(db, plugins)
     return ReadOnlyStore(Path(":memory:"), db, store_tables.read_versions(db))
 
 
 def _open_read(path: Path, mode: str) -> tuple[sqlite3.Connection, dict[str, int]]:
-    """A connection that only reads, and the version of each owner's tables."""
     db = _open_file(path, mode, COMMAND_WAIT, reads=True)
     try:
         return db, store_tables.read_versions(db)

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +16,17 @@ from support_engine import Scene, Scripted, ids, with_words
 from support_waiting import PATIENCE
 from tacitd.app import App
 from tacitd.clock import utc_seconds
-from tacitd.contract import Done, Later, Outcome, Task
-from tacitd.errors import FileBusyError, FileRefusedError, StoreLostError, UnavailableError, UsageError
+from tacitd.contract import Later
+from tacitd.errors import FileBusyError, UsageError
 from tacitd.files.atomic import edit_file
 from tacitd.files.editors import WATCHED
 from tacitd.handler import Degradation
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
-from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
-from tacitd.status import read_stored_status
 from tacitd.testing import ScriptedModel
 from tacitd.work.activities import list_since
-
-
-def test_one_lock_for_one_state_directory(tmp_path: Path) -> None:
-    """RELIABILITY row 13: two daemons never share a log."""
-    scene = Scene(tmp_path)
-    with pytest.raises(UnavailableError):
-        scene.start(Scripted())
-    scene.app.close()
-    scene.start(Scripted())
 
 
 def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,28 +160,6 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
     assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
 
 
-def test_the_status_is_the_same_without_the_daemon(tmp_path: Path) -> None:
-    """DESIGN "Commands": it is read from the store, from the first start on, and by a process that has no store open."""
-    scene = Scene(tmp_path)
-    state = tmp_path / "state"
-
-    def read() -> dict[str, Any]:
-        return read_stored_status(state, scene.app.found.plugins, scene.clock.now())
-
-    assert read()["watching"]["transcripts"] == 0
-    scene.type("s", "one")
-    scene.settle()
-    inside, outside = scene.app.read_status(), read()
-    told = {"running": True, "state": "running", "pid": os.getpid()}
-    assert {key for key in inside if inside[key] != outside[key]} == set(told)
-    assert outside["watching"]["transcripts"] == 1
-    assert {key: inside[key] for key in told} == told
-    scene.type("t", "two")
-    scene.settle()
-    scene.app.close()
-    assert (read()["running"], read()["state"], read()["watching"]["transcripts"]) == (False, "stopped", 2)
-
-
 def test_a_problem_of_the_daemon_is_a_row_while_it_lasts(tmp_path: Path) -> None:
     """DESIGN "Control": degradations are state. One that goes on keeps its time."""
     scene = Scene(tmp_path)
@@ -212,40 +178,6 @@ def test_a_problem_of_the_daemon_is_a_row_while_it_lasts(tmp_path: Path) -> None
     del scene.app.degraded["one"]
     scene.engine.run_pass()
     assert list_problems() == [("x", "two", began)]
-
-
-def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """DESIGN "Faults": the next pass meets the new store. How long the loop may sleep is asked of the store too."""
-    scene = Scene(tmp_path)
-
-    def lose(*_: object) -> None:
-        raise StoreLostError("the store was damaged")
-
-    scene.settle()
-    with monkeypatch.context() as patch:
-        patch.setattr("tacitd.engine.next_due", lose)
-        assert 0.0 < scene.engine.sleep_seconds() <= 1.0
-
-
-def test_a_question_that_meets_damage_is_answered_from_the_new_store(tmp_path: Path) -> None:
-    """DESIGN "Faults": who asks for the status is told what was lost, also if the question is what found the damage."""
-    for method in ("status", "statusline", "lag"):
-        scene = Scene(tmp_path / method)
-        scene.settle()
-        store = scene.app.store
-        for end in ("", "-wal"):
-            with Path(f"{store.path}{end}").open("r+b") as file:
-                size = file.seek(0, os.SEEK_END)
-                begin = file.seek(min(4096, size) if not end else 0)
-                file.write(b"\xa5" * (size - begin))
-        store.rows("PRAGMA shrink_memory")  # it has no page in memory
-        table = build_methods(scene.app)
-        table[method]({"transcripts": [str(scene.root)]})
-        assert store.generation == 1
-        assert "store-lost" in {one["id"] for one in table["status"]({})["degraded"]}
-        scene.app.close()
 
 
 # what can be asked
@@ -279,50 +211,6 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         scene.app.request_stop()
         loop.join(PATIENCE)
         scene.app.close()
-
-
-def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
-    """`request_stop` from a signal or from the socket ends the loop although a plugin is busy."""
-    never = threading.Event()
-
-    def hangs(task: Task) -> Outcome:
-        never.wait(600)
-        return Done()
-
-    scene = Scene(tmp_path, Scripted(hangs), pool=ThreadPoolExecutor(2))
-    scene.type("s", "one")
-    loop = threading.Thread(target=scene.app.run)
-    loop.start()
-    scene.engine.inbox.call(lambda: scene.engine._notice(full=True))
-    scene.app.request_stop()
-    loop.join(PATIENCE)
-    assert not loop.is_alive()
-    scene.engine.runner.stop(0.01)
-    never.set()
-    scene.app.close()
-    assert scene.handler.words == []
-
-
-def test_what_cannot_be_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue "`sync` … waits until every byte that existed at the call is handled or parked, and says what is parked"."""
-    scene = Scene(tmp_path)
-    scene.type("s", "one")
-    scene.settle()
-    assert scene.app.read_status()["degraded"] == []
-
-    def closed(path: Path) -> int:
-        raise FileRefusedError(f"{path} cannot be opened", "give yourself the right to read it")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(lines, "open_transcript", closed)
-        scene.type("s", "two")
-        scene.settle()
-        (row,) = scene.app.read_status()["degraded"]
-        assert row["id"] == "transcript.unreadable" and "cannot be opened" in row["what"] and row["hint"]
-        assert row["what"].startswith(str(scene.path("s")))
-    scene.type("s", "three")
-    scene.settle()
-    assert scene.app.read_status()["degraded"] == [] and scene.handler.words == [["one"], ["two", "three"]]
 
 
 # --- The daemon looks a second time at what it swapped out: in its housekeeping, when it leaves, and after a crash.
@@ -371,18 +259,6 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
     copy.unlink()
     assert not recovered(scene)
     scene.app.close()
-
-
-def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
-    """DESIGN "Service": what came until then is saved."""
-    scene = Scene(tmp_path)
-    path = learned(scene)
-    with path.open("a") as writer:
-        put(scene, path)
-        writer.write("- late\n")
-    scene.app.close()
-    assert (scene.root / "LEARNED.md.tacitd-saved").read_text() == LEARNED + "- late\n"
-    assert path.read_text() == LEARNED + "- ours\n"
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:

@@ -17,20 +17,6 @@ from tacitd.work import reader as reader_module
 # the past
 
 
-def test_what_is_there_at_the_first_start_is_taken_as_read(tmp_path: Path) -> None:
-    """Issue "Reading": the past costs nothing unasked; what comes after is learned."""
-    scene = Scene(tmp_path)
-    scene.kill()
-    scene.forget_store()
-    scene.type("s", "old")
-    scene.start(Scripted())
-    scene.settle()
-    assert scene.handler.tasks == [] and scene.handler.batches == []
-    scene.type("s", "new")
-    scene.settle()
-    assert scene.handler.words == [["new"]]
-
-
 def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path) -> None:
     """Issue "Reading": a position only stands just after a newline."""
     scene = Scene(tmp_path)
@@ -46,22 +32,6 @@ def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path)
         out.write(whole[50:])
     scene.settle()
     assert scene.handler.words == [["new"]]
-
-
-def test_what_is_from_a_later_time_than_the_first_start_is_not_new(tmp_path: Path) -> None:
-    """S-50: the clock was set back before the first start; a copy of a session from before it is not paid for, and no text of it is
-    kept. What is typed then is learned, also the same words."""
-    scene = Scene(tmp_path)
-    scene.kill()
-    scene.forget_store()
-    old = scene.type("s", "from before", "twice")
-    scene.clock.jump(-7200)
-    scene.start(Scripted())
-    scene.settle()
-    scene.append("copy", *({**one, "sessionId": "copy"} for one in old), scene.typed("copy", "twice"))
-    scene.settle()
-    assert scene.handler.words == [["twice"]]
-    assert scene.app.store.rows("SELECT text FROM prompt WHERE id = ?", old[0]["uuid"]) == [(None,)]
 
 
 def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
@@ -92,19 +62,6 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
 
 
-def test_scan_goes_on_after_a_restart(tmp_path: Path) -> None:
-    """The wish to go back is durable: a kill in the middle of it loses nothing."""
-    scene = Scene(tmp_path, held=True)
-    scene.settle(1000)
-    scene.type("s", "old", age=5000)
-    scene.settle()
-    scene.scan([scene.path("s")], 0.0)
-    scene.held = False
-    scene.restart()
-    scene.settle()
-    assert ids(scene) == ["u1"]
-
-
 def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,19 +81,6 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
 
 
 # the file
-
-
-def test_a_torn_last_line_waits_and_does_not_hang_sync(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 7: a line that is still being written is no line yet."""
-    scene = Scene(tmp_path)
-    scene.type("s", "one")
-    whole = json.dumps(scene.typed("s", "two")).encode() + b"\n"
-    with scene.path("s").open("ab") as out:
-        out.write(whole[:-20])
-    assert scene.sync().done() and scene.handler.words == [["one"]]
-    with scene.path("s").open("ab") as out:
-        out.write(whole[-20:])
-    assert scene.sync().done() and scene.handler.words == [["one"], ["two"]]
 
 
 @pytest.mark.parametrize("how", ["shrunk", "rewritten", "replaced", "while down"])
@@ -163,22 +107,6 @@ def test_another_file_is_read_again_and_nothing_is_done_twice(tmp_path: Path, ho
     assert scene.sync().done()
 
 
-def test_a_file_that_is_rewritten_while_a_plugin_works_on_it(tmp_path: Path) -> None:
-    """The answer to the old bytes must not move the position in the new ones."""
-    scene = Scene(tmp_path, held=True)
-    scene.type("s", *(f"old {i}" for i in range(10)))
-    scene.settle()
-    scene.work()
-    scene.settle(0)
-    scene.path("s").write_bytes(b"")
-    scene.append("s", scene.typed("s", "new"), scene.typed("s", "newer"))
-    scene.settle()
-    for _ in range(6):
-        scene.work()
-        scene.settle()
-    assert ids(scene) == [f"u{i}" for i in range(1, 13)]
-
-
 @pytest.mark.parametrize("answer", ["done", "later", "rejected"])
 def test_a_file_that_vanishes_while_a_plugin_works_on_it(tmp_path: Path, answer: str) -> None:
     """CLAUDE_CODE section 0 fact 5: what was paid for is kept; the engine goes on."""
@@ -201,20 +129,6 @@ def test_a_file_that_vanishes_while_a_plugin_works_on_it(tmp_path: Path, answer:
     assert ids(scene) == (["u1"] if answer == "done" else [])
     assert [kept["text"] for kept in scene.rescued()] == (["one"] if answer == "rejected" else [])
     assert scene.parked() == (["no"] if answer == "later" else [])
-
-
-def test_a_file_that_comes_back_is_read_again(tmp_path: Path) -> None:
-    """A restored home: nothing is handled twice, and what is new in it is handled."""
-    scene = Scene(tmp_path)
-    scene.type("s", "one")
-    scene.settle()
-    data = scene.path("s").read_bytes()
-    scene.path("s").unlink()
-    scene.settle()
-    scene.path("s").write_bytes(data)
-    scene.type("s", "two")
-    scene.settle()
-    assert ids(scene) == ["u1", "u2"] and scene.engine.fault is None
 
 
 def test_an_unreadable_file_is_shown_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

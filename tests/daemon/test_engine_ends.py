@@ -97,7 +97,7 @@ def say(scene: Scene, event: str, session: str = "s") -> None:
         "transcript_path": str(scene.path(session)),
         "cwd": "/w",
     }
-    scene.engine.take_hook_inputs([data])
+    scene.engine.take_hook_input(data)
 
 
 def test_a_prompt_is_in_the_status_within_two_seconds(tmp_path: Path) -> None:
@@ -135,17 +135,16 @@ def test_what_a_client_wrote_last_is_read_at_once(tmp_path: Path, last: str) -> 
 def test_garbage_has_no_effect(tmp_path: Path) -> None:
     """Another form, another path, an event that is not known, and a path that no file can have."""
     scene = Scene(tmp_path)
-    scene.engine.take_hook_inputs(
-        [{}, {"hook_event_name": 7}, {"hook_event_name": "PreCompact", "session_id": "s"}]
-    )
-    path = str(tmp_path / "elsewhere.jsonl")
-    say(scene, "PreCompact", "unknown")
-    scene.engine.take_hook_inputs(
-        [{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": path, "cwd": "/w"}]
-    )
-    scene.engine.take_hook_inputs(
-        [{"hook_event_name": "Stop", "session_id": "s", "transcript_path": f"{scene.path('s')}\ud800.jsonl"}]
-    )
+    compact = {"hook_event_name": "PreCompact", "session_id": "s"}
+    for data in (
+        {},
+        {"hook_event_name": 7},
+        compact,
+        compact | {"session_id": "unknown", "transcript_path": str(scene.path("unknown")), "cwd": "/w"},
+        compact | {"transcript_path": str(tmp_path / "elsewhere.jsonl"), "cwd": "/w"},
+        compact | {"hook_event_name": "Stop", "transcript_path": f"{scene.path('s')}\ud800.jsonl"},
+    ):
+        scene.engine.take_hook_input(data)
     scene.settle(0)
     assert scene.app.read_status()["degraded"] == []
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, ids, with_words
+from support_engine import Scene, Scripted, ids
 from tacitd import engine as engine_module
-from tacitd.contract import Later
 from tacitd.errors import UnavailableError
 from tacitd.plugin import TimedJob
-from tacitd.work.prompt_rows import drop_prompts
-from tacitd.work.task_rows import ReadyTask, make_parked_due
+from tacitd.work.task_rows import ReadyTask
 
 # faults
 
@@ -161,20 +159,3 @@ def test_a_scan_for_one_project_pays_for_no_other(tmp_path: Path) -> None:
     scene.scan([scene.path("s")], scene.clock.now() - 7 * day)
     scene.settle()
     assert scene.handler.words[1:] == [["there"]]
-
-
-def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
-    """`tacitd rescue`: a prompt leaves the list "when it was handled or dropped by hand"."""
-    scene = Scene(tmp_path, with_words(lambda task: Later("its directory is gone")))
-    scene.type("s", "one")
-    scene.settle()
-    assert len(scene.parked()) == 1
-    (prompt,) = [one.id for task in scene.handler.tasks for one in task.prompts][:1]
-    with scene.app.store.write() as tx:  # as the command does
-        assert drop_prompts(tx, [prompt], scene.clock.now()) == 1
-        make_parked_due(tx, scene.clock.now())
-    scene.settle()
-    assert scene.parked() == []
-    scene.restart(Scripted())
-    scene.settle()
-    assert scene.handler.words == []

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from support_continuity import World
 from support_engine import Paying, Scene, Scripted, ids
 from tacitd.contract import Done, Later, Outcome, Task, Tools
 from tacitd.handler import Degradation
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.plugin import TimedJob
 from tacitd.work.stored_problems import LIMIT
-from tacitd.work.write_modes import set_pause
 
 
 class Asking(Scripted):
@@ -60,15 +58,6 @@ def test_a_loop_waits_with_one_line_and_goes_on_when_it_stops(tmp_path: Path) ->
     for _ in range(9):
         scene.settle(700)
     assert sorted(ids(scene)) == sorted(made) and breakers(scene) == []
-
-
-def test_resume_lets_all_of_them_go_on(tmp_path: Path) -> None:
-    """`tacitd resume`; a second one changes nothing."""
-    scene = Scene(tmp_path, Paying())
-    made = loop(scene, LIMIT + 20)
-    assert scene.pause(held=False)["changed"] and not scene.pause(held=False)["changed"]
-    scene.settle(1)
-    assert sorted(ids(scene)) == sorted(made) and scene.parked() == [] and breakers(scene) == []
 
 
 @pytest.mark.parametrize("scope", ["project", "session"])
@@ -154,21 +143,6 @@ def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
     assert f"{Why.MANY_SESSIONS}: in {closed}" in scene.parked()
 
 
-def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) -> None:
-    """Seed 001: tasks and notes come from the transcript alone."""
-    with World(tmp_path) as world:
-        for i in range(LIMIT + 5):
-            world.type(f"s{i}", f"do {i} " + "word " * 4000)  # long enough for a summary
-        world.end()
-        assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
-        assert world.model.asked == [] and len(world.parked) == LIMIT + 5
-        app = world.bench._app
-        set_pause(app.store, app.paths.state_dir, "all", "", world.clock.now(), held=False)
-        for _ in range(4):
-            world.settle(600)  # at most twelve calls a minute
-        assert len(world.model.asked) == LIMIT + 5 and world.parked == []
-
-
 # whom it must not stop
 
 
@@ -180,41 +154,6 @@ def test_scripts_that_call_the_client(tmp_path: Path) -> None:
     scene.settle(1)
     assert scene.handler.words == [["use pnpm"]]
     assert breakers(scene) == []
-
-
-def test_sub_agents(tmp_path: Path) -> None:
-    """A hundred of them work for one session."""
-    scene = Scene(tmp_path, Paying())
-    scene.type("s", "go")
-    folder = scene.folder / "s" / "subagents"
-    folder.mkdir(parents=True)
-    for i in range(100):
-        scene.append("s", scene.typed("s", f"task {i}"), path=folder / f"agent-{i}.jsonl")
-    scene.settle(1)
-    scene.type("s", "and on")
-    scene.settle(1)
-    assert scene.handler.words == [["go"], ["and on"]] and breakers(scene) == []
-
-
-def test_old_sessions_that_go_on_are_not_new(tmp_path: Path) -> None:
-    """After a restart, and after the first start: a hundred sessions that began before are picked up again."""
-    scene = Scene(tmp_path, Paying())
-    for i in range(50):
-        scene.type(f"s{i}", f"words {i}")
-        scene.settle(130)
-    scene.restart()
-    made = [scene.type(f"s{i}", f"more {i}")[0]["uuid"] for i in range(50)]
-    scene.settle(1)
-    assert sorted(ids(scene)[50:]) == sorted(made) and breakers(scene) == []
-
-
-def test_the_rate_is_counted_anew_after_a_restart(tmp_path: Path) -> None:
-    """What waits is closed again: its transcripts were not handled, and are read from their first byte."""
-    scene = Scene(tmp_path, Paying())
-    made = loop(scene, 2 * LIMIT + 5)
-    scene.restart()
-    scene.settle(1)
-    assert breakers(scene) and len(ids(scene)) < len(made)
 
 
 @pytest.mark.parametrize("newline", [True, False])

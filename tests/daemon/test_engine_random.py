@@ -168,8 +168,8 @@ class World:
         for session, rest in self.torn.items():
             with scene.path(session).open("ab") as out:
                 out.write(rest)
-        for scope, name in list_pauses(scene.app.store.rows):
-            scene.pause(cast(Scope, scope), name, held=False)
+        for one in list_pauses(scene.app.store.rows):
+            scene.pause(cast(Scope, one["scope"]), one["name"], held=False)
         scene.pool.held = False
         for _ in range(4):
             scene.work(1000)

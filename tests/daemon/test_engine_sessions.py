@@ -58,19 +58,6 @@ def test_a_session_that_begins_with_its_queue_is_announced_where_it_works(tmp_pa
     assert scene.handler.words == [["use pnpm"]]
 
 
-def test_a_day_in_seven_projects(tmp_path: Path) -> None:
-    """`status` knows every one."""
-    names = [f"p{n}" for n in range(7)]
-    scene = Scene(tmp_path)
-    roots = [scene.project(name) for name in names]
-    for name, root in zip(names, roots, strict=True):
-        scene.begin(name)
-        scene.settle()
-        scene.type(name, f"words in {name}", cwd=root)
-        scene.settle(60)
-    assert watched(scene) == sorted(map(str, roots))
-
-
 def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> None:
     """The directory of a session may change: each project is announced once, a folder of the same project never."""
     scene = Scene(tmp_path)
@@ -80,38 +67,6 @@ def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> Non
         scene.append("s", scene.said("s", "There.", cwd=cwd))
         scene.settle()
     assert starts(scene) == [scene.root, other, scene.root]
-
-
-def test_words_said_in_a_project_that_a_session_only_passed_through(tmp_path: Path) -> None:
-    """Two directories in one read: also the one that the newest record does not name is watched."""
-    scene = Scene(tmp_path)
-    other = scene.project("other")
-    passed, last = scene.typed("s", "here", cwd=other), scene.typed("s", "there")
-    scene.append("s", passed, last)
-    scene.settle()
-    assert watched(scene) == sorted([str(scene.root), str(other)])
-
-
-def test_a_session_without_a_directory_ends_quietly(tmp_path: Path) -> None:
-    """A client that was opened and closed again: nothing is announced, nothing is parked, nothing grows."""
-    scene = Scene(tmp_path)
-    for n in range(5):
-        scene.begin(f"s{n}")
-    scene.settle()
-    scene.settle(1900)
-    assert scene.handler.tasks == [] and scene.parked() == [] and watched(scene) == []
-    assert not scene.engine.sessions.is_live("s0")
-
-
-def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> None:
-    """The position stands behind records that name no directory: the words behind them belong where they were typed."""
-    scene = Scene(tmp_path, Scripted())
-    scene.begin("s")
-    scene.settle()
-    scene.restart()
-    scene.type("s", "use pnpm")
-    scene.settle()
-    assert starts(scene) == [scene.root] and ids(scene) == ["u1"]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -190,16 +145,3 @@ def test_a_start_that_failed_is_tried_again_by_the_next_session_of_the_project(t
     scene.settle(0)
     assert begun(scene)[before:] == ["s1"] and scene.handler.tasks[-2].kind == "session-started"
     assert scene.parked() == []
-
-
-def test_starts_of_other_sessions_do_not_lengthen_the_delay_of_one_that_failed(tmp_path: Path) -> None:
-    """A person opens many sessions within a minute; each tries a start that failed before its time."""
-    scene = Scene(
-        tmp_path, Scripted(lambda task: Later("disk full") if task.kind == "session-started" else Done())
-    )
-    for number in range(8):
-        scene.type(f"s{number}", "words")
-        scene.settle(0)
-    tried = len(begun(scene))
-    scene.settle(31)
-    assert len(begun(scene)) == tried + 1

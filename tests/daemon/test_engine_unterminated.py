@@ -54,18 +54,6 @@ def test_it_is_handled_when_its_session_is_idle(tmp_path: Path) -> None:
     assert ids(scene) == ["u1", "u2"] and scene.handler.tasks == []
 
 
-def test_it_is_handled_where_it_is_the_only_record(tmp_path: Path) -> None:
-    """No complete line names the session, so nothing but the file's name is known of it."""
-    scene = Scene(tmp_path)
-    write(scene, "s", record(scene, "s", "one"))
-    scene.settle()
-    assert scene.handler.words == []
-    scene.settle(IDLE)
-    assert scene.handler.words == [["one"]]
-    assert [task.session for task in scene.handler.list_tasks("session-started")] == ["s"]
-    assert [task.session for task in scene.handler.ends] == ["s"]
-
-
 @pytest.mark.parametrize("restarts", [False, True])
 def test_it_is_handled_where_only_its_beginning_came_after_the_end(tmp_path: Path, restarts: bool) -> None:
     """The session was over, then it went on, and part of its next line is all that was written. The session is live again,
@@ -87,48 +75,6 @@ def test_it_is_handled_where_only_its_beginning_came_after_the_end(tmp_path: Pat
     scene.settle()
     scene.settle(IDLE)
     assert ids(scene) == ["u1", "u2"] and len(scene.handler.ends) == 2 - restarts
-
-
-def test_asking_does_not_keep_a_session_alive(tmp_path: Path) -> None:
-    """A record that stays torn is read at each `sync`; the session is over all the same."""
-    scene = Scene(tmp_path)
-    write(scene, "s", record(scene, "s", "one") + b"\n" + record(scene, "s", "two")[:9])
-    for _ in range(4):
-        scene.sync()
-        scene.settle(IDLE / 3)
-    assert len(scene.handler.ends) == 1
-
-
-def test_it_is_handled_after_a_restart(tmp_path: Path) -> None:
-    """The daemon was killed before the session was idle, and nothing grows any more."""
-    scene = Scene(tmp_path)
-    write(scene, "s", record(scene, "s", "one") + b"\n" + record(scene, "s", "two"))
-    scene.settle()
-    scene.restart()
-    scene.settle(IDLE)
-    assert ids(scene) == ["u1", "u2"]
-
-
-@pytest.mark.parametrize("joint", [b"\n", b""])
-def test_a_session_that_goes_on_after_it_loses_nothing(tmp_path: Path, joint: bytes) -> None:
-    """CLAUDE_CODE section 0 fact 7, `}{`: the client may go on in the same line. Another handler that is behind gets both
-    once too, also after a restart, when both are on one line for it."""
-    slow = [True]
-
-    def answer(task: Task) -> Outcome:
-        return Later("not now") if slow[0] else Done()
-
-    scene = Scene(tmp_path, Scripted(), with_words(answer))
-    write(scene, "s", record(scene, "s", "one"))
-    scene.settle()
-    scene.settle(IDLE)
-    assert ids(scene) == ["u1"]
-    write(scene, "s", joint + record(scene, "s", "two") + b"\n")
-    scene.restart()
-    slow[0] = False
-    scene.settle()
-    scene.settle(7 * 3600)
-    assert ids(scene) == ["u1", "u2"] and ids(scene, 1) == ["u1", "u2"]
 
 
 def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from reminders import hooks, make_plugin
 from tacitd.errors import UsageError
 from tacitd.handler import load_hook
-from tacitd.model.port import NoAnswer, Why
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import load_settings
 from tacitd.session_context.context_request import FailedCall
@@ -146,35 +145,6 @@ def test_an_answer_that_was_paid_for_is_not_asked_for_again(tmp_path: Path) -> N
         assert model.prompts == [] and read(bench) == ["Buy oat milk"] and number == 1
 
 
-def test_without_an_answer_the_prompts_wait(tmp_path: Path) -> None:
-    """S-07: nothing is lost while the model does not answer, and a call that was not made is no lost call."""
-    model = ScriptedModel([("milk", NoAnswer(Why.ABSENT, "no claude"))])
-    with begin(tmp_path, model) as bench:
-        bench.type("remember the milk")
-        bench.settle(MINUTE)
-        assert bench.sync() == ["absent: no claude"]
-        model.rules = MILK
-        assert bench.sync() == []
-        assert read(bench) == ["Buy milk"]
-
-
-def test_a_person_decides(tmp_path: Path) -> None:
-    """S-39: `forget` and `accept` reach the plugin as a task, and a refusal reaches the person."""
-    with begin(tmp_path) as bench:
-        bench.type("remember the milk")
-        bench.settle(MINUTE)
-        (item,) = bench.list_items()
-        done = bench.decide(item.id, "drop", root=bench.project)
-        assert done.what == "dropped: Buy milk (REMINDERS.md)" and "remember the milk" in done.texts
-        assert read(bench) == [] and bench.list_items()[0].state == "forgotten"
-        bench.settle(3 * MINUTE)
-        assert bench.decide(item.id, "restore", root=bench.project).what.startswith("open: Buy milk")
-        assert read(bench) == ["Buy milk"]
-        with pytest.raises(UsageError, match="no reminder is rem99999"):
-            bench.decide("rem99999", "drop")
-        assert bench.rows("SELECT * FROM task WHERE kind = 'decision'") == []
-
-
 def test_a_command_is_a_task(tmp_path: Path) -> None:
     """DESIGN "Commands": a command that changes files inserts a task and waits for it."""
     with begin(tmp_path) as bench:
@@ -229,32 +199,6 @@ def test_a_plugin_with_newer_tables_is_off_and_loses_nothing(tmp_path: Path) -> 
         tx.execute("UPDATE schema_version SET version = 9 WHERE owner = 'reminders'")
     with pytest.raises(RuntimeError, match="its tables are from a newer version"):
         begin(tmp_path)
-
-
-def test_it_runs_beside_the_others(tmp_path: Path) -> None:
-    """DESIGN "Plugins": somebody else's plugin is installed beside tacitd's own, and uses the same hooks."""
-    package = tmp_path / "site"
-    info = package / "reminders-1.dist-info"
-    info.mkdir(parents=True)
-    info.joinpath("entry_points.txt").write_text("[tacitd.handlers]\nreminders = reminders:make_plugin\n")
-    with World(tmp_path, MILK, packages=[package]) as world:
-        world.type("s1", "remember the milk")
-        world.hook("PreCompact", "s1", trigger="auto")
-        assert "- Buy milk" in world.read("REMINDERS.md")  # its prompts go before the compaction
-        status = world.leave("s1").run("status", "--json").json
-        assert status["slices"]["reminders"]["compacted"] == 1
-        assert {"reminders", "learning", "profile"} <= set(status["handlers"])
-        assert status["slices"]["reminders"]["says"] == ["1 open"]
-        assert "remind" in world.run("--help").out
-        assert world.run("remind", "Call mum").out == "Call mum\n"
-        assert world.bullets("REMINDERS.md") == ["Buy milk", "Call mum"]
-        assert world.run("forget", "Call mum", "--yes").code == 0
-        assert world.bullets("REMINDERS.md") == ["Buy milk"]
-        world.stop()
-        assert world.run("remind", "Call dad").out == "Call dad\n"
-        assert world.bullets("REMINDERS.md") == ["Buy milk", "Call dad"]
-        assert world.run("why", "milk", "--json").json[0]["words"] == ["remember the milk"]
-        assert "Buy milk" in world.run("context").out
 
 
 @pytest.fixture

@@ -52,58 +52,6 @@ def test_a_job_by_hand_is_not_planned() -> None:
     assert schedule.take_due() == [("x", "k"), ("x", "l")]
 
 
-def test_without_jobs_nothing_is_waited_for() -> None:
-    """The schedule does not limit the engine's sleep."""
-    schedule, _ = _schedule(TimedJob("j", math.inf))
-    assert schedule.next_in() == float("inf") and schedule.take_due() == []
-
-
-def test_a_job_is_due_once_its_interval_passed_and_not_before() -> None:
-    """RELIABILITY row 12, with a clock that is never set."""
-    schedule, clock = _schedule(TimedJob("j", HOUR))
-    runs = 0
-    for _ in range(3 * 24):
-        clock.advance(HOUR / 2)
-        runs += len(schedule.take_due())
-    assert runs == 36
-
-
-def test_the_machines_clock_does_not_matter() -> None:
-    """A regression: a thread compared the injected time with the system's, so tests failed after FakeClock's date."""
-    for wall in (0.0, 4e9):
-        schedule, clock = _schedule(TimedJob("j", EVERY), clock=FakeClock(wall=wall))
-        assert schedule.take_due() == []
-        clock.advance(EVERY)
-        assert schedule.take_due() == [("x", "j")]
-
-
-@pytest.mark.parametrize("back", [1.0, 2 * HOUR, YEAR])
-def test_a_clock_that_is_set_back_delays_no_job(back: float) -> None:
-    """RELIABILITY row 12: nothing waits until the old time is reached again, and nothing runs for the jump."""
-    schedule, clock = _schedule(TimedJob("j", HOUR))
-    clock.advance(HOUR / 2)
-    clock.jump(-back)
-    assert schedule.next_in() == pytest.approx(HOUR / 2) and schedule.take_due() == []
-    clock.advance(HOUR / 2)
-    assert schedule.take_due() == [("x", "j")]
-
-
-@pytest.mark.parametrize("forward", [HOUR, 2 * HOUR, YEAR, 56 * YEAR, 8000 * YEAR])
-def test_a_clock_that_is_set_forward_costs_one_run(forward: float) -> None:
-    """RELIABILITY row 12: the interval has passed on the clock that people see; one run, however far it was set."""
-    schedule, clock = _schedule(TimedJob("j", HOUR))
-    clock.jump(forward)
-    assert schedule.take_due() == [("x", "j")]
-    assert schedule.take_due() == [] and schedule.next_in() == pytest.approx(HOUR)
-
-
-def test_sleep_costs_one_run() -> None:
-    """Both clocks continue in sleep: a job that was missed seven hundred times runs once."""
-    schedule, clock = _schedule(TimedJob("j", EVERY), TimedJob("k", EVERY))
-    clock.advance(12 * HOUR)
-    assert schedule.take_due() == [("x", "j"), ("x", "k")] and schedule.take_due() == []
-
-
 def test_summer_time_ends_without_a_second_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 12: an hour occurs twice on local clocks, and intervals are counted in UTC."""
     monkeypatch.setenv("TZ", "Europe/Amsterdam")
@@ -119,16 +67,6 @@ def test_summer_time_ends_without_a_second_run(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.undo()
         time.tzset()
     assert runs == [[], [], [], [("x", "j")]] * 4
-
-
-def test_a_jump_right_after_a_run_does_not_repeat_it() -> None:
-    """RELIABILITY row 12: neither a second later nor a second earlier."""
-    schedule, clock = _schedule(TimedJob("j", HOUR), ran=False)
-    clock.advance(SOON)
-    assert schedule.take_due() == [("x", "j")]
-    for jump in (1.0, -1.0, -5 * HOUR, 5 * HOUR):
-        clock.jump(jump)
-        assert schedule.take_due() == []
 
 
 @given(

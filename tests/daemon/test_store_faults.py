@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from support_store import BEGIN, build_shim, run_store, start_writer
+from support_store import BEGIN, build_shim, run_store
 from tacitd.errors import BusyStoreError, UnwritableError
 from tacitd.store import Store
 from tacitd.testing import FakeClock
@@ -355,21 +355,3 @@ def test_a_process_that_stopped_in_a_write_is_named(tmp_path: Path) -> None:
     with store.write() as tx:
         assert tx.rows("SELECT name FROM shown") == [("a",)]
     store.close()
-
-
-def test_two_processes_write_in_turns(tmp_path: Path) -> None:
-    """A command writes beside a daemon that writes as fast as it can: it waits for its turn."""
-    state = tmp_path / "state"
-    writer = start_writer(state)
-    try:
-        store = Store.open(state, FakeClock(), owner=False)
-        for number in range(10):
-            with store.write() as tx:
-                tx.execute(
-                    "INSERT INTO shown(session, name, digest, at) VALUES('c', ?, x'00', 1)", str(number)
-                )
-        assert store.rows("SELECT count(*) FROM shown WHERE session='c'") == [(10,)]
-        store.close()
-    finally:
-        writer.kill()
-        writer.communicate()

@@ -34,7 +34,7 @@ from tacitd.housekeeping import reload_config
 from tacitd.methods import answer_ping
 from tacitd.plugins import find_declarations
 from tacitd.state.paths import Paths
-from tacitd.status import describe_shortly, read_stored_status
+from tacitd.status import make_status_line, read_stored_status
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
@@ -91,7 +91,7 @@ class Supervision(Struct):
     def announce_ready(self) -> None:
         """Lock, socket, watches and the first listing are up."""
         return_memory()
-        self._last_status = describe_shortly(self.app.read_status())
+        self._last_status = make_status_line(self.app.read_status())
         self.notifier.send(READY="1", STATUS=self._last_status)
 
     def run(self) -> None:
@@ -111,7 +111,7 @@ class Supervision(Struct):
         if now < self._next_status and not wrong:
             return
         self._next_status = now + SAY_EVERY
-        text = wrong or describe_shortly(self.app.read_status())
+        text = wrong or make_status_line(self.app.read_status())
         if text != self._last_status:
             self._last_status = text
             self.notifier.send(STATUS=text)

@@ -1,12 +1,10 @@
-"""What happened, one line each: rows of `activity`, for the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
-
-A row is stored in the transaction of what it tells: of a task that a plugin did, of prompts that were read, of a call that ended, of a
-change that was written, of work that waits.
-"""
+"""What happened, one line each: rows of `activity`, for the terminal of `run`, `tacitd log`, `status` and callers of `sync`. A
+row is stored in the transaction of what it tells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
 
 STORED = "learned"
-"""`did` of what was stored."""
 NO_LINE = "no line"
-"""`did` of work that had no result, with the reason."""
 SHOWN = 3
 """Learned texts that the status names."""
 LONGEST_DAY = 25 * 3600.0
@@ -37,15 +33,14 @@ _COLUMNS = "at, did, text, place, about, plugin, item, root"
 
 
 class Activity(Struct, frozen=True):
-    """One thing that happened. It contains nothing confidential and, before it is learned, none of the person's words."""
+    """One thing that happened. Before it is learned, it has none of the person's words."""
 
     at: float
     """Seconds since 1970, UTC."""
     did: str
-    """What happened: `read`, `asked` (a model call), `extracted`, `learned`, `no line`, `changed` (files), `refused`,
-    `parked`, or a plugin's own word."""
+    """`read`, `asked` (a model call), `extracted`, `learned`, `no line`, `changed` (files), `refused`, `parked`, or a plugin's
+    own word."""
     text: str
-    """The stored text, or what it is about."""
     where: str = ""
     """A short name of the file or project: `shop/STORED.md`."""
     about: str = ""
@@ -53,57 +48,45 @@ class Activity(Struct, frozen=True):
     handler: str = ""
     """The plugin's name; "": the engine."""
     item: str = ""
-    """`Notice.item`."""
     root: str = ""
-    """`Notice.root`."""
     number: int = 0
-    """Of its row: what happens later has a higher one."""
 
     def describe(self) -> dict[str, Any]:
-        """Return it as JSON: the fields for people with the time as ISO 8601, UTC, and `line`, which combines them."""
+        """As JSON, with the time as ISO 8601, UTC, and `line`, which combines the fields."""
         fields = asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
         del fields["item"], fields["root"], fields["number"]
         return fields
 
 
 def activity_line(one: Activity) -> str:
-    """Given an activity, return it as one line without time and control characters."""
+    """Without time and control characters."""
     about = ", ".join(part for part in (one.where, one.about) if part)
     whole = f"{one.did}: {one.text[:LONGEST]}" + (f"  ({about})" if about else "")
     return "".join(char if char.isprintable() else " " for char in whole)
 
 
 def insert_activities(tx: Tx, at: float, plugin: str, notices: Sequence[Notice], root: str = "") -> None:
-    """Store what happened at `at`, seconds since 1970, UTC. `root`: of the project, where a notice names none."""
-    tx.executemany(
-        f"INSERT INTO activity({_COLUMNS}) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (at, one.did, one.text, one.where, one.about, plugin, one.item, one.root or root)
-            for one in notices
-        ],
-    )
+    """`at`: seconds since 1970, UTC. `root`: of the project, where a notice names none."""
+    rows = [
+        (at, one.did, one.text, one.where, one.about, plugin, one.item, one.root or root) for one in notices
+    ]
+    tx.executemany(f"INSERT INTO activity({_COLUMNS}) VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def insert_parked(tx: Tx, at: float, plugin: str, reason: str, not_before: float | None) -> None:
     """Store that work waits: each reason once an hour, however many tasks wait for it."""
-    until = f", until {_format_time(not_before)}" if not_before is not None else ""
+    until = ""
+    with suppress(ValueError, OverflowError, OSError):  # third-party plugins name times that cannot be shown
+        until = f", until {local_minutes(not_before).replace('T', ' ')}" if not_before is not None else ""
     told = "SELECT 1 FROM activity WHERE did = 'parked' AND plugin = ? AND substr(text, 1, ?) = ? AND at BETWEEN ? AND ?"
     if not tx.rows(told, plugin, len(reason), reason, at - AGAIN, at):
         insert_activities(tx, at, plugin, [Notice("parked", f"{reason}{until}", plugin)])
 
 
-def _format_time(at: float) -> str:
-    try:
-        return local_minutes(at).replace("T", " ")
-    except (ValueError, OverflowError, OSError):  # third-party plugins name times too
-        return "a time that cannot be shown"
-
-
 def follow_decision(tx: Tx, plugin: str, item: str, *, is_gone: bool) -> None:
     """A person forgot this item of a plugin, or restored it (`is_gone` is False): whether it counts as learned."""
-    if item:
-        sql = "UPDATE activity SET gone = ? WHERE did = ? AND plugin = ? AND item = ?"
-        tx.execute(sql, is_gone, STORED, plugin, item)
+    sql = "UPDATE activity SET gone = ? WHERE did = ? AND plugin = ? AND item = ?"
+    tx.execute(sql, is_gone, STORED, plugin, item)
 
 
 def forget_passing(tx: Tx, now: float) -> None:
@@ -112,7 +95,6 @@ def forget_passing(tx: Tx, now: float) -> None:
 
 
 def find_newest(rows: Rows) -> int:
-    """The number of the newest activity; 0 if there is none."""
     return int(rows("SELECT coalesce(max(number), 0) FROM activity")[0][0])
 
 
@@ -125,18 +107,13 @@ def list_since(rows: Rows, mark: int) -> list[Activity]:
 
 def list_newest(rows: Rows, since: float, limit: int) -> list[Activity]:
     """The newest `limit` activities at `since` (seconds since 1970, UTC) or later, oldest first."""
-    found = rows(
-        f"SELECT {_COLUMNS}, number FROM activity WHERE at >= ? AND at < ? ORDER BY number DESC LIMIT ?",
-        max(since, 0.0),
-        LATEST,
-        limit,
-    )
-    return [Activity(*row) for row in found[::-1]]
+    sql = f"SELECT {_COLUMNS}, number FROM activity WHERE at >= ? AND at < ? ORDER BY number DESC LIMIT ?"
+    return [Activity(*row) for row in rows(sql, max(since, 0.0), LATEST, limit)[::-1]]
 
 
 def summarise_learned(rows: Rows, now: float) -> dict[str, Any]:
-    """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three of a day, newest
-    first. A line that was learned again counts once."""
+    """What was learned and not taken back: `today` (local), how many, and `last`, the newest three of a day, newest first. A
+    line that was learned again counts once."""
     found = rows(
         f"SELECT {_COLUMNS}, max(number) FROM activity WHERE did = ? AND gone = 0 AND at >= ? "
         "GROUP BY CASE root WHEN '' THEN place ELSE root END, text ORDER BY max(number) DESC",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from tacitd.contract import Done
 from tacitd.errors import ParkedError, TacitdError, UnavailableError
@@ -54,26 +55,16 @@ class AskedTasks:
         self._is_stopping = is_stopping
 
     def run(self, plugin: RunningPlugin, new: NewTask) -> Done:
-        """Have a task done, and return what it did. Raises ParkedError if it waits for something: it is done later; UnavailableError
-        if the engine stops before; and what the plugin raised."""
-        number = self._queue(new)
+        """Have a task done, and return what it did. Raises ParkedError if it waits, UnavailableError if the engine stops
+        before, and what the plugin raised."""
+        with self._store.write() as tx:
+            number = insert_task(tx, new, self._now())
         self._wake()
         self._wait(new, number)
         done = plugin.asked.pop(number, Done())
         if isinstance(done, TacitdError):
             raise done
         return done
-
-    def _queue(self, new: NewTask) -> int:
-        with self._store.write() as tx:
-            insert_task(tx, new, self._now())
-            ((number,),) = tx.rows(
-                "SELECT number FROM task WHERE plugin = ? AND kind = ? AND key = ?",
-                new.plugin,
-                new.kind,
-                new.key,
-            )
-        return int(number)
 
     def _wait(self, new: NewTask, number: int) -> None:
         begun, stopped = time.monotonic(), math.inf
@@ -86,22 +77,20 @@ class AskedTasks:
                 stopped = min(stopped, time.monotonic())
                 if not runs or time.monotonic() - stopped > PATIENCE:
                     raise make_stopped_error()
-            if waits and time.monotonic() - begun > PATIENCE:
-                (reason, hint), refused = waits[0], self._runner.refused
-                if not reason and refused is not None:
-                    reason, hint = refused.what, refused.hint
-                if reason:
+            if time.monotonic() - begun > PATIENCE:
+                refused = self._runner.refused
+                waits += [(refused.what, refused.hint)] if refused is not None else []
+                for reason, hint in (one for one in waits if one[0]):
                     raise ParkedError(f"{reason}; it is done as soon as that is over", hint)
             time.sleep(POLL)
-        raise ParkedError(
-            "it is not done yet; the daemon goes on with it", "`tacitd status` shows what it does"
-        )
+        what, hint = "it is not done yet; the daemon goes on with it", "`tacitd status` shows what it does"
+        raise ParkedError(what, hint)
 
     def undo(
         self, plugins: Mapping[str, RunningPlugin], change: dict[str, Any], *, dry_run: bool
     ) -> dict[str, Any]:
-        """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it, and so
-        is the result; its `id` is "" in a dry run, and `left` are lines that were changed since. Raises as `run`, UsageError, and UnavailableError if its plugin does not run."""
+        """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it,
+        and so is the result; its `id` is "" in a dry run, and `left` are lines that were changed since. Raises as `run`."""
         rows = self._store.rows
         require_undoable(rows, change)
         if change["undone_by"]:
@@ -111,19 +100,11 @@ class AskedTasks:
             raise UnavailableError(f"the plugin {change['by']} does not run", "`tacitd status` says why")
         if dry_run:
             lines = [{**each, "added": each["removed"], "removed": each["added"]} for each in change["lines"]]
-            return {
-                **change,
-                "id": "",
-                "undoes": change["id"],
-                "what": "",
-                "prompts": [],
-                "lines": lines[::-1],
-            }
+            about = {"id": "", "undoes": change["id"], "what": "", "prompts": []}
+            return change | about | {"lines": lines[::-1]}
         ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
-        done = self.run(
-            plugin,
-            NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number}),
-        )
+        new = NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number})
+        done = self.run(plugin, new)
         ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
         with suppress(TacitdError):  # otherwise the next look finds it
             self._report_undone(plugin, change["root"], project, made)
@@ -131,32 +112,32 @@ class AskedTasks:
         return {**(find_row_change(rows, made) or change), "left": left}
 
     def _report_undone(self, plugin: RunningPlugin, root: str, project: int | None, made: str) -> None:
-        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done. Where the project is
-        paused, that is done after `tacitd resume`."""
-        found = self._store.rows(
-            "SELECT l.path, l.leaf, l.put FROM change_line l JOIN change c ON c.number = l.change WHERE c.id = ?",
-            made,
+        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done. A pause
+        holds that."""
+        rows, waits = (
+            self._store.rows,
+            "SELECT data FROM task WHERE plugin = ? AND kind = 'file-changed' AND key = ?",
         )
-        for path in dict.fromkeys(path for path, *_ in found):
+        lines = "SELECT l.path, l.leaf, l.put FROM change_line l JOIN change c ON c.number = l.change WHERE c.id = ?"
+        undone = dict[str, list[str]]()
+        for path, leaf, put in rows(lines, made):
+            undone.setdefault(path, []).extend([leaf] if put is None else [])
+        for path, leaves in undone.items():
             if kind := plugin.name_kind(Path(path), root):
-                undone = [leaf for other, leaf, put in found if other == path and put is None]
                 key = f"{EDITS}{path}"
-                for (waiting,) in self._store.rows(
-                    "SELECT data FROM task WHERE plugin = ? AND kind = 'file-changed' AND key = ?",
-                    plugin.name,
-                    key,
-                ):
-                    undone += msgspec.json.decode(waiting).get("undone", [])
-                data = {"path": path, "kind": kind, "undone": undone}
+                for (waiting,) in rows(waits, plugin.name, key):
+                    leaves += msgspec.json.decode(waiting).get("undone", [])
+                data = {"path": path, "kind": kind, "undone": leaves}
                 new = NewTask(plugin.name, root, "file-changed", key, project, "", data)
                 if self._is_paused(root):
-                    self._queue(new)
+                    with self._store.write() as tx:
+                        insert_task(tx, new, self._now())
                 else:
                     self.run(plugin, new)
         self._wait_for_messages(plugin.name, root)
 
     def _wait_for_messages(self, plugin: str, lane: str) -> None:
-        """Wait until what follows from the task is done, such as the copies that sessions load. A pause holds that."""
+        """Wait until what follows is done, such as the copies that sessions load. A pause holds that."""
         if self._is_paused(lane):
             return
         waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
@@ -170,23 +151,15 @@ class AskedTasks:
     def decide(
         self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], purge: Sequence[str] = ()
     ) -> Decided:
-        """Have a person's decision carried out. `items`: those that the plugin lists. `purge`: the plugins that are to purge its words
-        then, which is queued with the decision. Raises as `run`."""
+        """Have a person's decision carried out. `items`: those that the plugin lists. `purge`: the plugins that are to purge
+        its words then. Raises as `run`."""
         root = str(decision.root or "")
         known = [one for one in items if one.id == decision.id]
-        texts = list(
-            dict.fromkeys(text for one in known for text in (one.text, *one.earlier, *one.words) if text)
-        )
-        data: dict[str, Any] = {
-            "id": decision.id,
-            "choice": decision.choice,
-            "root": root,
-            "text": decision.text,
-            "purge": list(purge),
-            "texts": texts if purge else [],
-        }
-        known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
-        new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)
+        every = (text for one in known for text in (one.text, *one.earlier, *one.words) if text)
+        texts = list(dict.fromkeys(every))
+        data = asdict(decision) | {"root": root, "purge": list(purge), "texts": texts if purge else []}
+        projects: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
+        new = NewTask(plugin.name, root, "decision", decision.id, projects.get(root), "", data)
         done = self.run(plugin, new)
         self._wait_for_messages(plugin.name, root)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]

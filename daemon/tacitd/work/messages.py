@@ -24,23 +24,15 @@ def send_message(
     now: float,
     due: float | None = None,
 ) -> None:
-    """Queue a message for a plugin, about the project and session of a task, or of records. `key`: the same key again replaces it
-    while it waits; `data`: JSON, which the receiver finds in `Task.data`. `due`: when it is handled, otherwise at once; of two with the
-    same key, the earlier time holds."""
+    """Queue a message for a plugin, about the project and session of a task, or of records. The same key again replaces it
+    while it waits, with the earlier time `due`. `data`: JSON, which the receiver finds in `Task.data`."""
     lane = str(about.project.root) if isinstance(about.project, Project) else ""
-    by_job = isinstance(about, Task) and about.kind == "job"
-    whole = {"sender": sender, "at": now, "by_job": by_job, "data": dict(data)}
+    whole = {"sender": sender, "data": dict(data)}
+    place = about.project_number, about.session
     priority = about.priority if isinstance(about, Task) else "live"
-    new = NewTask(
-        to, lane, "message", f"{sender}:{key}", about.project_number, about.session, whole, priority
-    )
-    insert_task(tx, new, now, due)
+    insert_task(tx, NewTask(to, lane, "message", f"{sender}:{key}", *place, whole, priority), now, due)
 
 
 def read_message(task: Task) -> Task:
     """The task with what the sender wrote as its data."""
-    match task.data:
-        case {"sender": str(), "data": Mapping() as data}:
-            return replace(task, data=data)
-        case _:
-            return task
+    return replace(task, data=task.data.get("data", {}))

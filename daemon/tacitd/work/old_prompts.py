@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project, Prompt
-from tacitd.sources.follow import Stamp
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
@@ -35,30 +33,25 @@ class Scanner(Struct, frozen=True):
     find_project: Callable[[str], Project | NoProject]
     clock: Clock
     plugins: Sequence[str]
-    """The names of those that ask the model."""
+    """Those that ask the model."""
 
     def scan(self, path: Path, since: float, roots: Collection[str]) -> int:
-        """Take the prompts of a transcript that are not older than `since` (seconds since 1970, UTC) and belong to these roots (none:
-        all). Returns how many were taken; 0 if it cannot be read. Raises UnwritableError."""
+        """Take the prompts of a transcript that are not older than `since` (seconds since 1970) and belong to these roots
+        (none: all). Returns how many; 0 if it cannot be read. Raises UnwritableError."""
         try:
-            prompts = [
-                one for one in read_prompts(self.source, path) if one.time is None or one.time >= since
-            ]
+            found = read_prompts(self.source, path)
+            prompts = [one for one in found if one.time is None or one.time >= since]
         except (OSError, TacitdError):
             return 0
         places = {one.cwd: self.find_project(one.cwd) for one in prompts}
         wanted = [
-            one
+            (blank_prompt(one), place)
             for one in prompts
             if isinstance(place := places[one.cwd], Project) and (not roots or str(place.root) in roots)
         ]
-        taken = 0
+        now = self.clock.now()
         with self.store.write() as tx:
-            for prompt in map(blank_prompt, wanted):
-                place = places[prompt.cwd]
-                assert isinstance(place, Project)
-                taken += self._take(tx, path, prompt, store_project(tx, place, self.clock.now()))
-        return taken
+            return sum(self._take(tx, path, one, store_project(tx, place, now)) for one, place in wanted)
 
     def _take(self, tx: Tx, path: Path, prompt: Prompt, project: int) -> int:
         """Queue a prompt for the plugins that did not handle it; return for how many."""
@@ -94,11 +87,10 @@ class Scanner(Struct, frozen=True):
 
 
 GRACE = 60.0
-"""Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
-pressed, and appears in the file later."""
+"""Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter
+was pressed."""
 _KEY = "first start"
 _SOURCES = "sources"
-"""The setting with the names of the sources that were known at a start before: JSON."""
 
 
 class FirstStart:
@@ -108,33 +100,27 @@ class FirstStart:
         self._store = store
         self._clock = clock
         self.is_now = False
-        """Whether this start is the first."""
         self.at = math.inf
-        """Seconds since 1970, UTC."""
         self._stored = math.inf
 
     @property
     def floor(self) -> float:
-        """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
+        """Prompts that were typed earlier are from before the first start."""
         return self.at - GRACE
 
-    def read(self) -> None:
-        """Read when it was, if it was ever."""
-        found = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = ?", _KEY)
-        self.is_now = not found
-        for (at,) in found:
-            self._stored, self.at = at, min(self.at, at)
-
-    def find_new_sources(self, names: Sequence[str]) -> set[str]:
-        """Those of these sources whose transcripts were not known at any start before: what exists of them counts as read. A
-        client that is installed later than tacitd is not new then, so nothing that is typed in it is passed over. The first one
-        is as old as the store."""
-        found = self._store.rows("SELECT value FROM setting WHERE key = ?", _SOURCES)
-        known = set(json.loads(found[0][0])) if found else set() if self.is_now else set(names[:1])
-        return set(names) - known
+    def read(self, names: Sequence[str]) -> set[str]:
+        """Read it, and return the sources that were not known at any start before: what exists of their transcripts counts as
+        read, so a client may be installed later than tacitd. Raises UnwritableError, StoreLostError."""
+        found: dict[str, str] = dict(
+            self._store.rows("SELECT key, value FROM setting WHERE key IN (?, ?)", _KEY, _SOURCES)
+        )
+        self.is_now = _KEY not in found
+        if not self.is_now:
+            self._stored = float(found[_KEY])
+            self.at = min(self.at, self._stored)
+        return set(names) - set(json.loads(found.get(_SOURCES, "[]")))
 
     def store_sources(self, names: Sequence[str]) -> None:
-        """These sources are known from now on. Raises UnwritableError, StoreLostError."""
         with self._store.write() as tx:
             tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", _SOURCES, json.dumps(sorted(names)))
 
@@ -143,24 +129,8 @@ class FirstStart:
         self.at = min(self.at, self._clock.now())
 
     def store(self) -> None:
-        """Store it if it is earlier than what is stored. Raises UnwritableError, StoreLostError: it is stored by the next pass."""
+        """Raises UnwritableError, StoreLostError: the next pass tries again."""
         if self.at < self._stored:
             with self._store.write() as tx:
                 tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", _KEY, repr(self.at))
             self._stored = self.at
-
-
-def note_known_prompts(store: Store, source: Source, stamps: Mapping[str, Stamp], now: float) -> None:
-    """Know the prompts that exist at the first start and are from a later time than the clock shows, because it was set back: by their
-    times alone, a copy of them would be new. Raises UnwritableError, StoreLostError."""
-    for name, stamp in stamps.items():
-        if stamp.mtime_ns <= now * 1e9:
-            continue
-        with suppress(OSError, FileRefusedError):  # it is gone, or cannot be read
-            later = [one for one in read_prompts(source, Path(name)) if one.time is None or one.time > now]
-            with store.write() as tx:
-                for prompt in later:
-                    new = insert_prompt(tx, prompt, source.name_of(name), name, None, now)
-                    if new is not None:  # of what was not asked for, no text is kept
-                        sql = "UPDATE prompt SET text = NULL, context = NULL, handled = ? WHERE number = ?"
-                        tx.execute(sql, now, new.number)

@@ -1,7 +1,4 @@
-"""The tools of a plugin's task: `tacitd.contract.Tools`, joined from the parts of a daemon.
-
-The answer of a call is stored until the task that asked is committed: a task that is repeated gets it without a call.
-"""
+"""The tools of a plugin's task: `tacitd.contract.Tools`, joined from the parts of a daemon."""
 
 from __future__ import annotations
 
@@ -39,9 +36,8 @@ class ToolServices(Struct):
     refuse_model: Callable[[Task], NoAnswer | None]
     """The model's answer to every request of a task; None if the model is called."""
     prompt_parts: Mapping[str, Sequence[str]]
-    """Hooks of the parts that plugins add to prompts, by the prompt's name."""
+    """Hooks by the prompt's name."""
     directives: Sequence[Path] = ()
-    """Documents of the person that apply to every project."""
 
 
 class PluginTools:
@@ -59,60 +55,40 @@ class PluginTools:
         self.write_mode = services.write_mode
         self.has_live_session = services.has_live_session
         self.answered: list[int] = []
-        """The numbers of the calls whose answers the task got."""
+        """The calls whose answers the task got."""
 
     def ask(self, request: ModelRequest, parts: Sequence[Part] = ()) -> Answer | NoAnswer:
-        """See `Tools`."""
-        refused = self._services.refuse_model(self._task)
+        task, services = self._task, self._services
+        refused = services.refuse_model(task)
         if refused is not None:
             return refused
-        task = self._task
-        answer: Answer | NoAnswer | None = self._services.budget.find_answer(
-            self._plugin, request.purpose, parts
-        )
+        answer: Answer | NoAnswer | None = services.budget.find_answer(self._plugin, request.purpose, parts)
         if answer is None:
-            root = str(task.project.root) if isinstance(task.project, Project) else ""
-            answer = self._services.model.ask(
-                replace(
-                    request,
-                    plugin=self._plugin,
-                    about=tuple(parts),
-                    project=request.project or root,
-                    priority=task.priority,
-                )
-            )
+            about = replace(request, plugin=self._plugin, about=tuple(parts), priority=task.priority)
+            answer = services.model.ask(replace(about, project=request.project or task.lane))
         if isinstance(answer, Answer) and answer.call:
             self.answered.append(int(answer.call))
         return answer
 
     def degrade(self, degradation: Degradation) -> None:
-        """See `Tools`."""
-        now = self.clock.now()
+        key = self._plugin, degradation.id
 
         def store(tx: Tx) -> None:
             of = "FROM degradation WHERE owner = ? AND id = ?"
-            ((since,),) = tx.rows(f"SELECT coalesce(min(since), ?) {of}", now, self._plugin, degradation.id)
-            tx.execute(f"DELETE {of}", self._plugin, degradation.id)
-            tx.execute(
-                "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?)",
-                self._plugin,
-                degradation.id,
-                degradation.what,
-                degradation.hint,
-                since,
-            )
+            ((since,),) = tx.rows(f"SELECT coalesce(min(since), ?) {of}", self.clock.now(), *key)
+            tx.execute(f"DELETE {of}", *key)
+            sql = "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?)"
+            tx.execute(sql, *key, degradation.what, degradation.hint, since)
 
         self._write(store)
 
     def clear(self, id: str) -> None:
-        """See `Tools`."""
         if self.rows("SELECT 1 FROM degradation WHERE owner = ? AND id = ?", self._plugin, id):
-            self._write(
-                lambda tx: tx.execute("DELETE FROM degradation WHERE owner = ? AND id = ?", self._plugin, id)
-            )
+            sql = "DELETE FROM degradation WHERE owner = ? AND id = ?"
+            self._write(lambda tx: tx.execute(sql, self._plugin, id))
 
     def list_prompt_parts(self, prompt: str) -> Sequence[Any]:
-        """See `Tools`. One that cannot be imported is logged and left out."""
+        """One that cannot be imported is logged and left out."""
         found = list[Any]()
         for hook in self._services.prompt_parts.get(prompt, ()):
             try:

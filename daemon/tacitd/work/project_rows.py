@@ -29,17 +29,16 @@ class Choices(Struct, frozen=True):
     paused_projects: frozenset[str] = frozenset()
     paused_sessions: frozenset[str] = frozenset()
     modes: Mapping[str, str] = field(default_factory=dict)
-    """The write mode of each project with a choice of its own, by its root."""
+    """By the project's root, if it has a choice of its own."""
     default_mode: str = "local"
     spans: tuple[Row, ...] = ()
     """Pauses: scope, name, from and until. Until infinity, if it did not end."""
 
     def is_paused(self, root: str, session: str) -> bool:
-        """Whether work of this project or session is paused."""
         return self.paused_all or root in self.paused_projects or session in self.paused_sessions
 
     def is_paused_at(self, place: Project | NoProject, session: str, written: float | None) -> bool:
-        """Whether what was written here at this time is of a pause. If the time is not known, what holds now counts."""
+        """Whether what was written here at this time is of a pause. If that is not known, what holds now counts."""
         return any(
             (until == math.inf if written is None else since <= written < until)
             and _is_covered(scope, name, place, session)
@@ -47,31 +46,25 @@ class Choices(Struct, frozen=True):
         )
 
     def passes(self, place: Project | NoProject, session: str) -> Passed:
-        """Why the text of a prompt typed here is not kept, whenever it was typed; "" if it is."""
+        """Why the text of a prompt typed here is not kept, apart from pauses."""
         if isinstance(place, NoProject):
             return "" if place.gone else "excluded" if place.excluded else "no project"
         return "excluded" if self.modes.get(str(place.root), self.default_mode) == "off" else ""
 
 
 def read_choices(rows: Rows, default_mode: str, now: float) -> Choices:
-    """Read what holds now: seconds since 1970, UTC."""
     scopes: dict[str, set[str]] = {"all": set(), "project": set(), "session": set()}
-    modes: dict[str, str] = dict(rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
     spans = rows("SELECT scope, name, since, until FROM pause_span")
-    for scope, name, what, at in rows(
-        "SELECT scope, name, what, at FROM choice WHERE what IN ('pause', 'exclude')"
-    ):
-        if what == "pause":
-            scopes[scope].add(name)
-            spans.append((scope, name, find_begin(at, now), math.inf))
-        else:
-            modes[name] = "off"
+    for scope, name, at in rows("SELECT scope, name, at FROM choice WHERE what = 'pause'"):
+        scopes[scope].add(name)
+        spans.append((scope, name, find_begin(at, now), math.inf))
+    modes = {name: "off" for (name,) in rows("SELECT name FROM choice WHERE what = 'exclude'")}
     projects, sessions = frozenset(scopes["project"]), frozenset(scopes["session"])
     return Choices(bool(scopes["all"]), projects, sessions, modes, default_mode, tuple(spans))
 
 
 def _is_covered(scope: str, name: str, place: Project | NoProject, session: str) -> bool:
-    """Whether a pause is of this place or session: of a directory too that cannot be found now, and lies in the project."""
+    """A directory that cannot be found now, and lies in the project, is covered too."""
     if scope == "project":
         path = str(place.root) if isinstance(place, Project) else place.cwd
         return path == name or (isinstance(place, NoProject) and path.startswith(f"{name}/"))
@@ -84,25 +77,20 @@ def find_begin(at: float, now: float) -> float:
 
 
 def list_aliases(rows: Rows) -> dict[str, str]:
-    """The directories that a person named as a container's, or another machine's, with those that they are here."""
-    return dict(
-        rows("SELECT name, value FROM choice WHERE scope = 'project' AND what = 'alias' ORDER BY name")
-    )
+    """The directories of containers or other machines, with those that they are here."""
+    sql = "SELECT name, value FROM choice WHERE scope = 'project' AND what = 'alias' ORDER BY name"
+    return dict(rows(sql))
 
 
 def store_project(tx: Tx, project: Project, now: float) -> int:
-    """Return the number of a project's row, which is made if it is new."""
+    """Return the number of its row."""
     root = str(project.root)
-    found = tx.rows("SELECT number FROM project WHERE root = ?", root)
-    if found:
-        number: int = found[0][0]
-        return number
-    common = str(project.root / ".git") if project.git else None
-    taken = common is not None and tx.rows("SELECT 1 FROM project WHERE common = ?", common)
-    done = tx.execute(
-        "INSERT INTO project(root, common, first_seen) VALUES(?, ?, ?)", root, None if taken else common, now
-    )
-    return done.row
+    for (number,) in tx.rows("SELECT number FROM project WHERE root = ?", root):
+        return int(number)
+    common = f"{root}/.git" if project.git else None
+    taken = tx.rows("SELECT 1 FROM project WHERE common = ?", common)
+    sql = "INSERT INTO project(root, common, first_seen) VALUES(?, ?, ?)"
+    return tx.execute(sql, root, None if taken else common, now).row
 
 
 def list_known_projects(state_dir: Path) -> list[str]:

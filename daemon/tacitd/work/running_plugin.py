@@ -1,14 +1,11 @@
-"""A plugin as the daemon runs it: its observer, its tasks, its edits of shared files, and decisions.
-
-Everything that it does outside of its functions is rows: what it is asked is a row of `task`, and what it did is committed by
-the workers.
-"""
+"""A plugin as the daemon runs it: its observer, its tasks, its edits of shared files, and decisions."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -44,15 +41,16 @@ from tacitd.errors import (
 from tacitd.events import Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
+from tacitd.files.shared_files import TWO_LOOKS
 from tacitd.handler import Decision, Degradation, Notice, load_hook
 from tacitd.model.budget import mark_used
-from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind, TimedJob
+from tacitd.plugin import GatherRule, PluginSpec
 from tacitd.work.activities import follow_decision
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
-from tacitd.work.project_rows import ASKED, read_choices
+from tacitd.work.project_rows import ASKED, store_project
 from tacitd.work.reader import Observer
-from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, list_changed, store_look
+from tacitd.work.shared_edits import EDITS, FileKind, find_new_edits, store_look
 from tacitd.work.task_rows import ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
@@ -62,61 +60,47 @@ FILE_AGAIN = 60.0
 """Seconds until a job is done again whose file was refused."""
 KEPT = 50
 """How many results are kept for persons who wait for them."""
-RunTask = Callable[[Task, Tools], Outcome]
-Observe = Callable[[Batch, Tx], None]
 
 
 class RunningPlugin:
     """One plugin. Its hooks are imported when it is made."""
 
-    def __init__(
-        self,
-        spec: PluginSpec,
-        settings: Mapping[str, Any],
-        services: ToolServices,
-    ) -> None:
-        """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
+    def __init__(self, spec: PluginSpec, settings: Mapping[str, Any], services: ToolServices) -> None:
+        """`settings`: the plugin's sections of the configuration. Raises what its modules raise, and TypeError."""
         self.name = spec.name
         self.spec = spec
         self.settings = settings
         self._services = services
         self._refused = f"{spec.name}.files"
-        """The problem that a file of a person cannot be read or written."""
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
-        self.observer = make_observer(spec, self._load_observer())
-        """What the reader needs."""
-        self._run: RunTask | None = load_hook(spec.run) if spec.run else None
+        observe = load_hook(spec.observe) if spec.observe else None
+        self.observer = make_observer(spec, observe and (lambda batch, tx: observe(batch, tx, settings)))
+        self._run: Any = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
-        self.kinds = tuple(map(_load_kind, spec.files))
-        self.rule = self._load_rule()
+        self.kinds = [
+            FileKind(
+                one.name,
+                find_format(one.format),
+                load_hook(one.list_paths),
+                load_hook(one.on_edits),
+                one.always,
+            )
+            for one in spec.files
+        ]
+        self.rule: GatherRule | None = load_hook(spec.gather)(settings) if spec.gather else None
+        if not isinstance(self.rule, GatherRule | None):
+            raise TypeError(f"its gathering is {type(self.rule).__name__}, not GatherRule")
         self.runnable = Runnable(self.run, self.rule, spec.one_lane)
-        """What the workers need."""
         if self._run is None and (spec.gather or spec.events or spec.jobs):
             raise TypeError("it wants tasks and has no `run`")
 
-    def _load_observer(self) -> Observe | None:
-        if not self.spec.observe:
-            return None
-        observe, settings = load_hook(self.spec.observe), self.settings
-        return lambda batch, tx: observe(batch, tx, settings)
-
-    def _load_rule(self) -> GatherRule | None:
-        if not self.spec.gather:
-            return None
-        found = load_hook(self.spec.gather)(self.settings)
-        if not isinstance(found, GatherRule):
-            raise TypeError(f"its gathering is {type(found).__name__}, not GatherRule")
-        return found
-
     def make_tools(self, task: Task) -> PluginTools:
-        """The tools of a task."""
         return PluginTools(self.name, task, self.settings, self._services)
 
     # --- in a worker
 
     def run(self, task: Task) -> Outcome:
-        """Do a task. What the model answered is used with its commit."""
         tools = self.make_tools(task)
         try:
             outcome = self._do(task, tools)
@@ -128,21 +112,22 @@ class RunningPlugin:
             "SELECT 1 FROM degradation d JOIN task t ON t.plugin = d.owner AND t.reason = d.what "
             "WHERE d.owner = ? AND d.id = ? AND t.number <> ?"
         )
-        if not self._services.store.rows(waits, self.name, self._refused, task.number):
+        if not tools.rows(waits, self.name, self._refused, task.number):
             tools.clear(self._refused)
-        if not isinstance(outcome, Done | Later | Rejected):
-            raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
         numbers = tuple(tools.answered)
-        if isinstance(outcome, Done):
-            use = partial(mark_used, numbers=numbers)
-            return replace(outcome, apply=_join(outcome.apply, use)) if numbers else outcome
-        if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
-            self._services.budget.settle(numbers, used=False)
-        return outcome
+        match outcome:
+            case Done():
+                use = partial(mark_used, numbers=numbers)
+                return replace(outcome, apply=_join(outcome.apply, use)) if numbers else outcome
+            case Rejected() | Later():
+                if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
+                    self._services.budget.settle(numbers, used=False)
+                return outcome
+            case _:
+                raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
 
     def _wait_for_file(self, error: OSError | FileRefusedError, task: Task, tools: PluginTools) -> Later:
-        """A file of a person cannot be read or written. It is a problem until the task is done; a job, which would come again anyway,
-        looks at it every minute. Raises an OSError that is about no file."""
+        """A problem until the task is done; a job looks every minute. Raises an OSError that is about no file."""
         if isinstance(error, OSError) and error.filename is None:
             raise error
         what, hint = describe_failure(error)
@@ -152,21 +137,13 @@ class RunningPlugin:
         tools.degrade(Degradation(self._refused, what, hint))
         return Later(what, hint, tools.clock.now() + FILE_AGAIN if task.kind == "job" else None)
 
-    def _do(self, task: Task, tools: Any) -> Outcome:
+    def _do(self, task: Task, tools: PluginTools) -> Any:
+        """Where a person waits for it, they are told why it is refused; it is not tried again. A file that is busy is no refusal, and a
+        purge is never refused: the words would stay."""
         if task.kind == "file-changed" and task.key.startswith(EDITS):
             return self._report_edits(task, tools)
-        if task.kind in ASKED:
-            return self._do_asked(task, tools)
-        return self._call(read_message(task) if task.kind == "message" else task, tools)
-
-    def _call(self, task: Task, tools: Tools) -> Outcome:
-        if self._run is None:
-            raise TypeError(f"it got a task of the kind {task.kind} and has no `run`")
-        return self._run(task, tools)
-
-    def _do_asked(self, task: Task, tools: Tools) -> Outcome:
-        """A person waits for it, and is told why it is refused; it is not tried again then. A file that cannot be read or written now is
-        no refusal, and a purge is never refused: the words would stay."""
+        if task.kind not in ASKED:
+            return self._run(read_message(task) if task.kind == "message" else task, tools)
         try:
             match task.kind:
                 case "decision":
@@ -174,78 +151,65 @@ class RunningPlugin:
                 case "undo":
                     done = self._undo(task)
                 case _:
-                    done = self._call(task, tools)
+                    done = self._run(task, tools)
         except (FileBusyError, UnwritableError, StoreLostError):
             raise
         except TacitdError as error:
             if task.kind == "purge":
                 raise
             done = Rejected(error.what)
-            self._keep(task, error)
+            self.asked[task.number] = error
         if isinstance(done, Done):
-            self._keep(task, done)
-        return done
-
-    def _keep(self, task: Task, result: Done | TacitdError) -> None:
-        self.asked[task.number] = result
+            self.asked[task.number] = done
         while len(self.asked) > KEPT:
             self.asked.pop(next(iter(self.asked)), None)
+        return done
 
     def _report_edits(self, task: Task, tools: PluginTools) -> Outcome:
         """Pass a person's edits of a file on, each once: they are noted with what the plugin makes of them."""
-        path = Path(str(task.data["path"]))
+        path, files, clock = Path(str(task.data["path"])), self._services.files, self._services.clock
         kind = next((one for one in self.kinds if one.name == task.data["kind"]), None)
         if kind is None:
             return Done()
-        undone = task.data.get("undone", ())
-        found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format, undone)
-        is_due = any(found.edits) or (kind.always and found.again is None)
-        done = kind.on_edits(path, found.edits, tools) if is_due else Done()
+        look, stamp = find_new_edits(files, tools.rows, path, kind.format, task.data.get("undone", ()))
+        edits, again = look.view.edits, look.view.doubt == "removed once"
+        done = kind.on_edits(path, edits, tools) if any(edits) or (kind.always and not again) else Done()
         if not isinstance(done, Done):
             raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
-        return replace(done, apply=self._note(task, path, kind, found, done))
+
+        def note(tx: Tx) -> None:
+            store_look(tx, files, path, self.name, kind.format, task.project_number, look, stamp)
+            if again:
+                new = NewTask(self.name, task.lane, task.kind, task.key, task.project_number, "", task.data)
+                insert_task(tx, new, clock.now(), clock.now() + TWO_LOOKS)
+
+        return replace(done, apply=_join(done.apply, note))
 
     def name_kind(self, path: Path, root: str) -> str:
         """The kind of a shared file of a project; "" if it is of none."""
         rows, place = self._services.store.rows, Path(root) if root else None
         return next((one.name for one in self.kinds if path in one.list_paths(rows, os.environ, place)), "")
 
-    def _note(
-        self, task: Task, path: Path, kind: FileKind, found: FoundEdits, done: Done
-    ) -> Callable[[Tx], None]:
-        def apply(tx: Tx) -> None:
-            done.apply(tx)
-            store_look(tx, self._services.files, path, self.name, kind.format, task.project_number, found)
-            if found.again is not None:
-                lane = str(task.project.root) if isinstance(task.project, Project) else ""
-                new = NewTask(self.name, lane, task.kind, task.key, task.project_number, "", task.data)
-                now = self._services.clock.now()
-                insert_task(tx, new, now, now + found.again)
-
-        return apply
-
     def _decide(self, task: Task, tools: Tools) -> Outcome:
-        data, root = task.data, str(task.data.get("root", ""))
-        decision = Decision(
-            str(data["id"]), data["choice"], Path(root) if root else None, str(data.get("text", ""))
-        )
+        data, root, now = task.data, task.data["root"], self._services.clock.now()
+        decision = Decision(data["id"], data["choice"], Path(root) if root else None, data["text"])
         done: Done = self._items.decide(decision, tools)
-        if decision.choice not in ("drop", "restore"):
-            return done
-        now, given = self._services.clock.now(), {"texts": list(data.get("texts", ()))}
 
         def follow(tx: Tx) -> None:
-            follow_decision(tx, self.name, decision.id, is_gone=decision.choice == "drop")
-            for name in data.get("purge", ()):
+            if decision.choice in ("drop", "restore"):
+                follow_decision(tx, self.name, decision.id, is_gone=decision.choice == "drop")
+            for name in data["purge"]:
                 # Who asked does it at once; a start does what is left.
-                insert_task(tx, NewTask(name, "", "purge", decision.id, data=given), now, now + PURGE_AFTER)
+                new = NewTask(name, "", "purge", decision.id, data={"texts": data["texts"]})
+                insert_task(tx, new, now, now + PURGE_AFTER)
 
         return replace(done, apply=_join(done.apply, follow))
 
     def _undo(self, task: Task) -> Done:
-        """Take a change of this plugin's back, as far as nobody changed its lines since; the notices name the others. What that changes
-        in a file counts as the person's edit. Raises FileRefusedError, or UsageError, if there is nothing to take back."""
-        rows, number = self._services.store.rows, int(task.data["change"])
+        """Take a change back, as far as nobody changed its lines since; the notices name the others. What that changes counts as the
+        person's edit. Raises FileRefusedError, UsageError if there is nothing to take back."""
+        rows, number, files = self._services.store.rows, int(task.data["change"]), self._services.files
+        cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
         by_path = dict[Path, list[ChangedLine]]()
         for line in list_lines(rows, number):
             by_path.setdefault(line.path, []).append(line)
@@ -253,13 +217,11 @@ class RunningPlugin:
         for path, lines in by_path.items():
             ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
             format = find_format(name)
-            self._services.files.settle(path)
-            back, changed = plan_row_undo(lines, self._services.files.look(path, format).now)
+            files.settle(path)
+            back, changed = plan_row_undo(lines, files.look(path, format).now)
             left += [Notice("not undone", text, path.name) for text in changed]
-            if not back:
-                continue
-            cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
-            changes.append(FileChange(path, format, _decide_always(back), cause))
+            if back:
+                changes.append(FileChange(path, format, _decide_always(back), cause))
         if not changes and left:
             what = f"{left[0].where} no longer has “{left[0].text}”: somebody removed or changed it since"
             raise FileRefusedError(what)
@@ -270,36 +232,27 @@ class RunningPlugin:
     # --- what is queued
 
     def queue_job(self, tx: Tx, name: str, project: Project | None = None) -> None:
-        """Queue a job: one task, or one for each project in which tacitd may write. What waits for something goes on waiting."""
+        """One task, or one for each project in which tacitd may write. What waits for something goes on waiting."""
         job = next(one for one in self.spec.jobs if one.name == name)
         places: list[tuple[int | None, str]] = [(None, "")]
-        if project is not None or job.each_project:
-            modes = read_choices(tx.rows, "local", self._services.clock.now()).modes
-            found = tx.rows("SELECT number, root FROM project")
-            wanted = None if project is None else str(project.root)
-            places = [
-                (number, root)
-                for number, root in found
-                if (root == wanted if wanted is not None else self._writes(root, modes))
-            ]
+        if project is not None:
+            places = [(store_project(tx, project, self._services.clock.now()), str(project.root))]
+        elif job.each_project:
+            places = list_writable(self._services)
         for number, root in places:
-            key = f"{name} {root}".strip()
+            new = NewTask(self.name, root, "job", f"{name} {root}".strip(), number, "", {"job": name})
             waits = "SELECT 1 FROM task WHERE plugin = ? AND kind = 'job' AND key = ? AND reason <> ''"
-            if not tx.rows(waits, self.name, key):
-                insert_task(
-                    tx,
-                    NewTask(self.name, root, "job", key, number, "", {"job": name}),
-                    self._services.clock.now(),
-                )
-
-    def _writes(self, root: str, modes: Mapping[str, str]) -> bool:
-        if root in modes:
-            return modes[root] != "off"
-        return self._services.write_mode(Project(Path(root), False)) != "off"
+            if not tx.rows(waits, self.name, new.key):
+                insert_task(tx, new, self._services.clock.now())
 
 
-def make_observer(spec: PluginSpec, observe: Observe | None) -> Observer:
-    """What the reader needs of a plugin."""
+def list_writable(services: ToolServices) -> list[tuple[int | None, str]]:
+    """The number and root of each project in which tacitd may write."""
+    found = services.store.rows("SELECT number, root FROM project ORDER BY number")
+    return [one for one in found if services.write_mode(Project(Path(one[1]), False)) != "off"]
+
+
+def make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
     return Observer(spec.name, observe, bool(spec.gather), "session-started" in spec.events)
 
 
@@ -310,11 +263,6 @@ def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
         raise UnavailableError(f"{spec.name} is off: {why}")
 
     return make_observer(spec, wait if spec.observe else None)
-
-
-def _load_kind(kind: SharedFileKind) -> FileKind:
-    hooks = load_hook(kind.list_paths), load_hook(kind.on_edits)
-    return FileKind(kind.name, find_format(kind.format), *hooks, always=kind.always)
 
 
 def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
@@ -347,65 +295,71 @@ class RunningPlugins:
         self._services = services
         self._environ = environ
         for spec in specs:
-            off = services.store.off.get(spec.name, "")
+            off, hint = services.store.off.get(spec.name, ""), "install the version of it that wrote them"
             try:
                 if not off:
                     settings = {name: config.get_section(name) for name in spec.settings}
                     one = self.by_name[spec.name] = RunningPlugin(spec, settings, services)
                     self.observers.append(one.observer)
                     continue
-                what = f"the plugin {spec.name} is off: {off}"
-                logger.error("{}", what)
-                problem = Degradation("handler.broken", what, "install the version of it that wrote them")
             except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-                off, problem = describe_plugin_error(error), describe_broken(spec.name, error)
-            degraded[f"handler.broken:{spec.name}"] = problem
+                logger.opt(exception=error).error("the plugin {} cannot begin", spec.name)
+                off = describe_plugin_error(error)
+                hint = "the log says more; correct it, then `tacitd restart`; everything else goes on"
+            what = f"the plugin {spec.name} is off: {off}"
+            logger.error("{}", what)
+            degraded[f"handler.broken:{spec.name}"] = Degradation("handler.broken", what, hint)
             self.observers.append(make_waiting_observer(spec, off))
-
-    def list_jobs(self) -> Iterator[tuple[str, TimedJob]]:
-        """The timed jobs, each with its plugin's name."""
-        for name, one in self.by_name.items():
-            yield from ((name, job) for job in one.spec.jobs)
 
     @property
     def rules(self) -> dict[str, GatherRule]:
-        """When the prompts of each are due."""
         return {one.name: one.rule for one in self.by_name.values() if one.rule is not None}
 
     def list_wanting(self, event: str) -> list[str]:
-        """The names of those that want tasks of this kind."""
+        """Those that want tasks of this kind."""
         return [name for name, one in self.by_name.items() if event in one.spec.events]
 
     def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
-        """Queue a job of one of them, or of the engine."""
+        """Of one of them, or of the engine."""
         if plugin == ENGINE:
             insert_task(tx, NewTask(ENGINE, "", "job", job), self._services.clock.now())
         else:
             self.by_name[plugin].queue_job(tx, job)
 
-    # --- files, in a worker
+    def queue_jobs(self, tx: Tx, job: str, project: Project | None = None) -> bool:
+        """Of all that have one of this name; return whether any has."""
+        owners = [one for one in self.by_name.values() if any(each.name == job for each in one.spec.jobs)]
+        for one in owners:
+            one.queue_job(tx, job, project)
+        return bool(owners)
 
-    def list_edited(self, default_mode: str) -> list[NewTask]:
-        """A task for each shared file that changed. In a worker."""
-        if not any(one.kinds for one in self.by_name.values()):
+    def list_edited(self) -> list[NewTask]:
+        """A task for each shared file that changed since it was looked at last. In a worker."""
+        rows, files = self._services.store.rows, self._services.files
+        known = {
+            (plugin, path): stamp
+            for plugin, path, stamp in rows("SELECT plugin, path, stamp FROM shared_file")
+        }
+        waiting = set(rows("SELECT plugin, key FROM task WHERE kind = 'file-changed'"))
+        places, found = [(None, ""), *list_writable(self._services)], list[NewTask]()
+        for plugin in self.by_name.values():
+            for kind, (number, root) in product(plugin.kinds, places):
+                for path in self._list_paths(plugin.name, kind, root):
+                    key, stamp = f"{EDITS}{path}", files.read_stamp(path)
+                    before = known.get((plugin.name, str(path)))
+                    if (
+                        (plugin.name, key) not in waiting
+                        and stamp != before
+                        and (stamp or before is not None)
+                    ):
+                        data = {"path": str(path), "kind": kind.name}
+                        found.append(NewTask(plugin.name, root, "file-changed", key, number, "", data))
+        return found
+
+    def _list_paths(self, plugin: str, kind: FileKind, root: str) -> list[Path]:
+        try:
+            place = Path(root) if root else None
+            return [Path(one) for one in kind.list_paths(self._services.store.rows, self._environ, place)]
+        except Exception as error:  # noqa: BLE001  one plugin's fault affects no other
+            logger.warning("{} cannot name its files: {}", plugin, describe_plugin_error(error))
             return []
-        store = self._services.store
-        modes = read_choices(store.rows, default_mode, self._services.clock.now()).modes
-        places = [
-            (number, root)
-            for number, root in store.rows("SELECT number, root FROM project ORDER BY number")
-            if modes.get(root, default_mode) != "off"
-        ]
-        return list_changed(self.by_name.values(), store.rows, places, self._environ, self._services.files)
-
-
-def describe_broken(name: str, error: Exception) -> Degradation:
-    """What is wrong with a plugin that cannot begin."""
-    if isinstance(error, OSError | TacitdError):
-        why, hint = describe_failure(error)
-        what = f"the handler {name} cannot begin: {why}"
-        logger.error("{}", what)
-        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
-    logger.opt(exception=error).error("the handler {} cannot begin", name)
-    what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
-    return Degradation("handler.broken", what, "the log says more; everything else goes on")

@@ -2,67 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tacitd.contract import Rows, Tx
-from tacitd.errors import TacitdError
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
-from tacitd.work.work_status import OWNER
+from tacitd.text.wording import count_noun
+from tacitd.work.work_status import OWNER, ParkedTask
 
 if TYPE_CHECKING:
     from tacitd.engine import Engine
     from tacitd.sources.source import Recognition
 
 UNFINISHED = 60.0
-"""Seconds after which a change of a file that is planned and not written is a problem, if nobody tried to write it."""
-
-
-class Unfinished(NamedTuple):
-    """A change of a file that is decided and could not be written."""
-
-    path: str
-    plugin: str
-    root: str
-    since: float
-    why: str
-    """What prevented it, as the end of a sentence: `: No space left on device`; "" if nobody tried."""
-    hint: str
+"""Seconds after which a change of a file that is planned is a problem, if nobody tried to write it."""
 
 
 def list_stored_problems(
     rows: Rows, plugins: Collection[str], now: float, *, of_daemon: bool = True
 ) -> list[Degradation]:
-    """The problems. `plugins`: those that run, whose own count. `of_daemon`: also those that only the daemon knows, as it stored them."""
+    """`plugins`: those that run, whose own count. `of_daemon`: also those that only the daemon knows, as it stored them."""
     owners = {"engine", *plugins, *([OWNER] if of_daemon else ())}
     found = [
         Degradation(id, what, hint)
         for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
         if owner in owners
     ]
-    found += [
-        Degradation(
-            "files.unfinished",
-            f"{one.path}: a change of it is decided and cannot be written{one.why}",
-            one.hint,
-        )
-        for one in list_unfinished(rows, now)
-    ]
-    return [*found, *_list_behind(rows), *list_breaker_problems(rows, now)]
-
-
-def _list_behind(rows: Rows) -> Iterator[Degradation]:
+    found += [Degradation("files.unfinished", one.reason, one.hint) for one in list_unfinished(rows, now)]
     for plugin, count, reason in rows("SELECT plugin, count(*), max(reason) FROM behind GROUP BY plugin"):
-        where = "a transcript" if count == 1 else f"{count} transcripts"
-        what = f"the plugin {plugin} failed with records of {where}: {reason}"
+        what = f"the plugin {plugin} failed with records of {count_noun(count, 'transcript')}: {reason}"
         hint = "it gets them again; the log says more; everything else goes on"
-        yield Degradation("handler.behind", what, hint)
+        found.append(Degradation("handler.behind", what, hint))
+    if shut := [f"{cwd} ({count})" for cwd, count in list_closed(rows, now).items()]:
+        what = f"more new sessions an hour than a person starts in {', '.join(shut)} (limit {LIMIT} in each)"
+        hint = (
+            f"{RESUME}. If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
+        )
+        found.append(Degradation("breaker.closed", what, hint))
+    return found
 
 
-def list_unfinished(rows: Rows, now: float) -> Iterator[Unfinished]:
-    """The changes of files that wait to be written, with what prevented it."""
+def list_unfinished(rows: Rows, now: float) -> Iterator[ParkedTask]:
+    """The changes of files that are decided and could not be written."""
     for path, plugin, root, since, why, hint in rows(
         "SELECT p.path, c.plugin, coalesce(r.root, ''), min(c.at), d.what, d.hint FROM plan p JOIN change c ON c.number = p.change "
         "LEFT JOIN project r ON r.number = c.project LEFT JOIN degradation d ON d.owner = 'plan' AND d.id = p.path "
@@ -70,30 +53,8 @@ def list_unfinished(rows: Rows, now: float) -> Iterator[Unfinished]:
         "WHERE owner = 'plan' AND id IN (SELECT path FROM line_plan) AND id NOT IN (SELECT path FROM plan)",
         now - UNFINISHED,
     ):
-        yield Unfinished(path, plugin, root, since, f": {why}" if why else "", hint or "tacitd tries again")
-
-
-LISTED = 3
-"""Unreadable transcripts that are listed one by one."""
-
-
-def list_problems(engine: Engine, stuck: Sequence[str]) -> list[Degradation]:
-    """What is wrong with following and reading."""
-    found = [*engine.follower.list_degradations(), *engine.recognition.list_degradations()]
-    refused = list(engine.reader.refused.items())
-    found += [
-        Degradation("transcript.unreadable", f"{path}: {why.what}", why.hint)
-        for path, why in refused[:LISTED]
-    ]
-    if len(refused) > LISTED:
-        what = f"{len(refused) - LISTED} more transcripts cannot be read"
-        found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
-    if engine.fault is not None:
-        found.append(engine.fault)
-    if stuck:
-        what = f"the file system of {', '.join(stuck[:3])} does not answer; what was typed there waits"
-        found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
-    return found
+        reason = f"{path} cannot be written" + (f": {why}" if why else "")
+        yield ParkedTask(plugin, "a change of a file", root, reason, hint or "tacitd tries again", since)
 
 
 def find_store_refusal(engine: Engine) -> Degradation | None:
@@ -102,18 +63,8 @@ def find_store_refusal(engine: Engine) -> Degradation | None:
     return Degradation("state.unwritable", problem.what, problem.hint) if problem is not None else None
 
 
-def find_fault(error: BaseException) -> tuple[str, str]:
-    """What a person is told about an error of the loop: what happened, and the hint."""
-    if isinstance(error, TacitdError):
-        return error.what, error.hint
-    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
-
-
 # --- Sessions of a person in which no prompt is recognised: the client may write them in a way that is not
-# known.
-#
-# What is not known for a person's is never learned, so a changed format would go unnoticed without this.
-# Pure.
+# known. What is not known for a person's is never learned, so a changed format would go unnoticed otherwise.
 
 
 ANSWERS = 20
@@ -137,15 +88,11 @@ class RecognitionWatch:
                 self._silent[path] = found
             return
         self._silent.pop(path, None)
-        if self._silent:
-            self._silent = {
-                other: one
-                for other, one in self._silent.items()
-                if one.version != found.version or one.answers >= ANSWERS
-            }
+        for other, one in list(self._silent.items()):
+            if one.version == found.version and one.answers < ANSWERS:
+                del self._silent[other]
 
     def list_degradations(self) -> list[Degradation]:
-        """One for each version of the client with too many answers."""
         found: list[Degradation] = []
         for version in dict.fromkeys(one.version for one in self._silent.values()):
             silent = [one for one in self._silent.values() if one.version == version]
@@ -173,11 +120,9 @@ LIMIT = 30
 """How many new sessions an hour from one working directory a person may still start."""
 PAUSE = 60.0
 """Minimum seconds until work that waits for it is tried again."""
-SHOWN = 3
-"""How many directories a degradation names; the others are counted."""
 RELEASED = "breaker released "
-"""Key of a row of `setting`, with a directory: until when a person let its sessions go on."""
-HINT = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
+"""Key of a row of `setting`, with a directory or session: until when a person let it go on."""
+RESUME = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
 
 
 def list_closed(rows: Rows, now: float) -> dict[str, int]:
@@ -186,54 +131,35 @@ def list_closed(rows: Rows, now: float) -> dict[str, int]:
         "SELECT s.cwd, count(*) FROM session s LEFT JOIN setting r ON r.key = ? || s.cwd "
         "WHERE s.started > ? AND s.started > coalesce(CAST(r.value AS REAL), 0) "
         "AND EXISTS(SELECT 1 FROM prompt p WHERE p.session = s.id) GROUP BY s.cwd HAVING count(*) > ?",
-        RELEASED,
-        now - HOUR,
-        LIMIT,
+        *(RELEASED, now - HOUR, LIMIT),
     )
     return dict(found)
 
 
 def find_refusal(rows: Rows, session: str, root: str, now: float) -> NoAnswer | None:
-    """The model's answer to every request of a session, or of a project's job if it is ""; None if the model is called."""
+    """The model's answer to requests of a session, or of a project's job if it is ""; None if the model is called."""
     closed = list_closed(rows, now)
     if not closed:
         return None
-    if session:
-        found = rows("SELECT cwd FROM session WHERE id = ? AND started > ?", session, now - HOUR)
-        cwd = next((cwd for (cwd,) in found if cwd in closed), None)
-    else:
-        found = rows(
-            "SELECT DISTINCT s.cwd FROM session s JOIN project r ON r.number = s.project WHERE r.root = ?",
-            root,
-        )
-        cwd = next((cwd for (cwd,) in found if cwd in closed), None)
+    found = rows(
+        "SELECT DISTINCT s.cwd FROM session s LEFT JOIN project r ON r.number = s.project "
+        "WHERE (s.id = ? AND s.started > ?) OR (? = '' AND r.root = ?)",
+        *(session, now - HOUR, session, root),
+    )
+    cwd = next((cwd for (cwd,) in found if cwd in closed), None)
     if cwd is None or (session and rows("SELECT 1 FROM setting WHERE key = ?", RELEASED + session)):
         return None
-    return NoAnswer(Why.MANY_SESSIONS, f"in {cwd}", HINT, now + PAUSE)
+    return NoAnswer(Why.MANY_SESSIONS, f"in {cwd}", RESUME, now + PAUSE)
 
 
-def release(tx: Tx, is_covered: Callable[[str, str], bool], now: float) -> bool:
-    """A person lets the sessions go on for which `is_covered(cwd, root)` is true; return whether any waited."""
-    released = False
-    for cwd in list_closed(tx.rows, now):
-        roots = tx.rows(
-            "SELECT DISTINCT r.root FROM session s LEFT JOIN project r ON r.number = s.project WHERE s.cwd = ?",
-            cwd,
-        )
-        if any(is_covered(cwd, root or "") for (root,) in roots):
-            tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", RELEASED + cwd, repr(now))
-            released = True
-    return released
-
-
-def list_breaker_problems(rows: Rows, now: float) -> list[Degradation]:
-    """The degradation for the closed directories; [] if nothing is closed."""
-    shut = [f"{cwd} ({count})" for cwd, count in list_closed(rows, now).items()]
-    if len(shut) > SHOWN:
-        shut[SHOWN:] = [f"{len(shut) - SHOWN} more directories"]
-    hint = (
-        "`tacitd resume` asks the model about them now; the work also continues by itself when no more begin. "
-        "If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
+def release(tx: Tx, scope: str, name: str, now: float) -> bool:
+    """A person lets a session, a project's sessions or all go on; return whether any waited."""
+    if scope == "session":
+        free = [name] if find_refusal(tx.rows, name, "", now) is not None else []
+    else:
+        of = "SELECT 1 FROM session s JOIN project r ON r.number = s.project WHERE s.cwd = ? AND r.root = ?"
+        free = [cwd for cwd in list_closed(tx.rows, now) if scope == "all" or tx.rows(of, cwd, name)]
+    tx.executemany(
+        "INSERT OR REPLACE INTO setting VALUES(?, ?)", [(RELEASED + one, repr(now)) for one in free]
     )
-    what = f"more new sessions an hour than a person starts in {', '.join(shut)} (limit {LIMIT} in each)"
-    return [Degradation("breaker.closed", what, hint)] if shut else []
+    return bool(free)

@@ -1,10 +1,9 @@
-"""The workers: each runs one task at a time, and commits its outcome in one transaction of its own.
+"""The workers: each runs one task at a time, and commits its outcome in one transaction of its own. It may block on the model,
+on git and on files.
 
-The loop only decides which tasks begin. A worker may block on the model, on git and on files.
-
-If the disk refuses an outcome, it is dropped as if the process had ended: the task is still a row, and is done again without another call
-of the model. No task begins until the store can be written: what it does could not be committed either. If a file of an outcome is being
-edited, the outcome is kept and its lane waits: what a person changes meanwhile may make the model's answer useless for a second run.
+If the disk refuses an outcome, it is dropped as if the process had ended: the task is still a row, and is done again without
+another call of the model, once the store can be written. If a file of an outcome is being edited, the outcome is kept and its
+lane waits: what a person changes meanwhile may make the model's answer useless for a second run.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from loguru import logger
 from msgspec import Struct
@@ -38,8 +38,6 @@ STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 THREADS = 12
 """Threads, with those that are stuck."""
-PUT_OFF = 60.0
-"""Seconds until a task is begun again of which not even the failure could be stored."""
 
 
 class Runnable(Struct, frozen=True):
@@ -76,7 +74,7 @@ class TaskRunner:
         pool: Executor | None,
         pauses: Pauses,
     ) -> None:
-        """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
+        """`is_held`: whether a task must not begin now. `on_done` wakes the loop."""
         self._store = store
         self._plugins = plugins
         self._clock = clock
@@ -92,10 +90,7 @@ class TaskRunner:
         self._futures = set[Future[None]]()
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
-        self._put_off: dict[int, float] = {}
-        """Tasks that ended without an outcome, by their numbers, and until when they wait: monotonic seconds."""
         self.asked = False
-        """Whether a person waits for what is queued now (`Task.asked`)."""
         self.refused: UnwritableError | None = None
         """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
 
@@ -106,67 +101,48 @@ class TaskRunner:
             return dict(self._running)
 
     def is_running(self, plugin: str, lane: str) -> bool:
-        """Whether a task of this lane runs: a plugin with one lane has one for all projects."""
+        """A plugin with one lane has one for all projects."""
         return (plugin, "" if plugin in self._single else lane) in self.running
 
-    def start_ready(self) -> int:
-        """Begin the tasks that are ready, at most one for each worker that is free; return how many."""
-        room = self._count_room()
-        ready = self.list_ready(room) if room > 0 else []
-        for one in ready:
+    def start_ready(self) -> None:
+        """Begin the tasks that are ready, at most one for each worker that is free."""
+        running, now = self.running, self._clock.monotonic()
+        room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
+        for one in self.list_ready(room) if room > 0 and not self._stopping.is_set() else ():
             with self._lock:
-                self._running[one.plugin, one.lane] = self._clock.monotonic()
+                self._running[one.plugin, one.lane] = now
             future = self._pool.submit(self._work, one)
             if future is not None:
                 self._futures.add(future)
                 future.add_done_callback(self._futures.discard)
-        return len(ready)
-
-    def _count_room(self) -> int:
-        """How many tasks may begin now."""
-        if self._stopping.is_set():
-            return 0
-        running, now = self.running, self._clock.monotonic()
-        return min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
 
     def list_ready(self, most: int = THREADS) -> list[ReadyTask]:
-        """The tasks that may begin now, at most so many."""
         if self.refused is not None:
             return []
-        rows, first = self._store.rows, self._list_kept()
-
-        def is_held(ready: ReadyTask) -> bool:
-            is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
-            return (is_behind and ready.kind not in ASKED) or self._must_wait(ready)
-
-        return list_ready(rows, self._clock.now(), self.running, self._single, is_held, most=most)
-
-    def _list_kept(self) -> dict[tuple[str, str], int]:
-        """By plugin and lane, the task whose outcome is kept. Others of the lane wait for it, unless a person paused it."""
+        rows, number = self._store.rows, "SELECT 1 FROM task WHERE number = ?"
         with self._lock:
             kept = list(self._kept.items())
-        number = "SELECT 1 FROM task WHERE number = ?"
-        return {
+        # Others of the lane wait for a task whose outcome is kept, unless a person paused it.
+        first = {
             place: one.task.number
             for place, one in kept
             if one.store == self._store.generation
-            and self._store.rows(number, one.task.number)
+            and rows(number, one.task.number)
             and not self._is_held(one.ready)
         }
 
-    def _must_wait(self, ready: ReadyTask) -> bool:
-        if ready.plugin not in self._plugins or self._is_held(ready):
-            return True
-        with self._lock:
-            return self._put_off.get(ready.number, 0.0) > self._clock.monotonic()
+        def is_held(ready: ReadyTask) -> bool:
+            is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
+            is_off = ready.plugin not in self._plugins
+            return is_off or (is_behind and ready.kind not in ASKED) or self._is_held(ready)
+
+        return list_ready(rows, self._clock.now(), self.running, self._single, is_held, most=most)
 
     def hold(self) -> None:
-        """Begin no further task."""
         self._stopping.set()
 
     def stop(self, grace: float = 0.0) -> bool:
-        """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
-        whether all have ended."""
+        """Give tasks that run `grace` seconds: after that, nothing of them is committed. Returns whether all have ended."""
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         _, late = wait(self._futures, grace)
@@ -178,35 +154,31 @@ class TaskRunner:
         store = self._store.generation
         try:
             self._run_task(ready, store)
-        except UnwritableError as error:
-            logger.info("the outcome of {} waits: {}", ready.plugin, error.what)
-            self._note_refusal(ready, error, store)
         except StoreLostError as error:
             logger.warning("the outcome of {} is void: {}", ready.plugin, error.what)
-        except BaseException as error:
-            # Nothing was counted, because its outcome is not known. It is begun again, but not at once.
-            with self._lock:
-                self._put_off[ready.number] = self._clock.monotonic() + PUT_OFF
-            if not isinstance(error, Exception):
-                raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001  what a plugin does may raise anything
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
+            self._put_off(ready, error, store)
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)
             self._on_done()
 
-    def _note_refusal(self, ready: ReadyTask, error: UnwritableError, store: int) -> None:
+    def _put_off(self, ready: ReadyTask, error: Exception | SystemExit, store: int) -> None:
         """If the store can be written, something else was refused, such as choices.jsonl: only this task waits."""
+        what, hint = f"{ready.plugin} failed: {describe_plugin_error(error)}", "see the log"
+        if isinstance(error, TacitdError):
+            what, hint = error.what, error.hint
         try:
-            with self._store.write() as tx:
+            with suppress(StoreLostError), self._store.write() as tx:
                 if self._store.generation == store:
-                    put_off_task(tx, ready.number, error.what, error.hint, self._clock.now())
-        except (UnwritableError, StoreLostError):
-            self.refused = error
+                    put_off_task(tx, ready.number, what, hint, self._clock.now())
+        except UnwritableError as refused:
+            self.refused = refused
 
     def _run_task(self, ready: ReadyTask, store: int) -> None:
-        """Do a task and commit what came of it. `store`: `Store.generation` when it begins. In another store its numbers mean nothing.
-        Raises UnwritableError, StoreLostError."""
+        """`store`: `Store.generation` when it begins; in another store its numbers mean nothing. Raises UnwritableError,
+        StoreLostError."""
         name, plugin, place = ready.plugin, self._plugins[ready.plugin], (ready.plugin, ready.lane)
         with self._lock:
             kept = self._kept.pop(place, None)  # void, if another task changes the lane's rows now
@@ -224,21 +196,19 @@ class TaskRunner:
         except FileBusyError as busy:
             with self._lock:
                 self._kept[place] = _Kept(ready, task, outcome, store)
-            self._commit(name, task, self._wait_for(busy), store, max(0.05, busy.seconds))
+            wait_for_file = Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
+            self._commit(name, task, wait_for_file, store, max(0.05, busy.seconds))
         except Exception as error:  # noqa: BLE001  what `apply` does is the plugin's
             logger.opt(exception=error).error("the outcome of {} cannot be stored", name)
             hint = getattr(error, "hint", "") or "see the log"
             failed = Later(f"{name} failed: {describe_plugin_error(error)}", hint, blame="work")
             self._commit(name, task, failed, store)
         else:
-            if isinstance(outcome, Done) and _has_files(outcome):
+            if isinstance(outcome, Done) and (outcome.files or outcome.lines):
                 try:
                     self._files.swap(name, task)
                 except (UnwritableError, StoreLostError) as error:
                     logger.warning("files of {} are written later: {}", name, error)
-
-    def _wait_for(self, busy: FileBusyError) -> Later:
-        return Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
 
     def _call(self, plugin: Runnable, name: str, task: Task) -> Outcome:
         if task.kind == "prompts" and not task.prompts:
@@ -246,7 +216,7 @@ class TaskRunner:
         try:
             return plugin.run(task)
         except FileBusyError as busy:
-            return self._wait_for(busy)
+            return Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
         except (UnwritableError, StoreLostError):
             raise
         except TacitdError as error:
@@ -258,7 +228,7 @@ class TaskRunner:
     def _commit(
         self, name: str, task: Task, outcome: Outcome, store: int, again: float | None = None
     ) -> None:
-        done = outcome if isinstance(outcome, Done) and _has_files(outcome) else None
+        done = outcome if isinstance(outcome, Done) and (outcome.files or outcome.lines) else None
         if done is not None:
             self._files.read(name, task, done)
         with self._store.write() as tx:
@@ -269,16 +239,8 @@ class TaskRunner:
             store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses, again)
 
 
-def _has_files(done: Done) -> bool:
-    return bool(done.files or done.lines)
-
-
 class InlineExecutor(Executor):
     """Runs work at once, in the caller's thread: for tests."""
 
     def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN201
-        """Call it."""
         fn(*args, **kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing runs."""

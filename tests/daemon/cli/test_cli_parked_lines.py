@@ -66,34 +66,8 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "no line: the model made no line of it  (/app)\nall handled\n"
 
 
-def test_many_projects_that_wait_are_one_line() -> None:
-    """34 projects: a count, the first three by name, and the time of the one that is due first; up to three: a line each."""
-    at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
-    rows = [
-        {
-            "handler": "learning",
-            "project": f"/{number}",
-            "what": "1 fact",
-            "until": "its session ends",
-            "at": None,
-        }
-        for number in range(34)
-    ]
-    rows[7] = rows[7] | {"at": "2026-11-20T05:40:00Z"}
-    rows[9] = rows[9] | {"at": "2026-11-20T04:40:00Z"}
-    named = "1 fact in /0, 1 fact in /1, 1 fact in /2 and 31 more"
-    when = f" (the first at {local_time(at)}, if it stays idle until then)"
-    assert list(describe_waiting(rows)) == [f"34 projects, each until its session ends: {named}{when}"]
-    assert len(list(describe_waiting(rows[:3]))) == 3
-    other = rows[0] | {"until": "tonight"}
-    assert list(describe_waiting([*rows[:4], other])) == [
-        "4 projects, each until its session ends: 1 fact in /0, 1 fact in /1, 1 fact in /2 and 1 more",
-        "1 fact in /0: until tonight",
-    ]
-
-
 def test_open_sessions_wait_in_the_same_form() -> None:
-    """`sessions` and `waits` of the document are one kind of line; a project is named once, and odd rows are left out."""
+    """`sessions` and `waits` of the document are one kind of line; a project is named once."""
     at = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
     about = {"/app": ["2026-11-20T05:00:00Z", "2026-11-20T04:40:00Z"], "/b": ["2026-11-20T04:40:00Z"]}
     sessions: list[dict[str, Any]] = [
@@ -101,11 +75,10 @@ def test_open_sessions_wait_in_the_same_form() -> None:
         for root, times in about.items()
         for time in times
     ]
-    odd: list[dict[str, Any]] = [{}, {"project": "/c", "lines_about": 7}, {"lines_about": "soon"}]
     waits = [{"project": "/b", "what": "1 fact", "until": "its session ends", "at": None}]
     first = f"prompts of 2 sessions in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     expected = ["1 fact in /b: until its session ends", first]
-    assert list(describe_waiting(waits, [*sessions, *odd])) == expected
+    assert list(describe_waiting(waits, sessions)) == expected
     document = QUIET | {"waits": waits, "sessions": sessions}
     assert [text[10:] for text in format_status(document) if text[10:] in expected] == expected
     assert not any(text.startswith("sessions") for text in format_status(document))

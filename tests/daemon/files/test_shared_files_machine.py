@@ -196,18 +196,17 @@ class SharedFile(RuleBasedStateMachine):
             return
         self.files.settle(self.path)
         self.note_cut()
-        found = find_new_edits(self.files, self.store.rows, self.path, LIST)
-        gone = [split_bullet(leaf)[1] for leaf in (*found.edits.removed, *found.edits.changed)]
+        look, stamp = find_new_edits(self.files, self.store.rows, self.path, LIST)
+        edits = look.view.edits
+        gone = [split_bullet(leaf)[1] for leaf in (*edits.removed, *edits.changed)]
         with self.store.write() as tx:
             tx.executemany("UPDATE toy_line SET state = 'dropped' WHERE text = ?", [(one,) for one in gone])
-            own = [
-                (one,) for one in found.edits.added.values()
-            ]  # also a line that git took away and brought back
+            own = [(one,) for one in edits.added.values()]  # also a line that git took away and brought back
             tx.executemany("UPDATE toy_line SET state = 'theirs' WHERE text = ?", own)
-            store_look(tx, self.files, self.path, PLUGIN, LIST, None, found)
+            store_look(tx, self.files, self.path, PLUGIN, LIST, None, look, stamp)
         self.unsure |= {one for (one,) in own if one.startswith("fact")}
         self.reports.update(gone)
-        self.added.update([*found.edits.added.values(), *(new for _, new in found.edits.changed.values())])
+        self.added.update([*edits.added.values(), *(new for _, new in edits.changed.values())])
         self.moved = False
 
     @rule(crash=st.integers(0, 8), count=st.integers(1, 3))

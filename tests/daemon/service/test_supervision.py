@@ -104,7 +104,7 @@ def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_lif
     life = Supervision(scene.app, Notifier(str(heard.path), 10.0))
     life.announce_ready()
     (ready,) = heard.all()
-    assert ready.startswith("READY=1\nSTATUS=watches 0 transcripts")
+    assert ready.startswith("READY=1\nSTATUS=tacitd: 0 learned today")
     life.report_health()
     assert heard.all() == ["WATCHDOG=1"]
     scene.clock.advance(1.0)

@@ -70,7 +70,7 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
     ]
     ((plugin, reason),) = bench.rows("SELECT plugin, reason FROM behind")
     assert plugin == "toy" and reason.startswith(type(error).__name__)
-    told = "the plugin toy failed with records of a transcript"
+    told = "the plugin toy failed with records of 1 transcript"
     assert [one.id for one in bench.app.list_degradations() if told in one.what] == ["handler.behind"]
     broken = False
     bench.crash()

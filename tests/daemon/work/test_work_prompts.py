@@ -9,29 +9,6 @@ from pathlib import Path
 from support_work import Toy, WorkBench
 from tacitd.clock import utc_millis
 from tacitd.contract import Done, Later, Outcome, Rejected, Task
-from tacitd.plugin import GatherRule
-
-
-def test_prompts_are_gathered_until_it_is_quiet(tmp_path: Path) -> None:
-    """S-20: ten quiet minutes, and all that was typed in a session is one task."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    bench.say("I run npm.").tell("use pnpm", "and no default exports").advance()
-    assert toy.texts() == []
-    bench.advance(601)
-    assert toy.texts() == [["use pnpm", "and no default exports"]]
-    assert toy.tasks[-1].prompts[0].context == "I run npm."
-    assert set(bench.states().values()) == {"done"}
-
-
-def test_many_prompts_are_not_waited_for(tmp_path: Path) -> None:
-    """S-20: ten prompts are due at once, in tasks that keep the limit, in order."""
-    toy = Toy(rule=GatherRule(prompts=3))
-    bench = WorkBench(tmp_path, toy)
-    bench.tell("one", "two", "three", "four").advance()
-    assert toy.texts() == [["one", "two", "three"]]
-    bench.advance(asked=True)
-    assert toy.texts()[1:] == [["four"]]
 
 
 def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
@@ -68,17 +45,6 @@ def test_after_a_crash_a_task_is_about_the_prompts_of_the_answer_that_was_paid_f
     bench.tell("three").leave()
     bench.advance(41 * 86_400).advance()
     assert toy.texts() == [["one", "two"], ["one", "two"], ["three"]]
-
-
-def test_a_fork_is_not_paid_again(tmp_path: Path) -> None:
-    """CLAUDE_CODE fact 13: a fork copies the records, with ids, into another transcript; nothing in it is new."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    bench.tell("use pnpm").leave()
-    copy = bench.path("s1").with_name("s2.jsonl")
-    copy.write_bytes(bench.path("s1").read_bytes().replace(b'"sessionId": "s1"', b'"sessionId": "s2"'))
-    bench.tell("and ruff", session="s2").leave()
-    assert toy.texts() == [["use pnpm"], ["and ruff"]]
 
 
 def test_a_fork_of_a_queued_message_is_not_paid_again(tmp_path: Path) -> None:
@@ -129,18 +95,6 @@ def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> Non
     ]
 
 
-def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:
-    """A container's directory in a shared home: its words wait, and are handled once the directory is there."""
-    toy = Toy()
-    bench = WorkBench(tmp_path, toy)
-    away = bench.tmp / "work" / "later"
-    bench.tell("use pnpm", cwd=away).leave()
-    assert toy.texts() == []
-    bench.project("later")
-    bench.advance(120).advance(601)
-    assert toy.texts() == [["use pnpm"]] and str(toy.tasks[-1].project).count("later") == 1
-
-
 def test_a_prompt_that_no_answer_fits_goes_alone_and_costs_the_others_nothing(tmp_path: Path) -> None:
     """RELIABILITY 16: after one failure each prompt goes alone, and the one that fails again is rejected."""
 
@@ -158,20 +112,6 @@ def test_a_prompt_that_no_answer_fits_goes_alone_and_costs_the_others_nothing(tm
     assert texts == [["one", "poison", "two"], ["one"], ["poison"], ["two"]]
     assert bench.states() == {"one": "done", "poison": "rejected", "two": "done"}
     assert toy.kinds()[-1] == "session-ended"
-
-
-def test_work_that_waits_for_the_world_is_tried_without_end(tmp_path: Path) -> None:
-    """P-30: no model is no fault of the prompts: they wait, with the reason, and are handled in the end."""
-    answers: list[Outcome] = [Later("claude is absent", "install it")] * 6
-    toy = Toy(outcome=lambda task: answers.pop() if answers and task.kind == "prompts" else Done())
-    bench = WorkBench(tmp_path, toy)
-    bench.tell("use pnpm").leave()
-    assert bench.rows("SELECT reason, hint FROM task WHERE kind = 'prompts'") == [
-        ("claude is absent", "install it")
-    ]
-    for _ in range(8):
-        bench.advance(6 * 3600)
-    assert bench.states() == {"use pnpm": "done"}
 
 
 def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:

@@ -15,17 +15,6 @@ from tacitd.work.work_status import DaemonNote, describe_waiting, list_endings, 
 from tacitd.work.write_modes import WriteModes
 
 
-def test_of_many_projects_three_are_named_and_the_others_counted() -> None:
-    """One line for five projects that wait for the same."""
-    rows = [
-        {"handler": "a", "project": f"/p{n}", "what": "1 fact", "until": "its session ends"} for n in range(5)
-    ]
-    (line,) = describe_waiting(rows)
-    named = "1 fact in /p0, 1 fact in /p1, 1 fact in /p2"
-    assert line == f"5 projects, each until its session ends: {named} and 2 more"
-    assert len(list(describe_waiting(rows[:3]))) == 3
-
-
 def test_the_earliest_end_of_several_sessions_is_named() -> None:
     """The rows come in any order."""
     times = ["2026-02-19T15:00:00Z", "2026-02-19T14:00:00Z", "2026-02-19T16:00:00Z"]
@@ -89,12 +78,3 @@ def test_choices_are_read_by_a_running_daemon(tmp_path: Path) -> None:
         there.set_mode(ROOT, choice)
         modes.append(here.get_mode(project))
     assert modes == ["shared", "off", "local"] and off.get_mode(project) == "off"
-
-
-def test_the_choice_before_is_known(tmp_path: Path) -> None:
-    """`tacitd exclude --undo` goes back to it."""
-    tmp_path.chmod(0o700)
-    modes = WriteModes(tmp_path, FakeClock())
-    modes.set_mode(ROOT, "shared")
-    modes.set_mode(ROOT, "off")
-    assert modes.get_previous(ROOT, "off") == "shared"

@@ -128,7 +128,7 @@ def test_before_a_compaction_the_session_is_summarised(world: World) -> None:
     path = world.transcript("s1")
     hint = {"hook_event_name": "PreCompact", "session_id": "s1", "transcript_path": str(path), "cwd": "/w"}
     for session in ("s1", "unknown", "s1"):
-        world.bench._app.engine.take_hook_inputs([hint | {"session_id": session}])
+        world.bench._app.engine.take_hook_input(hint | {"session_id": session})
         world.settle(0)
     assert len(world.model.asked) == 1 and "step 4 is done" in world.model.asked[0].prompt
     assert world.file("s1")["summary"].startswith("Tests pass.")
