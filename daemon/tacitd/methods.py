@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, StoreLostError, TacitdError, UnavailableError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.files.atomic import list_kept_copies
 from tacitd.files.disk import DISK
@@ -42,6 +42,8 @@ from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
 RETRY = "retry"
 """The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
+QUESTIONS = ("status", "lag", "statusline", "session_text")
+"""Methods that only read, which may be asked twice."""
 
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
@@ -66,7 +68,15 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: app.engine.inbox.call_soon(threading.Event().wait)
-    return table
+    return table | {name: partial(_ask_new_store, table[name]) for name in QUESTIONS}
+
+
+def _ask_new_store(question: RpcMethod, params: Mapping[str, Any]) -> Any:
+    """Answer a question; if it is what meets the damage of the store, from the new one."""
+    try:
+        return question(params)
+    except StoreLostError:
+        return question(params)
 
 
 def answer_ping(problem: Degradation | None) -> dict[str, Any]:

@@ -261,6 +261,18 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
     scene.app.close()
 
 
+def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
+    """DESIGN "Service": what came until then is saved."""
+    scene = Scene(tmp_path)
+    path = learned(scene)
+    with path.open("a") as writer:
+        put(scene, path)
+        writer.write("- late\n")
+    scene.app.close()
+    assert (scene.root / "LEARNED.md.tacitd-saved").read_text() == LEARNED + "- late\n"
+    assert path.read_text() == LEARNED + "- ours\n"
+
+
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
     """RELIABILITY 11: "LEARNED.md is open in an editor; what tacitd has for it waits"."""
     scene = Scene(tmp_path)

@@ -126,3 +126,15 @@ def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
         603,
         None,
     ]
+
+
+def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:
+    """A container's directory in a shared home: its words wait, and are handled once the directory is there."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    away = bench.tmp / "work" / "later"
+    bench.tell("use pnpm", cwd=away).leave()
+    assert toy.texts() == []
+    bench.project("later")
+    bench.advance(120).advance(601)
+    assert toy.texts() == [["use pnpm"]] and str(toy.tasks[-1].project).count("later") == 1

@@ -78,3 +78,12 @@ def test_choices_are_read_by_a_running_daemon(tmp_path: Path) -> None:
         there.set_mode(ROOT, choice)
         modes.append(here.get_mode(project))
     assert modes == ["shared", "off", "local"] and off.get_mode(project) == "off"
+
+
+def test_the_choice_before_is_known(tmp_path: Path) -> None:
+    """`tacitd exclude --undo` goes back to it."""
+    tmp_path.chmod(0o700)
+    modes = WriteModes(tmp_path, FakeClock())
+    modes.set_mode(ROOT, "shared")
+    modes.set_mode(ROOT, "off")
+    assert modes.get_previous(ROOT, "off") == "shared"
