@@ -1,8 +1,4 @@
-"""The composition root: the one place that builds the parts and joins them. Nothing is decided here.
-
-with App(paths, environ) as app:      # takes the lock, opens the logs, watches
-    app.run()                               # until `request_stop`
-"""
+"""The composition root: the one place that builds the parts and joins them. Nothing is decided here."""
 
 from __future__ import annotations
 

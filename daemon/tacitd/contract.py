@@ -59,7 +59,6 @@ WriteMode = Literal["local", "shared", "off"]
 
 class Executed(NamedTuple):
     changed: int
-    """Rows inserted, changed or deleted."""
     row: int
     """Of the row that an INSERT made; meaningless after other statements."""
 
@@ -94,7 +93,6 @@ class StoredPrompt(Struct, frozen=True):
     """A row of `prompt`: text that a person typed, with secrets blanked."""
 
     number: int
-    """In the order of ingestion."""
     id: str
     source: str
     session: str
@@ -117,19 +115,15 @@ class Batch(Struct, frozen=True):
     session: str
     project: Project | NoProject
     project_number: int | None
-    """The row of `project`; None if it is no project."""
     cwd: str
     records: tuple[Record, ...]
     start: int
-    """Byte offset of the first record."""
     end: int
-    """Byte offset behind the last record."""
     prompts: tuple[StoredPrompt, ...] = ()
     """Those of the prompts in `records` that are new: no fork, resume or rewritten file gives a prompt twice."""
     passed: Literal["", "paused", "excluded", "no project"] = ""
     """Why the texts of its prompts are not kept."""
     at: float = 0.0
-    """When it is ingested."""
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
@@ -189,7 +183,6 @@ class Done(Struct, frozen=True):
     files: Sequence[FileChange] = ()
     """Decided in order, written in order after the commit. A path occurs once."""
     lines: Sequence[NewLine] = ()
-    """Appended after the files."""
     used: Sequence[int] | None = None
     """Numbers of the prompts that are done; None: all of the task. The others wait for the next task."""
     notices: Sequence[Notice] = ()
@@ -235,8 +228,6 @@ class Edits(NamedTuple):
 
 
 class View(NamedTuple):
-    """A look at a file."""
-
     now: Mapping[Leaf, str]
     edits: Edits
     exists: bool
@@ -254,7 +245,6 @@ class Cause(Struct, frozen=True):
     key: str
     """Of the decision. The same key again is the same change, which is not made twice."""
     by: Literal["prompt", "person", "agent", "file", "copy", "tacitd"]
-    """Whose words or act it rests on."""
     what: str = ""
     """For a person: the command, the tool's or program's name."""
     session: str = ""
@@ -279,7 +269,7 @@ class FileChange(Struct, frozen=True):
     adopts: bool = False
     """Whether a leaf that `decide` returns as it is counts as written: tacitd's, although it did not put it there."""
     unlisted: frozenset[Leaf] = frozenset()
-    """Leaves that are no part of the history and are not undone, such as the time of the last change."""
+    """Leaves that are no part of the history, such as the time of the last change."""
 
 
 class NewLine(NamedTuple):
@@ -300,7 +290,7 @@ class Format(Protocol):
 
     @property
     def is_generated(self) -> bool:
-        """Whether tacitd alone makes such files: in one of which nothing is known, the lines that it would write are its own."""
+        """Whether tacitd alone makes such files: where nothing is known of one, the lines that it would write are its own."""
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""

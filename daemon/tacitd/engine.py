@@ -48,7 +48,7 @@ from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
 JUMP = 5.0
-"""Seconds by which the wall clock may drift between two passes before it counts as a jump."""
+"""Seconds by which the wall clock may drift between two passes."""
 FAULTS = 10
 """Failed passes in a row after which the loop ends."""
 READ_AT_MOST = 200
@@ -98,7 +98,6 @@ class Engine:
         self.started_at = clock.now()
         self.first_start = FirstStart(store, clock)
         self.fault: Degradation | None = None
-        """Why a pass failed lately."""
         self.choices = Choices()
         self._note_state = note_state
         self._noted = -math.inf
@@ -114,7 +113,7 @@ class Engine:
         self._leaving: float | None = None
         """Since when the loop is to be left: monotonic seconds."""
         self._ending: dict[Path, EndedSession] = {}
-        """Sessions that ended and whose last records are being read."""
+        """Whose last records are being read."""
         self.unfinished: set[int | None] = set()
         """The projects with files that were planned before this start and are not written yet."""
         self._next_due = 0.0
@@ -139,7 +138,6 @@ class Engine:
             raise
 
     def stop(self) -> None:
-        """Leave `run` at the end of this pass. Any thread."""
         self._stop.set()
         self.wake.set()
 
@@ -375,7 +373,6 @@ class Engine:
             forget_passing(tx, self._clock.now())
 
     def read_all(self) -> None:
-        """Read what was written until now. Loop's thread."""
         self._notice(full=True)
         for _ in range(READ_AT_MOST):
             if not self.reader.has_unread:

@@ -138,7 +138,6 @@ def describe_os_error(error: OSError) -> tuple[str, str]:
 
 
 def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
-    """Given an error of the system or of tacitd, return what happened and the hint that fixes it."""
     return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
 
 

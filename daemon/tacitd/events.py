@@ -48,7 +48,7 @@ class Prompt(Struct, frozen=True):
     context: str = ""
     """Up to 300 characters: the end of the assistant's preceding text, or the question that was answered."""
     pasted: int = 0
-    """The number of characters of marked pastes that were removed from `text`."""
+    """Characters of marked pastes that were removed from `text`."""
     context_cwd: str = ""
     """The working directory in which the assistant wrote `context`, if it is not `cwd`."""
     context_time: float | None = None
@@ -79,7 +79,7 @@ class ToolAnswer(Struct, frozen=True):
     error: bool
     """Whether the call was refused."""
     text: str = ""
-    """The text that the assistant got, at most 4096 characters."""
+    """At most 4096 characters."""
     data: Mapping[str, Any] | None = None
     """What the client recorded: `task` and `tasks` of its task tools, and `success`; None if that is not known."""
 
@@ -88,11 +88,9 @@ class Record(Struct, frozen=True):
     """One record of a transcript, usually a line, reduced to what handlers use."""
 
     start: int
-    """Byte offset of its first byte."""
     end: int
     """Byte offset just after its newline, where a position may be. A record without a newline ends with its last byte."""
     type: str
-    """The kind of the record, as the client wrote it."""
     uuid: str = ""
     session: str = ""
     time: float | None = None
@@ -100,7 +98,7 @@ class Record(Struct, frozen=True):
     cwd: str = ""
     prompts: tuple[Prompt, ...] = ()
     text: str = ""
-    """The assistant's text in this record, at most 64 KB."""
+    """The assistant's, at most 64 KB."""
     tools: tuple[ToolUse, ...] = ()
     summary: str = ""
     """That a compaction wrote."""
@@ -109,7 +107,7 @@ class Record(Struct, frozen=True):
     plan: str = ""
     """The plan that the client put into the session because the person accepted it, at most 64 KB: the model's text."""
     branch: str = ""
-    """The git branch that a person's record names; "" if it names none."""
+    """That a person's record names."""
     answers: tuple[ToolAnswer, ...] = ()
     """The answers to calls of tools that keep tasks, start agents or edit files. Other tools' answers are left out."""
 

@@ -46,9 +46,7 @@ class Notice(Struct, frozen=True):
     did: str
     """What was done, in a word or two: `extracted`, `learned`, `refused`, or `no line` if the work had no result."""
     text: str
-    """The stored text, as it is in its file."""
     where: str = ""
-    """A short name of the file: `shop/LEARNED.md`."""
     about: str = ""
     """Its origin and cost: `from 2 prompts, $0.01`."""
     item: str = ""
@@ -68,7 +66,6 @@ class StoredItem(Struct, frozen=True):
     text: str
     """Its whole text on one line; "" if its words were purged."""
     where: str = ""
-    """A short name of its place: `LEARNED.md · Coding`."""
     root: Path | None = None
     """Of its project; None: it belongs to the person."""
     state: Literal["stored", "proposed", "forgotten"] = "stored"
@@ -78,7 +75,7 @@ class StoredItem(Struct, frozen=True):
     review: str = ""
     """Why `tacitd review` asks about it, as a clause; "" if it does not."""
     words: tuple[str, ...] = ()
-    """The beginnings of the person's words that it came from, with secrets blanked."""
+    """The beginnings of the person's words that it came from."""
     earlier: tuple[str, ...] = ()
     """Texts that it had before, which `forget --purge` blanks too."""
 
@@ -87,8 +84,6 @@ DecisionChoice = Literal["keep", "drop", "edit", "restore"]
 
 
 class Decision(Struct, frozen=True):
-    """What a person decided about an item."""
-
     id: str
     choice: DecisionChoice
     """`keep`: a proposed item is stored, a stored one is not asked about again. `drop`: it is removed and never learned again.
@@ -98,8 +93,6 @@ class Decision(Struct, frozen=True):
 
 
 class Decided(Struct, frozen=True):
-    """What a decision did."""
-
     what: str
     """For a person: `removed from shop/LEARNED.md, and never learned again`."""
     texts: tuple[str, ...] = ()

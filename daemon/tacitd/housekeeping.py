@@ -79,7 +79,7 @@ def purge_own_files(app: App, id: str, texts: Sequence[str], keep: Collection[st
 
 
 def list_other_items(app: App, id: str) -> dict[str, StoredItem]:
-    """All stored items but one, by their texts. Raises OSError."""
+    """By their texts. Raises OSError."""
     items = (item for plugin in app.found.plugins for item in list_items(plugin, app.environ, None))
     return {one.text: one for one in items if one.state == "stored" and one.id != id}
 

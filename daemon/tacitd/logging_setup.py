@@ -35,9 +35,9 @@ else:
 
 FORMAT = "{time:YYYY-MM-DDTHH:mm:ss.SSSZZ} {level: <7} {message}"
 LONGEST = 5_000_000
-"""Maximum bytes of one file."""
+"""Bytes of one file."""
 KEPT = 5
-"""Number of older files that are kept."""
+"""Older files."""
 
 
 def to_file(path: Path, level: str) -> None:

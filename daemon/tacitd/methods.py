@@ -93,8 +93,8 @@ def _reload(app: App) -> dict[str, Any]:
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait until everything that exists now is handled or parked. `due`: jobs (`{"job", "project"}`) to run after that, and to wait for.
-    `write`: also the jobs of everything that waits."""
+    """Wait until everything is handled or parked. `due`: jobs (`{"job", "project"}`) to run after that. `write`: also the jobs
+    of everything that waits."""
     timeout = params.get("timeout")
     seconds = float(timeout) if timeout is not None else None
     if seconds is not None and not seconds >= 0:

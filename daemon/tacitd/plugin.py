@@ -37,12 +37,9 @@ class TimedJob(Struct, frozen=True):
     every: float
     """Seconds; infinite: only when a person asks for it."""
     each_project: bool = False
-    """Whether it is one task for each project in which tacitd may write, or one task for all."""
 
 
 class SharedFileKind(Struct, frozen=True):
-    """Files of one kind that people edit too."""
-
     name: str
     format: str
     """`bullets`, `json-leaves`, `lines`, or the hook of a `Format`."""
@@ -61,7 +58,6 @@ class PluginSpec(Struct, frozen=True):
     name: str
     """Lower case. Its tables begin with it."""
     order: int = 50
-    """Plugins are listed, asked and shown by this number, then by name."""
     settings: Mapping[str, Hook] = field(default_factory=dict)
     """Sections of the configuration, each a pydantic model whose fields have defaults."""
     schema: Sequence[Hook] = ()
@@ -86,7 +82,7 @@ class PluginSpec(Struct, frozen=True):
     """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or lines for a failed
     call (`failure`), each once for a session. It reads `request.rows` and files. The same rows give the same text."""
     session_budget: int = 3_000
-    """Characters that `session_text` gets at most, if there is room for them."""
+    """Characters of `session_text`, if there is room for them."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""

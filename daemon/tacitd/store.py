@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["ReadOnlyStore", "Store", "open_empty", "open_readonly", "savepoint"]
 
 DAEMON_WAIT, COMMAND_WAIT = 0.2, LONG
-"""Seconds for which the daemon and a command wait for another process's write lock."""
 DAY = 86_400.0
 KEPT = store_files.KEPT_DAYS * DAY
 SETTINGS = (
@@ -71,7 +70,6 @@ class Store:
         self.state_dir = state_dir
         self.path = state_dir / STORE
         self.is_new = False
-        """Whether the store was made at this start."""
         self.generation = 0
         """How many stores were put aside: the numbers of rows of one mean nothing in the next."""
         self.off: Mapping[str, str] = {}
@@ -85,7 +83,6 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._file = (0, 0)
-        """Device and inode."""
         self._lost = ""
         """What happened to the store before the present one, until that was reported."""
         self._busy_since: float | None = None
@@ -336,7 +333,6 @@ class Store:
         raise describe_error(self.path, error, busy) from error
 
     def _begin_anew(self, what: str) -> NoReturn:
-        """With the lock."""
         self._disconnect()
         self._in_write = False
         self._put_aside(what)
@@ -358,8 +354,6 @@ class Store:
 
 
 class ReadOnlyStore:
-    """The store, open for reading only, for a command."""
-
     def __init__(self, path: Path, db: sqlite3.Connection, versions: Mapping[str, int]) -> None:
         self.versions = versions
         """Of each owner's tables. A plugin that is not in it has none yet."""

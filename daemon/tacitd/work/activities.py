@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 STORED = "learned"
 NO_LINE = "no line"
 SHOWN = 3
-"""Learned texts that the status names."""
 LONGEST_DAY = 25 * 3600.0
 """Seconds: a day on which the clock is set back."""
 LONGEST = 400
@@ -42,9 +41,7 @@ class Activity(Struct, frozen=True):
     own word."""
     text: str
     where: str = ""
-    """A short name of the file or project: `shop/STORED.md`."""
     about: str = ""
-    """Its origin and cost: `from 2 prompts, $0.01`."""
     handler: str = ""
     """The plugin's name; "": the engine."""
     item: str = ""
@@ -106,7 +103,7 @@ def list_since(rows: Rows, mark: int) -> list[Activity]:
 
 
 def list_newest(rows: Rows, since: float, limit: int) -> list[Activity]:
-    """The newest `limit` activities at `since` (seconds since 1970, UTC) or later, oldest first."""
+    """The newest `limit` activities at `since` (seconds since 1970) or later, oldest first."""
     sql = f"SELECT {_COLUMNS}, number FROM activity WHERE at >= ? AND at < ? ORDER BY number DESC LIMIT ?"
     return [Activity(*row) for row in rows(sql, max(since, 0.0), LATEST, limit)[::-1]]
 

@@ -1,4 +1,4 @@
-"""Tasks that a person waits for: decisions about items, and commands that change files. The daemon runs them like any other."""
+"""Tasks that a person waits for: decisions about items, and commands that change files."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class AskedTasks:
     def undo(
         self, plugins: Mapping[str, RunningPlugin], change: dict[str, Any], *, dry_run: bool
     ) -> dict[str, Any]:
-        """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it,
-        and so is the result; its `id` is "" in a dry run, and `left` are lines that were changed since. Raises as `run`."""
+        """Have a change taken back; one that was undone already returns what undid it. `change` and the result: as
+        `row_history` describes them; `id` is "" in a dry run, `left` are lines that were changed since. Raises as `run`."""
         rows = self._store.rows
         require_undoable(rows, change)
         if change["undone_by"]:

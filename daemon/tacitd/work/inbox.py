@@ -15,7 +15,7 @@ Work = Callable[[], object]
 
 
 class Inbox:
-    """Functions to run, in order. `call_soon` may be used from any thread, `call` from any but the engine's."""
+    """`call_soon` may be used from any thread, `call` from any but the engine's."""
 
     def __init__(self, wake: threading.Event) -> None:
         self._wake = wake

@@ -22,8 +22,6 @@ from tacitd.store import Store
 
 
 class ToolServices(Struct):
-    """What the tools of all plugins use."""
-
     store: Store
     clock: Clock
     client_home: Path

@@ -32,7 +32,7 @@ class Choices(Struct, frozen=True):
     """By the project's root, if it has a choice of its own."""
     default_mode: str = "local"
     spans: tuple[Row, ...] = ()
-    """Pauses: scope, name, from and until. Until infinity, if it did not end."""
+    """Pauses: scope, name, from and until; infinity, if it did not end."""
 
     def is_paused(self, root: str, session: str) -> bool:
         return self.paused_all or root in self.paused_projects or session in self.paused_sessions

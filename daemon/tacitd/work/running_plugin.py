@@ -278,8 +278,6 @@ def _join(apply: Callable[[Tx], None], after: Callable[[Tx], None]) -> Callable[
 
 
 class RunningPlugins:
-    """Those that run, by name."""
-
     def __init__(
         self,
         specs: Sequence[PluginSpec],
@@ -316,7 +314,6 @@ class RunningPlugins:
         return {one.name: one.rule for one in self.by_name.values() if one.rule is not None}
 
     def list_wanting(self, event: str) -> list[str]:
-        """Those that want tasks of this kind."""
         return [name for name, one in self.by_name.items() if event in one.spec.events]
 
     def queue_job(self, tx: Tx, plugin: str, job: str) -> None:

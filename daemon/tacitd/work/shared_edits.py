@@ -21,8 +21,6 @@ EDITS = "edits "
 
 
 class FileKind(Struct, frozen=True):
-    """A `SharedFileKind` with its hooks."""
-
     name: str
     format: Format
     list_paths: Callable[..., Any]

@@ -117,9 +117,8 @@ class RecognitionWatch:
 
 HOUR = 3600.0
 LIMIT = 30
-"""How many new sessions an hour from one working directory a person may still start."""
+"""New sessions an hour from one directory that a person may still start."""
 PAUSE = 60.0
-"""Minimum seconds until work that waits for it is tried again."""
 RELEASED = "breaker released "
 """Key of a row of `setting`, with a directory or session: until when a person let it go on."""
 RESUME = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"

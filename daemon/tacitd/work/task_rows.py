@@ -211,7 +211,6 @@ def make_parked_due(tx: Tx, now: float) -> int:
 FURTHEST = 40 * 86_400.0
 """Longest time in seconds until `not_before`: a clock that is wrong for a minute must not put work off for a century."""
 FAILURES = 2
-"""Failures of a prompt after which it is rejected."""
 
 
 def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pauses) -> float:

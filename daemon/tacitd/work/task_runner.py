@@ -33,11 +33,10 @@ from tacitd.work.task_rows import (
 )
 
 WORKERS = 3
-"""Tasks that run at once."""
 STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 THREADS = 12
-"""Threads, with those that are stuck."""
+"""With those that are stuck."""
 
 
 class Runnable(Struct, frozen=True):
@@ -46,7 +45,6 @@ class Runnable(Struct, frozen=True):
     run: Callable[[Task], Outcome]
     rule: GatherRule | None = None
     has_one_lane: bool = False
-    """Whether it runs for one project at a time."""
 
 
 class _Kept(Struct, frozen=True):
@@ -56,7 +54,6 @@ class _Kept(Struct, frozen=True):
     task: Task
     outcome: Outcome
     store: int
-    """`Store.generation` when the task was read."""
 
 
 class TaskRunner:

@@ -228,7 +228,7 @@ class DaemonNote(Struct, frozen=True):
     """The client's own directory."""
     transcripts: int
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Lines of transcripts that were not read as usual, since its start, by kind."""
+    """Of transcripts that were not read as usual, since its start, by kind."""
     unread: tuple[int, int] = (0, 0)
     """Transcripts that were not read to their end, and how many bytes."""
     program: str = ""
@@ -260,7 +260,6 @@ class NoteWriter:
         self._passed = -math.inf
 
     def write(self, note: DaemonNote, problems: Sequence[Degradation]) -> None:
-        """Raises UnwritableError, StoreLostError: it is written by a later pass."""
         same = self._store.generation, replace(note, passed=0.0), list(problems)
         if same == self._written and 0.0 <= note.passed - self._passed < EVERY:
             return
