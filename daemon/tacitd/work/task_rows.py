@@ -149,13 +149,7 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
 
 
 def store_outcome(
-    tx: Tx,
-    plugin: str,
-    task: Task,
-    outcome: Outcome,
-    now: float,
-    pauses: Pauses,
-    again: float | None = None,
+    tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float, pauses: Pauses, again: float | None = None
 ) -> None:
     """Change the rows of a task and of its prompts as its outcome says. `again`: seconds until a task that waits is tried
     again; None: it is a failure, after which the pauses grow."""

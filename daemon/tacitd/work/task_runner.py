@@ -23,14 +23,7 @@ from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
 from tacitd.work.project_rows import ASKED
-from tacitd.work.task_rows import (
-    Pauses,
-    ReadyTask,
-    list_ready,
-    load_task,
-    put_off_task,
-    store_outcome,
-)
+from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, put_off_task, store_outcome
 
 WORKERS = 3
 STUCK = 60.0
