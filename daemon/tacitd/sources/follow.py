@@ -44,10 +44,9 @@ JUMP = 5.0
 
 
 class FileChanges(Struct, frozen=True):
-    """What one poll found. No path is in both of the fields, and each change of a stamp is reported once."""
+    """What one poll found. No path is in both of the fields, each change of a stamp is reported once, and what is new is changed."""
 
     changed: tuple[Path, ...] = ()
-    """Those that are new too."""
     vanished: tuple[Path, ...] = ()
 
     def __bool__(self) -> bool:

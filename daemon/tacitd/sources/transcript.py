@@ -32,8 +32,6 @@ _HEAD = 4096
 
 UNFINISHED = 0
 """The rule number for bytes that no rule can judge."""
-_VERDICTS = 10_000
-"""How many verdicts may wait for one queued message before that message counts as said."""
 
 
 class ReadStep(Struct, frozen=True):
@@ -85,7 +83,6 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
         more = tail.read_next_slice().more
         if not more:
             left = tail.take_unterminated()
-        if not more or len(tail.assembler.judged or ()) > _VERDICTS:
             tail.assembler.release_queued()
         tail.take_final()
         judged = tail.assembler.judged or []

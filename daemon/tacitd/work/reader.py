@@ -329,57 +329,45 @@ class Reader:
         after = bool(choices.spans) and (one.path in self._paused_turns or was_paused(tx, one.session))
         parts = split_passed(tx, run.records, choices, run.place, one.session, after)
         (self._paused_turns.add if parts[-1].ends_paused else self._paused_turns.discard)(one.path)
-        stored = [self._insert_prompts(tx, one, run, part, number, choices, now) for part in parts]
+        batches = [self._make_batch(one.path, one.session, run, number, part, now) for part in parts]
+        stored = [
+            self._insert_prompts(tx, batch, part.times, choices)
+            for batch, part in zip(batches, parts, strict=True)
+        ]
         self._note_session(tx, one, run, number, now)
-        for part, new in zip(parts, stored, strict=True):
-            batch = self._make_batch(one.path, one.session, run, number, part, new, now)
+        for batch, new in zip(batches, stored, strict=True):
+            given = replace(batch, prompts=tuple(new))
             for observer in self._observers:
-                if observer.name not in behind and not _give(tx, observer, batch):
+                if observer.name not in behind and not _give(tx, observer, given):
                     behind.add(observer.name)
 
     def _make_batch(
-        self,
-        path: Path,
-        session: str,
-        run: _Run,
-        number: int | None,
-        part: PassedRecords,
-        new: Sequence[StoredPrompt],
-        now: float,
+        self, path: Path, session: str, run: _Run, number: int | None, part: PassedRecords, now: float
     ) -> Batch:
         source, records, cwd = self._source.name_of(path), part.records, part.records[0].cwd or run.cwd
-        at = records[0].start, records[-1].end
-        return Batch(
-            path, source, session, run.place, number, cwd, records, *at, tuple(new), part.passed, now
-        )
+        start, end, passed = records[0].start, records[-1].end, part.passed
+        return Batch(path, source, session, run.place, number, cwd, records, start, end, (), passed, now)
 
     def _insert_prompts(
-        self,
-        tx: Tx,
-        one: _Slice,
-        run: _Run,
-        part: PassedRecords,
-        number: int | None,
-        choices: Choices,
-        now: float,
+        self, tx: Tx, batch: Batch, times: Sequence[float | None], choices: Choices
     ) -> list[StoredPrompt]:
         """Store the prompts of these records that are new, and queue them."""
-        new, usual = list[StoredPrompt](), choices.passes(run.place, one.tail.assembler.session)
-        source, path = self._source.name_of(one.path), str(one.path)
-        dated = zip(part.records, part.times, strict=True)
+        new, place, now = list[StoredPrompt](), batch.project, batch.at
+        where, usual = str(batch.transcript), choices.passes(batch.project, batch.session)
+        dated = zip(batch.records, times, strict=True)
         for prompt, at in [(prompt, at) for record, at in dated for prompt in record.prompts]:
             typed = at if prompt.time is None else prompt.time
-            why: Passed = "paused" if choices.is_paused_at(run.place, one.session, typed) else usual
-            stored = insert_prompt(tx, prompt, source, path, number, now, passed=why)
+            why: Passed = "paused" if choices.is_paused_at(place, batch.session, typed) else usual
+            stored = insert_prompt(tx, prompt, batch.source, where, batch.project_number, now, passed=why)
             if stored is None:
                 continue
             new.append(stored)
             is_old = typed is not None and typed < self.floor
-            wanting = [] if why else [each for each in self._observers if each.wants_prompts and not is_old]
-            queue_prompt(tx, stored.number, [each.name for each in wanting])
+            wanting = [] if why or is_old else [each.name for each in self._observers if each.wants_prompts]
+            queue_prompt(tx, stored.number, wanting)
             if wanting:
-                self._new[run.place.root.name if isinstance(run.place, Project) else ""] += 1
-            if not why and not wanting:
+                self._new[place.root.name if isinstance(place, Project) else ""] += 1
+            elif not why:
                 finish_prompts(tx, "", [stored.number], now)  # its text is cut
         return new
 
@@ -438,8 +426,9 @@ class Reader:
                     if not given.records:
                         continue
                     prompts = [prompt for record in given.records for prompt in record.prompts]
-                    new = find_new_prompts(tx, str(path), prompts)
-                    if not _give(tx, observer, self._make_batch(path, session, run, number, given, new, now)):
+                    new = tuple(find_new_prompts(tx, str(path), prompts))
+                    batch = self._make_batch(path, session, run, number, given, now)
+                    if not _give(tx, observer, replace(batch, prompts=new)):
                         return
             where = "WHERE plugin = ? AND transcript = ?"
             tx.execute(

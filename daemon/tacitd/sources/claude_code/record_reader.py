@@ -116,10 +116,9 @@ class ClaudeAssembler(Assembler):
             self._assistant(start, end, line)
         elif kind == "user":
             self._user(start, end, line)
-        elif (
-            kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
-        ):
-            self._attachment(start, end, line, line.attachment)
+        elif kind == "attachment":
+            if line.attachment is not None and line.attachment.type == "queued_command":
+                self._attachment(start, end, line, line.attachment)
         elif kind == "queue-operation":
             self._queue_operation(start, end, line)
         elif kind not in KNOWN_TYPES:
@@ -147,9 +146,6 @@ class ClaudeAssembler(Assembler):
         if driven is not None:
             self.is_headless = driven
 
-    def _is_own(self, session: str) -> bool:
-        return self._own_cwd or session in self.own.sessions
-
     def _note_verdict(self, start: int, line: TranscriptLine, verdict: PromptVerdict) -> None:
         """Count what was refused for an unknown value, and note whether the client's way of writing prompts is known."""
         if verdict.rule == UNKNOWN_VALUE:
@@ -173,7 +169,7 @@ class ClaudeAssembler(Assembler):
             or message.model == "<synthetic>"
         ):
             return
-        if self._is_own(self.session):
+        if self._own_cwd or self.session in self.own.sessions:
             return
         text, tools = read_blocks(message)
         for tool in tools:
@@ -296,7 +292,7 @@ class ClaudeAssembler(Assembler):
             uuid=entry.uuid,
         )
         verdict = replace(entry.verdict, reason=reason)
-        if self._is_own(entry.session):
+        if self._own_cwd or entry.session in self.own.sessions:
             verdict = PromptVerdict(3, (), "tacitd's own call")
         elif self.is_headless or self._entrypoint not in (None, *ENTRYPOINTS):
             verdict = PromptVerdict(3, (), "queued in a program's session")

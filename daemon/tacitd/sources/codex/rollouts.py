@@ -7,7 +7,7 @@ does not say whether it is a sub-agent's or a program's: its first line does. No
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -52,9 +52,11 @@ class Codex(Source):
         return name.startswith("rollout-") and name.endswith(".jsonl")
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> RolloutReader:
-        """If the rollout is read from the middle, its first lines are read here."""
-        head = read_some(path, HEAD_BYTES).split(b"\n", 2)[:2] if start else ()
-        return RolloutReader(path, self.own, start, explain, head)
+        reader = RolloutReader(path, self.own, start, explain)
+        for raw in read_some(path, HEAD_BYTES).split(b"\n", 2)[:2] if start else ():
+            with suppress(ValueError, RecursionError):
+                reader.take_line(0, 0, reader.decode_line(raw) or {})
+        return reader
 
 
 # --- The lines of a Codex rollout to records.
@@ -69,11 +71,9 @@ FORK_SECONDS = 2.0
 
 
 class RolloutReader(Assembler):
-    """The assembler of one rollout. `head`: its first lines, if they are before `start`."""
+    """The assembler of one rollout."""
 
-    def __init__(
-        self, path: Path, own: OwnCalls, start: int = 0, explain: bool = False, head: Iterable[bytes] = ()
-    ) -> None:
+    def __init__(self, path: Path, own: OwnCalls, start: int, explain: bool) -> None:
         super().__init__(path, own, start, explain)
         self.session = path.stem[-36:]
         self._head = Head()
@@ -81,12 +81,6 @@ class RolloutReader(Assembler):
         """The time of the fork that the beginning is a copy of."""
         self._trigger: str | None = None
         self._answers, self._is_recognised, self._is_known_turn, self._refusal = 0, False, False, ""
-        for raw in head:
-            with suppress(ValueError, RecursionError):
-                line = self.decode_line(raw) or {}
-                self.stamp = _text(line.get("timestamp")) or self.stamp
-                if line.get("type") == "session_meta" and isinstance(payload := line.get("payload"), dict):
-                    self._take_meta(payload)
 
     @staticmethod
     def decode_line(raw: bytes) -> Line | None:
@@ -281,7 +275,7 @@ def _find_text(event: Line) -> tuple[str, str] | None:
 
 
 def read_speech(item: Line) -> str:
-    """Given the payload of a `response_item`, return the assistant's text; "" for anything else."""
+    """The assistant's text in the payload of a `response_item`; "" if it has none."""
     match item:
         case {"type": "message", "role": "assistant", "content": list(blocks)}:
             texts = (block.get("text") for block in blocks if isinstance(block, dict))
