@@ -130,7 +130,6 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
     proves which object encloses the next one, so that one counts only if the bytes after it do not continue an enclosing object.
     Text inside a string cannot be mistaken for a record, because its quotes are escaped.
     """
-    line = replace_surrogates(line)
     found: list[tuple[int, int]] = []
     budget = _WORK * len(line) + _CHUNK
     # `clean`: everything before `edge` was complete records, so an object at `edge` is not nested in another one.

@@ -196,11 +196,7 @@ def limit_hint(number: int | None) -> str:
     if name is None:
         return "Nothing is lost; changes are noticed some seconds later."
     wanted = 524288 if name == "max_user_watches" else 1024
-    try:
-        now = f" (now {Path(f'/proc/sys/fs/inotify/{name}').read_text().strip()})"
-    except OSError:
-        now = ""
-    return f"Raise the limit{now}: sudo sysctl fs.inotify.{name}={wanted}"
+    return f"Raise the limit: sudo sysctl fs.inotify.{name}={wanted}"
 
 
 def _observe(path: str, add: Callable[[str], None], is_transcript: IsTranscript) -> BaseObserver:

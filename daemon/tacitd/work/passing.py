@@ -7,6 +7,8 @@ raised. What the assistant wrote after a prompt of a pause, up to the next promp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,22 +42,25 @@ def split_passed(
     usual = choices.passes(place, session)
     if not choices.spans:
         return [PassedRecords(tuple(records), tuple(times), usual, False)]
-    parts = list[PassedRecords]()
-    some, when, reason = list[Record](), list[float | None](), usual
+    marked = list[tuple[Passed, Record, float | None, bool]]()
     for record, time in zip(records, times, strict=True):
-        is_paused = choices.is_paused_at(place, session, time)
-        before = after
+        is_paused, before = choices.is_paused_at(place, session, time), after
         if record.prompts:
-            after = is_paused or _is_of_pause(tx, record, choices, place, session)
-            record = _clean_context(record, choices, place, session, before=before)
-        passed: Passed = "paused" if after or is_paused else usual
-        if some and passed != reason:
-            parts.append(PassedRecords(tuple(some), tuple(when), reason, before))
-            some, when = [], []
-        reason = passed
-        some.append(record)
-        when.append(time)
-    parts.append(PassedRecords(tuple(some), tuple(when), reason, after))
+            after, prompts = is_paused, list[Prompt]()
+            for one in record.prompts:
+                known_passed = "SELECT 1 FROM prompt WHERE id = ? AND passed = 'paused'"  # of another session
+                after = after or choices.is_paused_at(place, session, one.time)
+                after = after or bool(tx.rows(known_passed, one.id))
+                said = one.context_time
+                if before or (said is not None and choices.is_paused_at(place, session, said)):
+                    one = replace(one, context="", context_cwd="", context_time=None)
+                prompts.append(one)
+            record = replace(record, prompts=tuple(prompts))
+        marked.append(("paused" if after or is_paused else usual, record, time, after))
+    parts = list[PassedRecords]()
+    for passed, some in groupby(marked, key=itemgetter(0)):
+        _, chosen, when, ends = zip(*some, strict=True)
+        parts.append(PassedRecords(chosen, when, passed, ends[-1]))
     return parts
 
 
@@ -63,31 +68,6 @@ def was_paused(tx: Tx, session: str) -> bool:
     """Whether the newest prompt of a session was typed in a pause."""
     found = tx.rows("SELECT passed FROM prompt WHERE session = ? ORDER BY number DESC LIMIT 1", session)
     return bool(found) and found[0][0] == "paused"
-
-
-def _is_of_pause(tx: Tx, record: Record, choices: Choices, place: Project | NoProject, session: str) -> bool:
-    """Whether one of the prompts was typed in a pause, or is a copy of one that was passed over in another session."""
-    return any(
-        choices.is_paused_at(place, session, one.time)
-        or bool(tx.rows("SELECT 1 FROM prompt WHERE id = ? AND passed = 'paused'", one.id))
-        for one in record.prompts
-    )
-
-
-def _clean_context(
-    record: Record, choices: Choices, place: Project | NoProject, session: str, *, before: bool
-) -> Record:
-    prompts = tuple(
-        replace(one, context="", context_cwd="", context_time=None)
-        if one.context
-        and (
-            before
-            or (one.context_time is not None and choices.is_paused_at(place, session, one.context_time))
-        )
-        else one
-        for one in record.prompts
-    )
-    return replace(record, prompts=prompts) if prompts != record.prompts else record
 
 
 def blank_prompt(prompt: Prompt) -> Prompt:

@@ -99,15 +99,27 @@ def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:
     assert tail.assembler.counts["long"] == 1
 
 
-def test_look_behind_gives_context_and_offers_nothing(path: Path) -> None:
-    """DESIGN "Model": the sentence that a prompt answers, also if reading starts after it."""
-    before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_look_behind_gives_context_and_offers_nothing(path: Path, end: bytes) -> None:
+    """DESIGN "Model": the sentence that a prompt answers, also if reading starts after it, and if it has no newline."""
+    before = typed("earlier", "u0") + spoken("Shall I use npm?", uuid="a1")[:-1] + end
     write(path, before)
     write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
     tail = read(path, len(BEGUN + before))
     (prompt,) = list_prompts(tail, 0)
     assert (prompt.text, prompt.context) == ("no, pnpm", "Shall I use npm?")
     assert (prompt.cwd, prompt.session) == ("/home/dev/p", "s1")
+
+
+def test_a_long_line_that_was_cut_off(path: Path) -> None:
+    """DESIGN "Sources": a shrunken file is read again from 0, also where only a part of it was passed over."""
+    write(path, typed("one", "u1"))
+    end = path.stat().st_size
+    write(path, typed("x" * 5000, "u2")[:3000])
+    tail = Tail(path, 0, SOURCE, longest=1000)
+    drain(tail)
+    path.write_bytes(path.read_bytes()[: end + 500])
+    assert tail.read_next_slice().shrunk
 
 
 def test_look_behind_begins_at_a_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,15 +308,6 @@ def test_a_file_that_is_another_one_by_then_is_not_taken(path: Path) -> None:
     tail = read(path)
     path.write_bytes(typed("two", "u2") + typed("three", "u3")[:-1])
     assert tail.take_unterminated() == 0 and said(tail) == [("typed", "one")]
-
-
-def test_context_is_read_from_a_record_without_a_newline(path: Path) -> None:
-    """DESIGN "Model": the sentence that a prompt answers."""
-    write(path, typed("earlier", "u0"), spoken("Shall I use npm?", uuid="a1")[:-1])
-    start = path.stat().st_size
-    write(path, typed("no, pnpm", "u1", cwd=None, sessionId=None))
-    (prompt,) = list_prompts(read(path, start), start)
-    assert (prompt.context, prompt.cwd) == ("Shall I use npm?", "/home/dev/p")
 
 
 def test_explain_names_what_is_left_out_at_the_end(path: Path) -> None:

@@ -14,23 +14,11 @@ from typing import Any
 
 import pytest
 
+from support_follow import Hand
 from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.sources import watch
 from tacitd.sources.watch import WatchdogWatcher
-
-
-class Fixed:
-    """A clock that only the test moves."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def now(self) -> float:
-        return 1.7e9 + self.at
-
-    def monotonic(self) -> float:
-        return self.at
 
 
 class Watched:
@@ -38,7 +26,7 @@ class Watched:
 
     def __init__(self, root: Path) -> None:
         self.woken = threading.Event()
-        self.clock = Fixed()
+        self.clock = Hand()
         self.watcher = WatchdogWatcher(root / "projects", self.woken.set, SOURCE.is_transcript, self.clock)
         self.seen: set[Path] = set()
 
@@ -200,6 +188,6 @@ def test_limit_reached_at_the_root_is_said_and_retried(
     assert problem.id == "watch.failed" and "fs.inotify.max_user_instances=" in problem.hint
     monkeypatch.setattr(watch, "_observe", real)
     assert not one.watcher.repair_watching(), "not at once: the system just said no"
-    one.clock.at += watch.RETRY
+    one.clock.move(watch.RETRY)
     assert one.watcher.repair_watching() and one.watcher.list_problems() == []
     one.watcher.stop()

@@ -153,9 +153,9 @@ def _unknown_value(line: TranscriptLine) -> str:
         line.turn_origin,
         _origin(line),
         _role(line.message),
+        _origin(attachment) if attachment is not None else None,
     )
-    of_attachment = _origin(attachment) if attachment is not None else None
-    for value, (name, known) in zip((*told, of_attachment), _TELLING, strict=True):
+    for value, (name, known) in zip(told, _TELLING, strict=True):
         if value is not None and value not in known:
             return f"unknown {name}: {value[:60]}"
     return ""

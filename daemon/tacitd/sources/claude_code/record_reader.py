@@ -326,11 +326,6 @@ class ClaudeAssembler(Assembler):
             verdict = PromptVerdict(verdict.rule, (), "the same words, or the same record, came before")
         self.explain(start, verdict, fresh)
 
-    def _judge_only(self, start: int, line: TranscriptLine) -> None:
-        is_queued = line.attachment is not None and line.attachment.type == "queued_command"
-        if self.judged is not None and (line.type == "user" or is_queued):
-            self.explain(start, judge_line(line, self.own))
-
     def _record(
         self, start: int, end: int, line: TranscriptLine, time: float | None = None, **what: Any
     ) -> Record:

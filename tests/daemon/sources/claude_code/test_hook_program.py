@@ -38,74 +38,47 @@ def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def run(home: Path, data: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the program as an entry does, and check what always holds."""
-    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home)]
-    done = subprocess.run(
-        command, input=data, env=os.environ | variables, capture_output=True, timeout=PATIENCE
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    return done
-
-
-def serve(home: Path, answer: bytes | None) -> tuple[threading.Thread, list[bytes]]:
-    """A daemon that takes one request, and answers it unless it is a notification.
-
-    Without an answer it hangs until the program gives up.
-    """
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(str(home / "s"))
-    listening.listen(1)
-    got: list[bytes] = []
-
-    def take() -> None:
-        with listening, listening.accept()[0] as peer:
-            peer.settimeout(PATIENCE)
-            while not got or not got[-1].endswith(b"\n"):
-                if not (part := peer.recv(1 << 20)):
-                    break
-                got[:] = [b"".join([*got, part])]
-            if answer is None:
-                peer.recv(1)
-            elif b'"id":' in got[0]:
-                peer.sendall(answer)
-
-    thread = threading.Thread(target=take)
-    thread.start()
-    return thread, got
-
-
-def answer_lines(home: Path, answers: list[bytes], delay: float = 0.0) -> threading.Thread:
-    """A daemon that takes the two requests of an answered event; it sends the second answer after a while."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(str(home / "s"))
-    listening.listen(1)
-
-    def take() -> None:
-        with listening, listening.accept()[0] as peer:
-            got = b""
-            peer.settimeout(PATIENCE)
-            while got.count(b"\n") < 2:
-                got += peer.recv(1 << 20)
-            methods = [json.loads(line)["method"] for line in got.splitlines()]
-            assert methods == ["hint", "session_text"]
-            for answer in answers:
-                peer.sendall(answer)
-                threading.Event().wait(delay)
-
-    thread = threading.Thread(target=take)
-    thread.start()
-    return thread
-
-
 def run_raw(home: Path, data: bytes, *args: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the program with these arguments."""
+    """Run the program with these arguments, and check what always holds."""
     command = [sys.executable, "-I", "-S", str(PROGRAM), *args]
     done = subprocess.run(
         command, input=data, env=os.environ | variables, capture_output=True, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, b"")
     return done
+
+
+def run(home: Path, data: bytes, **variables: str) -> None:
+    """Run the program as an entry does; nothing is printed."""
+    assert run_raw(home, data, str(home), **variables).stdout == b""
+
+
+def serve(
+    home: Path, answers: list[bytes] | None, requests: int = 1, delay: float = 0.0
+) -> tuple[threading.Thread, list[bytes]]:
+    """A daemon that takes these requests, and answers them, with a delay, unless they are notifications.
+
+    Without answers it hangs until the program gives up.
+    """
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(home / "s"))
+    listening.listen(1)
+    got = [b""]
+
+    def take() -> None:
+        with listening, listening.accept()[0] as peer:
+            peer.settimeout(PATIENCE)
+            while got[0].count(b"\n") < requests and (part := peer.recv(1 << 20)):
+                got[0] += part
+            if answers is None:
+                peer.recv(1)
+            for answer in answers or () if b'"id":' in got[0] else ():
+                peer.sendall(answer)
+                threading.Event().wait(delay)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    return thread, got
 
 
 TEXT = '<tacitd-context>\n"quoted" \\ 日本語 🐙\n'
@@ -116,11 +89,12 @@ TEXT = '<tacitd-context>\n"quoted" \\ 日本語 🐙\n'
 def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: bool) -> None:
     """It may come later than the sign that the daemon does not hang."""
     answer = json.dumps({"id": 2, "result": {"text": TEXT}}, ensure_ascii=ascii_only, separators=(",", ":"))
-    thread = answer_lines(home, [b"{}\n", answer.encode() + b"\n"], 0.2)
+    thread, got = serve(home, [b"{}\n", answer.encode() + b"\n"], 2, 0.2)
     data = encode({**STOP, "hook_event_name": event})
     done = run_raw(home, data, str(home))
     thread.join()
     assert done.stdout.decode() == TEXT
+    assert [json.loads(line)["method"] for line in got[0].splitlines()] == ["hint", "session_text"]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +110,7 @@ def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: b
 )
 def test_without_a_text_nothing_is_printed(home: Path, answers: list[bytes]) -> None:
     """An empty one, an error, a torn or damaged one, a daemon that ends, one that sends 100 kB."""
-    thread = answer_lines(home, answers)
+    thread, _ = serve(home, answers, 2)
     data = encode({**STOP, "hook_event_name": "SessionStart"})
     done = run_raw(home, data, str(home))
     thread.join()
@@ -180,7 +154,7 @@ def test_a_session_says_since_when_no_daemon_ran(home: Path, days: float, says: 
 @pytest.mark.parametrize("text", ["plain", 'quotes " and \\ and \n newlines', "日本語", "x" * 200_000])
 def test_the_daemon_gets_the_input_as_one_request(home: Path, text: str) -> None:
     """Whatever the prompt is, it is one line of JSON-RPC with the client's own object in it."""
-    thread, got = serve(home, b'{"result":{}}\n')
+    thread, got = serve(home, [b'{"result":{}}\n'])
     run(home, json.dumps({**STOP, "prompt": text}, indent=2).replace('": ', '":').encode())
     thread.join()
     request = json.loads(got[0])
@@ -234,9 +208,9 @@ def test_garbage_says_nothing(home: Path, data: bytes) -> None:
 
 def test_own_model_calls_say_nothing(home: Path) -> None:
     """SPEC S-62. Nor does an input of megabytes, whose words are in the transcript: the socket takes at most 4 MB."""
-    thread, got = serve(home, b"{}\n")
+    thread, got = serve(home, [b"{}\n"])
     run(home, encode(STOP), TACITD_CHILD="1")
     run(home, encode({**STOP, "prompt": "x" * (6 << 20)}))
-    assert got == []
+    assert got == [b""]
     run(home, encode(STOP))  # ends the thread
     thread.join()

@@ -62,50 +62,10 @@ def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> No
     assert [p.uuid for p in list_prompts(read(path), 0)] == ["q1" if source else ""]
 
 
-def test_an_attachment_before_its_remove(path: Path) -> None:
-    """CLAUDE_CODE section 5.1: order in the file is not time order."""
-    write(path, queue("enqueue", "stop"), attached("stop", "a1"), queue("remove", "stop"))
-    assert [(p.kind, p.uuid) for p in list_prompts(read(path), 0)] == [("queued", "a1")]
-
-
-@pytest.mark.parametrize("name", [True, False])
-def test_dequeued_words_come_as_a_user_line(path: Path, name: bool) -> None:
-    """CLAUDE_CODE section 6 rule 4: dequeue, then the same text as a user line: one prompt."""
-    write(path, queue("enqueue", "next"), queue("dequeue", "next" if name else None), typed("next", "u1"))
-    tail = read(path)
-    assert (said(tail), tail.safe_end) == ([("typed", "next")], tail.read_end)
-
-
-def test_priorities_and_notifications_ride_the_queue(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: a dequeue does not name the message that it took; the user line does."""
-    note = "<task-notification>done"
-    write(path, queue("enqueue", note), queue("enqueue", "mine"), queue("enqueue", "kept"), queue("dequeue"))
-    write(
-        path, typed("mine", "u1"), queue("dequeue"), typed(note, "u2", origin={"kind": "task-notification"})
-    )
-    write(path, queue("remove"))
-    assert sorted(said(read(path))) == [("queued", "kept"), ("typed", "mine")]
-
-
-def test_words_taken_back_for_editing(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: popAll, one record for each message, or one for all."""
-    write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("popAll", "one"))
-    assert said(released(path)) == [("queued", "two")]
-    write(path, queue("popAll"))
-    assert said(released(path)) == []
-
-
 def released(path: Path) -> Tail:
     tail = read(path)
     tail.assembler.release_queued()
     return tail
-
-
-def test_release_makes_open_messages_words(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: the session ended with words in the queue (SIGKILL): they were typed."""
-    write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("dequeue"))
-    tail = released(path)
-    assert (said(tail), tail.safe_end) == ([("queued", "two")], tail.read_end)
 
 
 def test_words_given_out_are_not_given_again(path: Path) -> None:
@@ -115,18 +75,6 @@ def test_words_given_out_are_not_given_again(path: Path) -> None:
     write(path, queue("dequeue"), typed("one", "u1", timestamp="2026-11-20T11:30:00.000Z"))
     drain(tail)
     assert said(tail) == [("queued", "one")]
-
-
-def test_a_programs_queue_holds_no_ones_words(path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: session not headless."""
-    write(path, typed("RUN", "u1", entrypoint="sdk-cli"), queue("enqueue", "more"), queue("remove", "more"))
-    assert said(read(path)) == []
-
-
-def test_a_remove_whose_message_was_taken_for_another(path: Path) -> None:
-    """DESIGN "Priorities", 1: words that are only in a remove are not lost."""
-    write(path, spoken("Working."), queue("remove", "said somewhere", commandUuid="q1"))
-    assert said(read(path)) == [("queued", "said somewhere")]
 
 
 def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
@@ -141,3 +89,62 @@ def test_a_queue_is_bounded(path: Path) -> None:
     """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
     write(path, spoken("Working."), *(queue("enqueue", f"m{n}") for n in range(1500)))
     assert len(list_prompts(released(path), 0)) == 1500
+
+
+NOTE = "<task-notification>done"
+TALKS: dict[str, tuple[list[bytes], list[tuple[str, str]]]] = {
+    # CLAUDE_CODE section 5.1: order in the file is not time order.
+    "an attachment before its remove": (
+        [queue("enqueue", "stop"), attached("stop", "a1"), queue("remove", "stop")],
+        [("queued", "stop")],
+    ),
+    "dequeue, then the same text as a user line": (
+        [queue("enqueue", "next"), queue("dequeue", "next"), typed("next", "u1")],
+        [("typed", "next")],
+    ),
+    "a dequeue that does not name its message": (
+        [queue("enqueue", "next"), queue("dequeue"), typed("next", "u1")],
+        [("typed", "next")],
+    ),
+    # The user line says which message a dequeue took, of those with other priorities and of notifications.
+    "priorities and notifications": (
+        [
+            *[queue("enqueue", text) for text in (NOTE, "mine", "kept")],
+            *[queue("dequeue"), typed("mine", "u1")],
+            *[queue("dequeue"), typed(NOTE, "u2", origin={"kind": "task-notification"})],
+            queue("remove"),
+        ],
+        [("queued", "kept"), ("typed", "mine")],
+    ),
+    "one taken back for editing": (
+        [spoken("Working."), *[queue("enqueue", text) for text in ("one", "two")], queue("popAll", "one")],
+        [("queued", "two")],
+    ),
+    "all taken back for editing": (
+        [spoken("Working."), *[queue("enqueue", text) for text in ("one", "two")], queue("popAll")],
+        [],
+    ),
+    # SIGKILL with words in the queue: they were typed.
+    "left in the queue": (
+        [spoken("Working."), *[queue("enqueue", text) for text in ("one", "two")], queue("dequeue")],
+        [("queued", "two")],
+    ),
+    "a program's session": (
+        [typed("RUN", "u1", entrypoint="sdk-cli"), queue("enqueue", "more"), queue("remove", "more")],
+        [],
+    ),
+    # DESIGN "Priorities", 1: words that are only in a remove are not lost.
+    "a remove whose message was taken for another": (
+        [spoken("Working."), queue("remove", "said somewhere", commandUuid="q1")],
+        [("queued", "said somewhere")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_what_of_a_queue_was_said(path: Path, name: str) -> None:
+    """CLAUDE_CODE section 6 rule 4, at the end of the session."""
+    lines, expected = TALKS[name]
+    write(path, *lines)
+    tail = released(path)
+    assert sorted(said(tail)) == expected and tail.safe_end == tail.read_end

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,16 +213,6 @@ def test_a_summary_is_no_context(home: Path) -> None:
     talk.add("compacted", message="", replacement_history=[])
     talk.ask("go on")
     assert prompts(home, talk.path)[0].context == ""
-
-
-def test_an_archived_rollout_has_the_same_prompts(home: Path) -> None:
-    talk = Rollout(home, "/p", "0.98.0")
-    talk.ask("use tabs")
-    before = prompts(home, talk.path)
-    archived = home / "archived_sessions" / talk.path.name
-    archived.parent.mkdir()
-    shutil.move(talk.path, archived)
-    assert [one.id for one in prompts(home, archived)] == [one.id for one in before]
 
 
 @examples(100)
