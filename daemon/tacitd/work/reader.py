@@ -104,16 +104,18 @@ class _Slice(Struct, frozen=True):
     """What was read of one transcript and is not stored yet."""
 
     path: Path
+    session: str
     tail: Tail
     position: Position
     lines: int
     """Newlines before the position."""
     runs: list[_Run]
     read: int
+    wanted: _Wanted
+    is_stored: bool
+    """Whether there is something to store."""
     shrunk: bool
     """Whether the transcript was rewritten, so that it is read from its beginning again."""
-
-    session: str
 
 
 class Reader:
@@ -198,8 +200,8 @@ class Reader:
         for path in [path for path, (due, _) in self._stalled.items() if due <= now]:
             self._unread[path] = self._stalled.pop(path)[1]
         self._new = Counter()
-        read, wanted = self._read_slices()
-        slices = [one for one, is_stored in read if is_stored]
+        read = self._read_slices()
+        slices = [one for one in read if one.is_stored]
         if slices:
             try:
                 with self._store.write() as tx:
@@ -210,25 +212,23 @@ class Reader:
             except BaseException:
                 for one in slices:
                     self._tails.pop(one.path, None)  # it is ahead of what is stored
-                    self._unread[one.path] = wanted[one.path]
+                    self._unread[one.path] = one.wanted
                 raise
         for one in slices:
             one.tail.assembler.forget_before(one.position.offset)
             one.tail.long_lines.clear()
         return [
             Grown(one.session, one.path, one.tail.assembler.cwd, one.read, one.tail.assembler.recognition)
-            for one, _ in read
+            for one in read
         ]
 
-    def _read_slices(self) -> tuple[list[tuple[_Slice, bool]], dict[Path, _Wanted]]:
-        """With whether something of each is to be stored, and why their transcripts were read."""
-        begun, read, slices, wanted = time.monotonic(), 0, list[tuple[_Slice, bool]](), dict[Path, _Wanted]()
+    def _read_slices(self) -> list[_Slice]:
+        begun, read, slices = time.monotonic(), 0, list[_Slice]()
         for path in list(self._unread):
             if read >= self._pass_bytes or time.monotonic() - begun > PASS_SECONDS:
                 break
-            wanted[path] = self._unread.pop(path)
             try:
-                found = self._read_slice(path, wanted[path])
+                found = self._read_slice(path, self._unread.pop(path))
             except FileNotFoundError:
                 self.note_vanished(path)
                 continue
@@ -238,10 +238,10 @@ class Reader:
             self.refused.pop(path, None)
             if found is not None:
                 slices.append(found)
-                read += found[0].read
-        return slices, wanted
+                read += found.read
+        return slices
 
-    def _read_slice(self, path: Path, wanted: _Wanted) -> tuple[_Slice, bool] | None:
+    def _read_slice(self, path: Path, wanted: _Wanted) -> _Slice | None:
         """None if there is nothing to say of it, or if a project could not be found in time."""
         stored = self._store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
         start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
@@ -276,9 +276,8 @@ class Reader:
         if not is_stored and (step.more or wanted.ended or not (size or wanted.grew)):
             return None
         position = tail.find_position() if is_stored else Position(start, mark)
-        session = tail.assembler.session or path.stem
-        found = _Slice(path, tail, position, tail.count_newlines(), runs, size, step.shrunk, session)
-        return found, is_stored
+        session, newlines = tail.assembler.session or path.stem, tail.count_newlines()
+        return _Slice(path, session, tail, position, newlines, runs, size, wanted, is_stored, step.shrunk)
 
     def _find_runs(self, records: Sequence[Record], cwd: str) -> list[_Run] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
