@@ -187,6 +187,7 @@ def holds(path: Path, position: Position) -> bool:
 
 
 @examples(40)
+@example(b"one\n", 2, 5)
 @example(b"", 0, 0)  # CLAUDE_CODE section 13: empty files occur (2.0.76)
 @given(st.binary(max_size=300), st.integers(0, 40), st.integers(0, 200_000) | st.integers(3700, 4200))
 def test_baseline_stands_after_the_last_newline(

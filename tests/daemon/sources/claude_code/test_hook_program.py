@@ -158,6 +158,7 @@ def test_the_daemon_gets_the_input_as_one_request(home: Path, text: str) -> None
     run(home, json.dumps({**STOP, "prompt": text}, indent=2).replace('": ', '":').encode())
     thread.join()
     request = json.loads(got[0])
+    assert got[0].count(b"\n") == 1
     assert (request["method"], request["params"]["input"]) == ("hint", {**STOP, "prompt": text})
     assert "id" not in request, "a prompt and an answer wait for no confirmation"
 
