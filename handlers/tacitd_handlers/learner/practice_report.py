@@ -33,6 +33,7 @@ from tacitd_handlers.learner.ledger_file import (
 
 if TYPE_CHECKING:
     from tacitd.events import Record
+    from tacitd_handlers.learner.practice_tasks import LearnerSettings
 
 REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
@@ -87,7 +88,7 @@ def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
 
 
 def plan_report(
-    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow]
+    report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], settings: LearnerSettings
 ) -> ReportRecord | LedgerRow:
     """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
 
@@ -106,7 +107,8 @@ def plan_report(
     past.sort(key=lambda one: one.stamp)
     trend = describe_trajectory(past) if row.mode == RECALL else ""
     observed = "\n".join(part for part in (report.observations, trend) if part)
-    return ReportRecord(row._replace(review=find_review(row, past)), report.tested, observed, report.texts)
+    row = row._replace(review=find_review(row, past, settings))
+    return ReportRecord(row, report.tested, observed, report.texts)
 
 
 # --- in a transcript
@@ -178,7 +180,7 @@ def find_due(rows: Sequence[LedgerRow], on: date) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (one["review"], one["problem"]))
 
 
-def find_review(row: LedgerRow, past: Sequence[LedgerRow]) -> str:
+def find_review(row: LedgerRow, past: Sequence[LedgerRow], settings: LearnerSettings) -> str:
     """The review date of a row with a valid stamp and verdict; at most 9999-12-31.
 
     `past`: the earlier rows of its problem, by stamp. The interval grows from the one that the latest of them was
@@ -187,8 +189,12 @@ def find_review(row: LedgerRow, past: Sequence[LedgerRow]) -> str:
     days = FIXED.get(row.verdict, 0)
     if not days:
         least, times, over = GROWING[row.verdict]
-        scheduled = [interval for one in past if (interval := _read_interval(one)) is not None]
-        days = max(least, scheduled[-1] * times // over) if scheduled else least
+        scheduled = [(one, interval) for one in past if (interval := _read_interval(one)) is not None]
+        last, before = scheduled[-1] if scheduled else (row, 0)
+        early = settings.grow_only_when_due and bool(scheduled) and row.stamp[:10] < last.review
+        days = max(least, before if early else before * times // over)
+    if settings.longest_interval is not None:
+        days = min(days, settings.longest_interval)
     try:
         return (date.fromisoformat(row.stamp[:10]) + timedelta(days=days)).isoformat()
     except OverflowError:

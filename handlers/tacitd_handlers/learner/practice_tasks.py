@@ -95,6 +95,12 @@ class LearnerSettings(BaseModel):
         ge=0,
         description="Time without a write after which entries written by others are completed in both files.",
     )
+    grow_only_when_due: bool = Field(
+        default=False, description="A review before its due date does not lengthen the next interval."
+    )
+    longest_interval: int | None = Field(
+        default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
+    )
     context: Literal["taught", "always", "never"] = Field(
         default="taught",
         description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
@@ -238,7 +244,7 @@ class Desk:
         """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
         report = parse_report(given)
         at = self._find_stamp(report.row.session or session, report.row.stamp)
-        made = plan_report(report, at, [*self._rows, *(one.row for one in self._planned)])
+        made = plan_report(report, at, [*self._rows, *(one.row for one in self._planned)], self._settings)
         self._stamps.append(at)
         self._planned += [made] if isinstance(made, ReportRecord) else []
         return made

@@ -73,6 +73,19 @@ def test_L_43_a_session_that_is_recorded_late_looks_at_what_was_before_it(desk: 
     assert not disagreements(desk.text, desk.ledger)
 
 
+def test_L_45_options(tmp_path: Path) -> None:
+    """SPEC L-45: growing only when due, and a longest interval."""
+    given = {"TACITD_LEARNER__GROW_ONLY_WHEN_DUE": "true", "TACITD_LEARNER__LONGEST_INTERVAL": "20"}
+    for name, settings, days, wanted in (
+        ("plain", {}, (0, 1, 2), stamp(2 + 28)),
+        ("both", given, (0, 1, 8), stamp(22)),
+    ):
+        with Desk(tmp_path / name, settings) as desk:
+            for day in days:
+                desk.record(days=day, verdict="strong_pass")
+            assert desk.rows[-1].review == wanted[:10]
+
+
 def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
     """SPEC X-07: a row that a person removed from the ledger is not written again by a start or by `check`."""
     desk.record("a", days=0, gaps="edge:a")
