@@ -112,7 +112,7 @@ _ASKS = re.compile(
     r"(?:so |and |but |hmm |¿)*(?:what|why|how|when|where|who|which|should|shall|can|could|would|will|do|does|did|is|are|am|may|¿)"
 )
 _DEPENDS = compile_lazily(
-    r"^\W*(?:no[.,!;:]|nope|and|but|ok|okay|yes|yeah|yep|so|or|it|its|it's|this|that|that's|these|those|they|them|he|she|we'll|same|also|then|"
+    r"^\W*(?:(?:no|all good|looks? good|lgtm|great|nice|perfect|cool|thanks|fine|sure|well)[.,!;:]|nope|and|but|ok|okay|yes|yeah|yep|so|or|it|its|it's|this|that|that's|these|those|they|them|he|she|we'll|same|also|then|"
     r"und|aber|nein|ne|nee|ja|das|dies\w*|es|er|sie|et|mais|non|oui|c'est|ça|cela|il|elle|y|pero|sí|eso|esto|ese|esta?|и|но|нет|да|это)(?!\w)",
     re.IGNORECASE,
 )
