@@ -258,21 +258,18 @@ def _note_end(tx: Tx, number: int, now: float) -> None:
         )  # fmt: skip
 
 
-def _add_project(tx: Tx, root: str, now: float) -> None:
-    """A row for a project in which nothing was read yet: a command may ask there."""
-    if not tx.rows("SELECT 1 FROM project WHERE root=?", root):
+def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
+    root = call.project
+    if root and not tx.rows(
+        "SELECT 1 FROM project WHERE root=?", root
+    ):  # a command may ask where nothing was read yet
         common = str(Path(root, ".git")) if Path(root, ".git").exists() else None
         sql = "INSERT OR IGNORE INTO project(root, common, first_seen) VALUES(?, ?, ?)"
         tx.execute(sql, root, common, now)
-
-
-def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
-    if call.project:
-        _add_project(tx, call.project, now)
     number = tx.execute(
         "INSERT INTO call(plugin, purpose, tier, priority, project, begun, day, process, usd)"
         " VALUES(?, ?, ?, ?, (SELECT number FROM project WHERE root=?), ?, ?, ?, ?)",
-        call.plugin, call.purpose, call.tier, call.priority, call.project, now, local_date(now), os.getpid(),
+        call.plugin, call.purpose, call.tier, call.priority, root, now, local_date(now), os.getpid(),
         assume_cost(tx.rows, call.tier),
     ).row  # fmt: skip
     tx.executemany(

@@ -181,11 +181,8 @@ def _places(command: str, home: Path | None) -> Iterator[Path]:
         if not place.startswith("~/"):
             yield Path(place) / command
         elif home is not None:
-            yield from sorted(home.glob(f"{place[2:]}/{command}"), key=_read_version, reverse=True)
-
-
-def _read_version(program: Path) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", program.parts[-3])]
+            found = [(re.findall(r"\d+", one.parts[-3]), one) for one in home.glob(f"{place[2:]}/{command}")]
+            yield from (one for _, one in sorted(found, key=lambda one: [*map(int, one[0])], reverse=True))
 
 
 class OptionsProbe:

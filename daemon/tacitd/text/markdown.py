@@ -250,7 +250,13 @@ class MarkdownText(Struct, frozen=True):
         end = next(ends, len(blocks))
         bullets = [block for block in blocks[begin:end] if block.kind is LineKind.BULLET]
         shallow = min((block.indent for block in bullets), default=CODE)
-        if shallow >= CODE or _has_numbered_above(blocks[begin:end], shallow):
+        numbered = any(
+            block.kind in (LineKind.TEXT, LineKind.MORE)
+            and block.indent < shallow
+            and _NUMBERED.match(block.text)
+            for block in blocks[begin:end]
+        )
+        if shallow >= CODE or numbered:
             # The section has no list of its own: its bullets are under a numbered item, or in indented code. So the new
             # bullet goes after everything; into an empty section where its only bullet was removed, a blank line above and below.
             blanks = [block.kind is LineKind.BLANK for block in blocks[begin:end]]
@@ -327,9 +333,3 @@ def _iter_items(blocks: Sequence[MarkdownLine]) -> Iterator[MarkdownItem]:
         words = [bullet.title, *(block.text.strip() for block in blocks[start + 1 : end])]
         parent = after is not None and is_under and after.indent > bullet.indent
         yield MarkdownItem(start, end, bullet.title, " ".join(words), parent)
-
-
-def _has_numbered_above(blocks: Iterable[MarkdownLine], indent: int) -> bool:
-    """Whether a numbered item is indented less than this, so that bullets at this indentation belong to that item."""
-    kinds = (LineKind.TEXT, LineKind.MORE)
-    return any(one.kind in kinds and one.indent < indent and _NUMBERED.match(one.text) for one in blocks)

@@ -59,7 +59,8 @@ class MarkdownLine(Struct, frozen=True):
 def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     """Given the lines of a file without their newlines, return what each of them is."""
     found: list[MarkdownLine] = []
-    at = _front_matter(lines)
+    ends = [at + 1 for at, text in enumerate(lines) if at and text.rstrip() in ("---", "...")]
+    at = ends[0] if ends and lines[0].rstrip() == "---" else 0  # behind the front matter
     last = _LastEnds.find_in(lines)
     found.extend(MarkdownLine(text, LineKind.OPAQUE) for text in lines[:at])
     while at < len(lines):
@@ -71,11 +72,6 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
             found.append(_classify_line(lines[at], found))
             at += 1
     return found
-
-
-def _front_matter(lines: list[str]) -> int:
-    ends = [at + 1 for at, text in enumerate(lines) if at and text.rstrip() in ("---", "...")]
-    return ends[0] if ends and lines[0].rstrip() == "---" else 0
 
 
 class _LastEnds(Struct, frozen=True):

@@ -88,10 +88,6 @@ def _is_login(found: re.Match[str]) -> bool:
     return re.fullmatch(rb"[ -9;-~]{1,80}:[ -~]{1,}", plain) is not None
 
 
-def _is_docker_auth(found: re.Match[str]) -> bool:
-    return _is_login(found) or is_random(found["value"])
-
-
 def _is_parameter(found: re.Match[str]) -> bool:
     """A parameter of an address, `?api_key=…`."""
     value, name = found["value"], found["name"].casefold()
@@ -124,10 +120,6 @@ _FIELDS = """
 email mail e-mail mailto to from cc bcc contact author maintainer reply-to sip sips xmpp acct npm pkg git
 image committer owner sender recipient signed-off-by co-authored-by http https ssh scp
 """
-
-
-def _is_pgpass(found: re.Match[str]) -> bool:
-    return _look_back(found, _PGPASS_HOST, 201) is not None
 
 
 _PGPASS_HOST = compile_lazily(r"(?:\A|\n)[\w.*-]{1,200}\Z")
@@ -188,10 +180,6 @@ def _is_login_line(found: re.Match[str]) -> bool:
     return not is_name(found["value"]) and (is_no_word(found["value"]) or not is_plain(found["value"]))
 
 
-def _is_in_sql(found: re.Match[str]) -> bool:
-    return _look_back(found, _SQL, 200) is not None
-
-
 _SQL = compile_lazily(r"\b(?:create|alter|grant)\b", re.IGNORECASE)
 
 
@@ -247,7 +235,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule("hooks.slack.com/,discord,.webhook.office.com/,maker.ifttt.com/use/,api.telegram.org/bot,softlayer.com/", r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/|\.webhook\.office\.com/webhookb2/|maker\.ifttt\.com/use/|api\.telegram\.org/bot|softlayer\.com/soap/v3(?:\.1)?/)(?P<value>[\w/:@-]{20,300}+)"),
     _rule("://", r"://(?:[^\s:/@\"'<>]{0,100}:)?(?P<value>[^\s@/\"'<>]{1,200})@", _is_userinfo),
     _rule(":", r":(?!//)(?P<value>[^\s:@/\"'<>`]{4,64})@(?:[a-z](?:[\w-]{0,62}\.){1,5}[a-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}|localhost|[a-z][\w-]{0,62}(?=:\d{2,5}))(?![\w@-])", _is_address),
-    _rule(":54,:64,:33,:*:", r":(?:\d{4,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<value>[^\s:]{4,300})(?!\S)", _is_pgpass),
+    _rule(":54,:64,:33,:*:", r":(?:\d{4,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<value>[^\s:]{4,300})(?!\S)", lambda found: bool(_look_back(found, _PGPASS_HOST, 201))),
     # an option or a line that means a password in any program
     _rule("-", rf"(?<![\w-])--?(?:[\w-]{{0,30}}?-)?(?:(?P<password>(?:store|key|auth)?pass(?:word|wd|phrase|code)?\d?)|token|secret|api-?key|access-?key|secret-?key|auth-?token)(?:=|:|\s{{1,3}}){_ARGUMENT}", _is_option),
     _rule("/p", rf"(?<=\s)/p(?:ass(?:word)?)?:(?![^\s=]{{0,100}}=){_ARGUMENT}"),
@@ -257,9 +245,9 @@ _RULES: tuple[_Rule, ...] = (
     _rule("htpasswd", rf"htpasswd\s{{1,3}}-\w*b\w*\s{{1,3}}(?:(?!-)\S{{1,100}}\s{{1,3}}){{1,2}}{_ARGUMENT}(?=\s*(?:[\n;&|]|\Z))"),
     _rule("echo,printf", rf"(?:echo|printf)\s{{1,3}}(?:-n\s{{1,3}})?(?:(?P<pair>[\"']?[\w-]{{1,40}}:)[\"']?)?{_ARGUMENT}[\"']?\s{{0,3}}\|\s{{0,3}}(?:sudo\s{{1,3}}(?:-\w+\s{{1,3}}){{0,3}}-S|(?(pair)(?:sudo\s{{1,3}})?chpasswd|(?:sudo\s{{1,3}})?(?:passwd\s{{1,3}}--stdin|cryptsetup|docker\s{{1,3}}login)))"),
     _rule("convertto-securestring", r"convertto-securestring\s{1,3}(?:-string\s{1,3})?[\"'](?P<value>[^\"'\n]{1,300})"),
-    _rule("identified", r"identified\s{1,3}(?:with\s{1,3}\w{1,40}\s{1,3})?by\s{1,3}['\"](?P<value>[^'\"\n]{1,300})", _is_in_sql),
+    _rule("identified", r"identified\s{1,3}(?:with\s{1,3}\w{1,40}\s{1,3})?by\s{1,3}['\"](?P<value>[^'\"\n]{1,300})", lambda found: bool(_look_back(found, _SQL, 200))),
     _rule("login", r"(?<![A-Za-z])login\s{1,3}\S{1,200}\s{1,3}password\s{1,3}(?P<value>\S{2,300})", _is_login_line),
-    _rule('"auth","identitytoken","registrytoken","_auth"', r"\"\w{4,16}\"\s{0,3}:\s{0,3}\"(?P<value>[A-Za-z0-9+/=_.-]{8,300})\"", _is_docker_auth),
+    _rule('"auth","identitytoken","registrytoken","_auth"', r"\"\w{4,16}\"\s{0,3}:\s{0,3}\"(?P<value>[A-Za-z0-9+/=_.-]{8,300})\"", lambda found: _is_login(found) or is_random(found["value"])),
     _rule("_auth,_password", r"(?<![A-Za-z])_(?:auth(?:token)?|password)\s{0,3}=\s{0,30}\"?(?P<value>[^\s\"]{6,300})"),
     _rule("net use,net user", rf"net\suse(?:r\s{{1,3}}[\w.-]{{1,40}}|\s{{1,3}}(?:\w:|\*)?\s{{0,3}}\\\\\S{{1,200}}(?:\s{{1,3}}/user:\S{{1,100}})?)\s{{1,3}}(?![/*]){_ARGUMENT}"),
     _rule("wpa_passphrase,sqlplus,add_user,change_password", r"(?:wpa_passphrase\s{1,3}[\"']?[^\s\"']{1,40}[\"']?\s{1,3}|sqlplus\s{1,3}(?:-\w{1,3}\s{1,3})?\w{1,40}/|(?:add_user|change_password)\s{1,3}[\w.-]{1,40}\s{1,3})(?P<value>[^\s\"'@]{3,300})"),
