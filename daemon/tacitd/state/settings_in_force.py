@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Tx
@@ -39,9 +39,8 @@ class SettingsInForce:
 
     @property
     def caps(self) -> CapsInForce:
-        return convert(
-            {name: self.get("budget", name, 0) for name in CapsInForce.__struct_fields__}, CapsInForce
-        )
+        given: dict[str, Any] = {name: self.get("budget", name, 0) for name in CapsInForce.__struct_fields__}
+        return CapsInForce(**given)
 
 
 def replace_settings(tx: Tx, settings: Iterable[tuple[str, Any, str]]) -> None:
