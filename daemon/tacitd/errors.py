@@ -1,5 +1,16 @@
 """The errors that tacitd raises on purpose, their exit codes, and hints for errors of the system.
 
+    TacitdError              what happened, the hint that fixes it, the exit code
+    ├── UsageError           2   the command line was used wrongly
+    ├── UnavailableError     69  another daemon runs, none does, or it does not answer
+    ├── ParkedError          75  work is parked; it is not lost
+    ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
+    ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits
+    │   └── FileBusyError    1   an editor has the file open: the write is tried again until it succeeds
+    ├── UnwritableError      1   the store cannot be read or written now; the same transaction is tried again
+    │   └── BusyStoreError   75  another process holds the store's write lock
+    └── StoreLostError       1   the store was damaged, deleted or replaced while it was open
+
 There are three kinds: a work item failed (its handler parks it), a source is degraded (`status` lists it until its cause is
 gone), the service cannot run (the process ends with the code). Codes are those of sysexits.h where they fit, because systemd
 and cron understand them.

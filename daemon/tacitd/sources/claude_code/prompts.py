@@ -80,6 +80,8 @@ _TELLING = (
     ("origin", _ORIGINS),
 )
 """The values of the fields that tell who wrote a record, which the client is known to write."""
+_seen_known = set[tuple[str | None, ...]]()
+"""Known values that stood together: those of a line are mostly those of the one before."""
 _USER_ROLE = Raw(b'"user"')
 _FLAGS = (
     "isMeta",
@@ -155,9 +157,11 @@ def _unknown_value(line: TranscriptLine) -> str:
         _role(line.message),
         _origin(attachment) if attachment is not None else None,
     )
-    for value, (name, known) in zip(told, _TELLING, strict=True):
-        if value is not None and value not in known:
-            return f"unknown {name}: {value[:60]}"
+    if told not in _seen_known:
+        for value, (name, known) in zip(told, _TELLING, strict=True):
+            if value is not None and value not in known:
+                return f"unknown {name}: {value[:60]}"
+        _seen_known.add(told)
     return ""
 
 

@@ -73,8 +73,10 @@ def never_matters(raw: bytes) -> bool:
     The end is checked because another record may follow a truncated one on the same line. A person's record ends with
     `"}`; lines of these types end otherwise, or with a digest. Any other spelling is decoded, so only time can be lost.
     """
-    line = raw.removesuffix(b"\n")
-    return line.startswith(SKIPPED) and (line.endswith(_ENDS) or line.startswith(_DIGEST, -_DIGEST_AT))
+    end = len(raw) - raw.endswith(b"\n")
+    if not raw.startswith(SKIPPED):
+        return False
+    return raw.endswith(_ENDS, 0, end) or raw.startswith(_DIGEST, max(0, end - _DIGEST_AT))
 
 
 class Block(Struct, gc=False):
@@ -213,8 +215,10 @@ def read_blocks(message: LineMessage) -> tuple[str, tuple[ToolUse, ...]]:
         if block.type == "tool_use":
             given = bytes(block.input)
             given = given if 0 < len(given) <= INPUT_LIMIT else b"{}"
-            found = object_of(Raw(given)) if block.name == SKILL_TOOL else {}
-            skills = tuple(name for key in _SKILL_FIELDS if isinstance(name := found.get(key), str))
+            skills: tuple[str, ...] = ()
+            if block.name == SKILL_TOOL:
+                found = object_of(Raw(given))
+                skills = tuple(name for key in _SKILL_FIELDS if isinstance(name := found.get(key), str))
             called.append(ToolUse(block.id, block.name, given, skills))
         elif block.type == "text" and block.text:
             text = f"{text}\n{block.text}" if text else block.text
