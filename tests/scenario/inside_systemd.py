@@ -88,7 +88,7 @@ def life() -> None:
     drop_in.write_text("[Service]\nWatchdogSec=10s\nEnvironment=TACITD_DEBUG=1\n")
     tacitd("service", "install")
     first = UNIT.read_bytes()
-    assert show("ActiveState") == "active" and "watches" in show("StatusText")
+    assert show("ActiveState") == "active" and "learned today" in show("StatusText")
     pid = show("MainPID")
     assert "kept" in tacitd("service", "install") and UNIT.read_bytes() == first and show("MainPID") == pid
     assert f"already running (process {pid})" in tacitd("start") and "already running" in tacitd(

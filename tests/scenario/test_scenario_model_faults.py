@@ -70,7 +70,7 @@ def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> Non
         assert len(parked[fault]["reason"]) < 300
         assert "\n" not in parked[fault]["reason"]
     shown = daemon.cli("status", "-v").stdout
-    assert shown.count("parked    learning: ") == len(FAULTS)
+    assert shown.count(" learning: prompts of session ") == len(FAULTS)
     daemon.call("due", job="synthesize", project=str(daemon.project))
     daemon.wait_for_lines("Prefers basalt-1")
     daemon.claude.rules(LEARNING)

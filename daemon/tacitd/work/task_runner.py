@@ -144,6 +144,9 @@ class TaskRunner:
         store = self._store.generation
         try:
             self._run_task(ready, store)
+        except UnwritableError as error:
+            logger.info("the outcome of {} waits: {}", ready.plugin, error.what)
+            self._put_off(ready, error, store)
         except StoreLostError as error:
             logger.warning("the outcome of {} is void: {}", ready.plugin, error.what)
         except (Exception, SystemExit) as error:  # noqa: BLE001  what a plugin does may raise anything

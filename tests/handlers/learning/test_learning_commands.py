@@ -112,7 +112,7 @@ def test_why_shows_words_session_times_calls_and_changes(cli: Cli, rows: Learned
     assert found["words"] == ["no, use pnpm, never npm"] and found["sessions"] == ["s1"]
     assert found["said"][0]["at"].startswith("20")
     assert [(one["purpose"], one["usd"]) for one in found["calls"]] == [("extraction", 0.25)]
-    assert found["changes"] == [rows.rows("SELECT id FROM change")[0][0]]
+    assert found["changes"] == [rows.rows("SELECT id FROM change ORDER BY number")[0][0]]
     text = cli.run("why", id[:4], cwd=rows.home).out
     assert (
         f"{rows.root}/LEARNED.md · Coding" in text

@@ -223,7 +223,7 @@ def test_what_a_purge_removes_of_a_line(rows: LearnedRows) -> None:
     item = rows.find(PNPM)
     assert {"no npm here, pnpm", "Use yarn"} <= {*item.words, *item.earlier}
     waiting = rows.root / "tmp/learning-raw.jsonl"
-    waiting.parent.mkdir()
+    waiting.parent.mkdir(exist_ok=True)
     waiting.write_text(f'{{"facts": ["{PNPM}", "other"]}}\n')
     decide(rows, PNPM, "drop")
     done = rows.bench.purge(id, [PNPM, "no npm here, pnpm"])
