@@ -68,12 +68,14 @@ class Tx(Protocol):
 
     def execute(self, sql: str, *values: Value) -> Executed:
         """Run one statement."""
+        ...
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT."""
+        ...
 
 
 class Database(Protocol):
@@ -81,9 +83,11 @@ class Database(Protocol):
 
     def write(self) -> AbstractContextManager[Tx]:
         """A transaction that is committed at the end of the block. Raises UnwritableError, StoreLostError."""
+        ...
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads. Raises UnwritableError, StoreLostError."""
+        ...
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -287,24 +291,30 @@ class Format(Protocol):
     def name(self) -> str:
         """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by it alone. That of a
         plugin's own format is its hook, `module:name`."""
+        ...
 
     @property
     def is_generated(self) -> bool:
         """Whether tacitd alone makes such files: where nothing is known of one, the lines that it would write are its own."""
+        ...
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""
+        ...
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` None: it
         does not exist. A file that is left without a byte is removed. Raises FileRefusedError."""
+        ...
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """Given the leaves that tacitd wrote and those that stand there, in order, return which one that is gone has which new
         one in its place."""
+        ...
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
         """Whether the file looks truncated, so that what is missing was not removed by a person."""
+        ...
 
 
 # --- tools -----------------------------------------------------------------------------------------------------------
@@ -331,33 +341,42 @@ class Tools(Protocol):
     @property
     def settings(self) -> Mapping[str, Any]:
         """The plugin's own sections of the configuration."""
+        ...
 
     @property
     def client_home(self) -> Path:
         """The client's own directory, such as `~/.claude`."""
+        ...
 
     @property
     def directives(self) -> Sequence[Path]:
         """Documents of the person that apply to every project."""
+        ...
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads."""
+        ...
 
     def ask(self, request: ModelRequest, parts: Sequence[Part] = ()) -> Answer | NoAnswer:
         """Ask the model. The call's row with its parts is committed before it begins. If this task asked about the same parts
         before a crash and the answer is stored, it is returned without a call. Blocks."""
+        ...
 
     def look(self, path: Path, format: Format) -> View:
         """Read a shared file. Nothing is concluded or stored. Raises FileBusyError, FileRefusedError, OSError."""
+        ...
 
     def find_project(self, cwd: str) -> Project | NoProject:
         """Return the project of a working directory. May block on the file system."""
+        ...
 
     def write_mode(self, project: Project) -> WriteMode:
         """Return whether the project's files are hidden from git, shared through it, or not written."""
+        ...
 
     def has_live_session(self, project: Project) -> bool:
         """Whether a session of the project goes on."""
+        ...
 
     def degrade(self, degradation: Degradation) -> None:
         """Report a problem that lasts. One with the same id is replaced."""
@@ -367,3 +386,4 @@ class Tools(Protocol):
 
     def list_prompt_parts(self, prompt: str) -> Sequence[Any]:
         """Return the parts that all plugins add to the prompt of this name."""
+        ...

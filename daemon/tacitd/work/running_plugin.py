@@ -137,7 +137,7 @@ class RunningPlugin:
         tools.degrade(Degradation(self._refused, what, hint))
         return Later(what, hint, tools.clock.now() + FILE_AGAIN if task.kind == "job" else None)
 
-    def _do(self, task: Task, tools: PluginTools) -> Any:
+    def _do(self, task: Task, tools: Any) -> Any:
         """Where a person waits for it, they are told why it is refused; it is not tried again. A file that is busy is no refusal, and a
         purge is never refused: the words would stay."""
         if task.kind == "file-changed" and task.key.startswith(EDITS):

@@ -234,10 +234,9 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     """
     if not remove:
         require_person(os.environ, "trusting what came with a project")
-    root = find_project_root(resolve_directory(project))
+    root, what = find_project_root(resolve_directory(project)), ""
     if not remove:
-        has_text = _echo_other_text(root)
-        what = "Show it" if has_text else f"Show what git brings into {LEARNED} later"
+        what = "Show it" if _echo_other_text(root) else f"Show what git brings into {LEARNED} later"
     trusted = not remove and (yes or click.confirm(f"{what} to every session in {root}?", err=True))
     clock, state = SystemClock(), get_paths().state_dir
     with closing(Store.open(state, clock, owner=False)) as store, store.write() as tx:

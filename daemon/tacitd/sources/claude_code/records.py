@@ -277,7 +277,7 @@ def _struct(raw: bytes | memoryview | Raw, kind: type[Decoded]) -> Decoded | Non
         value, nested = part if info.type is Raw else decode_raw(part, info.type), _NESTED.get(info.name)
         if value is None and nested is not None:
             value = _struct(part, nested)
-        elif value is None and kind is LineMessage and info.name == "content":
+        elif value is None and info.name == "content":
             value = _blocks(part)
         if value is not None:
             values[info.name] = value
