@@ -7,7 +7,7 @@ This module parses arguments and prints. A command that changes is a task: what 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,7 +43,7 @@ from tacitd_handlers.continuity.session_document import (
     new_id,
     open_tasks,
 )
-from tacitd_handlers.shared.model_text import clean_text
+from tacitd_handlers.shared.model_text import clean_lines, clean_text
 
 SESSION = click.option(
     "--session",
@@ -84,13 +84,19 @@ def list_(project: str | None, as_json: bool) -> None:
 def show(id: str | None, as_json: bool) -> None:
     """Show a session: summary, tasks with their notes, decisions with their reasons, notes. The default is the newest one of
     this project."""
-    import yaml
-
     one = _session(id)
     if as_json:
         echo_json(one.document)
         return
-    click.echo(yaml.safe_dump(one.document, sort_keys=False, allow_unicode=True, width=10_000), nl=False)
+    click.echo(f"{clean_text(one.id, 100)}  {clean_text(one.project, 400)}")
+    if summary := clean_lines(one.document.get("summary")):
+        click.echo(summary)
+    for task in one.document["tasks"]:
+        click.echo(_task(task))
+    for decision in one.document["decisions"]:
+        click.echo("\n".join(_decision(decision)))
+    for note in one.document["context"]:
+        click.echo(f"noted: {_indented(note)}")
     for child in find_dangling(one.document):
         echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")
 
@@ -219,13 +225,32 @@ def _cells(one: SessionFile) -> tuple[str, ...]:
 
 def _local(stamp: str) -> str:
     at = parse_utc(stamp)
-    return local_minutes(at).replace("T", " ") if at is not None else stamp
+    return local_minutes(at).replace("T", " ") if at is not None else clean_text(stamp, 40)
 
 
 def _row(one: SessionFile) -> Json:
     row: Json = {"id": one.id, "sessionId": one.id, "projectPath": one.project}
     row |= {key: one.document.get(key) for key in ("startedAt", "lastActiveAt", "summary")}
     return row | {"open": len(open_tasks(one.document))}
+
+
+def _task(task: Json) -> str:
+    mark = {"completed": "x", "in_progress": ">", "blocked": "!"}.get(task["status"], " ")
+    why = f"  (waits for: {clean_text(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
+    notes = f"\n    notes: {_indented(task['notes'])}" if task.get("notes") else ""
+    return f"[{mark}] {clean_text(task['id'], 120)}  {clean_text(task['title'], 160)}{why}{notes}"
+
+
+def _decision(decision: Json) -> Iterator[str]:
+    yield f"decided: {clean_text(decision['decision'], 400)}  ({_local(decision['timestamp'])})"
+    if why := clean_text(decision.get("rationale"), 400):
+        yield f"    because: {why}"
+    for other in decision.get("alternatives") or ():
+        yield f"    instead of: {clean_text(other, 400)}"
+
+
+def _indented(text: object) -> str:
+    return clean_lines(text).replace("\n", "\n    ")
 
 
 # --- what agents can ask and change
