@@ -6,7 +6,7 @@ What a transcript contains is shown as a quotation, line by line, so that it can
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,7 +94,7 @@ def build_resume_text(
         if open_ones:
             heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
             return "\n".join(
-                [*_list_last(last, now, state, prompts), *_list_under(heading, open_ones[:_LAST])]
+                [*_list_last(last, now, state, prompts), *_list_under(heading, open_ones, _LAST)]
             )
     return "\n".join(_list_last(last, now, state, prompts))
 
@@ -107,17 +107,21 @@ def _list_last(
     yield f"## The last session here ({_tell_age(document, now)}{where})"
     yield from take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
     if state is not None:
+        written = (state.file_summary, state.summary)
+        if document.get("summary") not in (None, "", *written) and state.summary not in ("", written[0]):
+            yield from clean_lines(f"Since then: {state.summary}").splitlines()
         yield from _quote_end(state, prompts)
-    yield from _list_under("Open:", _tell_open(tasks)[:_TASKS])
-    yield from _list_under("Blocked:", _tell_tasks(tasks, "blocked")[:_TASKS])
+    yield from _list_under("Open:", _tell_open(tasks), _TASKS)
+    yield from _list_under("Blocked:", _tell_tasks(tasks, "blocked"), _TASKS)
     if state is not None and state.edits:
         files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_TASKS]
         named = (f"{path} ({count})" if count > 1 else path for path, count in files)
         yield clean_text(f"Files edited: {', '.join(named)}", 2 * _LINE)
     if done := _tell_tasks(tasks, "completed"):
         yield clean_text(f"Done: {'; '.join(done[-_TASKS:])}", 2 * _LINE)
-    yield from _list_under("Decided:", map(_tell_decision, decisions))
-    yield from _list_under("Noted:", (clean_text(note, 3 * _LINE) for note in document["context"][-_LAST:]))
+    yield from _list_under("Decided:", [*map(_tell_decision, decisions)], _LAST)
+    notes = [clean_text(note, 3 * _LINE) for note in document["context"][-_LAST:]]
+    yield from _list_under("Noted:", notes, _LAST)
 
 
 def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> Iterator[str]:
@@ -148,9 +152,10 @@ def _tell_decision(decision: Json) -> str:
     return f"{said}, because: {why}" if why else said
 
 
-def _list_under(heading: str, lines: Iterable[str]) -> list[str]:
-    listed = [f"- {line}" for line in lines]
-    return [heading, *listed] if listed else []
+def _list_under(heading: str, lines: Sequence[str], most: int) -> list[str]:
+    listed = [f"- {line}" for line in lines[:most]]
+    rest = [f"- … and {len(lines) - most} more"] if len(lines) > most else []
+    return [heading, *listed, *rest] if listed else []
 
 
 def _tell_age(document: Json, now: float) -> str:

@@ -137,7 +137,7 @@ def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
 
 
 def test_a_summary_that_a_person_wrote_stays(world: World) -> None:
-    """P-26: one of a compaction replaces only tacitd's own. One that was removed comes back with the next."""
+    """P-26: one of a compaction replaces only tacitd's own; `resume` shows both. One that was removed comes back with the next."""
     world.type("s1", "go")
     world.compact("s1", "One.")
     world.settle()
@@ -149,6 +149,7 @@ def test_a_summary_that_a_person_wrote_stays(world: World) -> None:
     world.compact("s1", "Three.")
     world.settle()
     assert world.file("s1")["summary"] == "Two. Ask Ann."
+    assert world.resume()[1:3] == ["Two. Ask Ann.", "Since then: Three."]
     world.put("s1", {key: value for key, value in world.file("s1").items() if key != "summary"})
     world.compact("s1", "Four.")
     world.settle()

@@ -95,7 +95,7 @@ def test_the_last_words_of_both(world: World) -> None:
 
 
 def test_the_text_is_short() -> None:
-    """P-26: of each list a few; the most edited files."""
+    """P-26: of each list a few, with the number of those that are left out; the most edited files."""
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     document = {
         "summary": "S.",
@@ -106,7 +106,9 @@ def test_the_text_is_short() -> None:
     }
     lines = build_resume_text([document], 0.0).splitlines()
     assert len(lines) <= 30 and lines[0] == "## The last session here (at an unknown time)"
-    assert lines[2:5] == ["Open:", "- t0", "- t2"]
+    assert lines[2:5] == ["Open:", "- t0", "- t2"] and lines.count("- … and 32 more") == 2
+    later = {**document, "tasks": []}
+    assert build_resume_text([later, document], 0.0).splitlines()[-1] == "- … and 75 more"
     assert lines[-6:] == ["Noted:", *["- n"] * 5]
     state = TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)})
     empty: dict[str, Any] = {"tasks": [], "decisions": [], "context": [], "lastActiveAt": "9999"}
