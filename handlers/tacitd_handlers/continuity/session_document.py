@@ -12,9 +12,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Meta, Struct, ValidationError
+from msgspec import Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
@@ -46,22 +46,19 @@ STATUSES = ("pending", "in_progress", "blocked", "completed")
 # --- the check
 
 
-Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d")]
-
-
 class _Task(Struct, rename="camel"):
     id: str
     title: str
     status: Literal["pending", "in_progress", "blocked", "completed"]
-    created_at: Time
-    updated_at: Time
+    created_at: str
+    updated_at: str
     notes: str | None = None
     blocked_by: str | None = None
     children: list[str] | None = None
 
 
 class _Decision(Struct):
-    timestamp: Time
+    timestamp: str
     decision: str
     rationale: str | None = None
     alternatives: list[str] | None = None
@@ -71,8 +68,8 @@ class _Session(Struct, rename="camel"):
     """The seed's form. A key with a default may be absent or null; other keys are allowed."""
 
     session_id: str
-    started_at: Time
-    last_active_at: Time
+    started_at: str
+    last_active_at: str
     tasks: list[_Task]
     decisions: list[_Decision]
     context: list[str]
@@ -89,6 +86,14 @@ def find_fault(document: Json) -> str:
         found: _Session = _SESSION.convert(document)
     except ValidationError as error:
         return describe_mismatch(error)
+    times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
+    for number, task in enumerate(found.tasks):
+        times[f"tasks[{number}].createdAt"] = task.created_at
+        times[f"tasks[{number}].updatedAt"] = task.updated_at
+    times |= {f"decisions[{number}].timestamp": one.timestamp for number, one in enumerate(found.decisions)}
+    wrong = next((place for place, time in times.items() if parse_utc(time) is None), None)
+    if wrong is not None:
+        return f"{wrong}: not an ISO 8601 time"
     (id, count), *_ = [*Counter(task.id for task in found.tasks).most_common(1), ("", 0)]
     return f"tasks: the id {id!r} occurs twice" if count > 1 else ""
 

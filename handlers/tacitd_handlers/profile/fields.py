@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 
+from tacitd.clock import parse_utc
 from tacitd.files.json_document import NotUnderstoodError
 from tacitd.text.converter import Converter, describe_mismatch
 
@@ -77,9 +78,6 @@ def fold_spelling(text: str) -> str:
 # --- the check of the files (SPEC P-05, P-06, P-09): strict, with unknown keys allowed
 
 
-Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d")]
-
-
 def _make_checker() -> Converter:
     """The form of profile.json. Every key may be absent, and none may be null."""
     kinds: dict[str, Any] = {"text": str, "list": list[str]}
@@ -87,27 +85,22 @@ def _make_checker() -> Converter:
     for path, kind in FIELDS.items():
         part, _, key = path.rpartition(".")
         parts.setdefault(part, []).append((key, kinds.get(kind) or Literal[CHOICES[path]], None))
-    head = [
-        ("userId", str, None),
-        ("lastUpdated", Time, None),
-        (CUSTOM, dict[str, Any], None),
-        *parts.pop(""),
-    ]
+    head = [("userId", str, None), ("lastUpdated", str, None), (CUSTOM, dict[str, Any], None), *parts.pop("")]
     nested = [(part, msgspec.defstruct(part, fields), None) for part, fields in parts.items()]
     return Converter(msgspec.defstruct("profile", [*head, *nested]))
 
 
 class _Entry(TypedDict):
     path: Annotated[str, msgspec.Meta(min_length=1)]
-    firstSeen: Time
-    lastSeen: Time
+    firstSeen: Annotated[str, msgspec.Meta(min_length=1)]
+    lastSeen: Annotated[str, msgspec.Meta(min_length=1)]
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
     seenCount: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
     user_id: str = ""
-    last_decay: Time | None = None
+    last_decay: str = ""
     preferences: list[_Entry] = []
 
 
@@ -119,22 +112,35 @@ def check_profile(document: Json, what: object) -> Json:
 
     `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).
     """
-    return _check(document, what, _PROFILE)
+    _convert(document, what, _PROFILE)
+    return _check_times(document, what, {"lastUpdated": document.get("lastUpdated", "")})
 
 
 def check_metadata(document: Json, what: object) -> Json:
     """The same for profile-meta.json."""
-    return _check(document, what, _METADATA)
+    found: _Metadata = _convert(document, what, _METADATA)
+    times = {"lastDecay": found.last_decay}
+    for number, one in enumerate(found.preferences):
+        times |= {f"preferences[{number}].{key}": one[key] for key in ("firstSeen", "lastSeen")}
+    return _check_times(document, what, times)
 
 
-def _check(document: Json, what: object, form: Converter) -> Json:
+def _convert(document: Json, what: object, form: Converter) -> Any:
     version = document.get("schemaVersion", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version != 1:
         why = f"{what}: schemaVersion is {version!r}; this version supports 1 and does not change the file"
         raise NotUnderstoodError(why, "update tacitd, or move the file away")
     try:
-        form.convert(document)
+        return form.convert(document)
     except msgspec.ValidationError as error:
-        hint = "correct it by hand; nothing was written"
-        raise NotUnderstoodError(f"{what}: {describe_mismatch(error)}", hint) from None
+        raise NotUnderstoodError(f"{what}: {describe_mismatch(error)}", HINT) from None
+
+
+def _check_times(document: Json, what: object, times: Mapping[str, str]) -> Json:
+    wrong = next((place for place, time in times.items() if time and parse_utc(time) is None), "")
+    if wrong:
+        raise NotUnderstoodError(f"{what}: {wrong}: not an ISO 8601 time", HINT)
     return document
+
+
+HINT = "correct it by hand; nothing was written"

@@ -158,6 +158,7 @@ def test_a_summary_that_a_person_wrote_stays(world: World) -> None:
 
 WRONG: list[dict[str, Any]] = [
     {"tasks": None}, {"tasks": [3]}, {"decisions": [None]}, {"context": [{}]}, {"startedAt": "yesterday"}, {"sessionId": 3},
+    {"lastActiveAt": "2026-01-01 noon"}, {"decisions": [{"timestamp": "2026-01-01 (noon)", "decision": "d"}]},
     {"tasks": [{"id": "a", "title": "t", "status": "odd", "createdAt": "2026-01-01", "updatedAt": "2026-01-01"}]},
     {"tasks": [{"id": "a", "title": "t", "status": "pending", "createdAt": "2026-01-01", "updatedAt": "2026-01-01"}] * 2},
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -167,6 +168,25 @@ def test_a_damaged_profile_is_left_alone(box: Box, text: str) -> None:
     box.put("profile.json", "{}").wait(3600).wait(3600)
     assert box.profile["tools"] == {"editor": "vi"}
     assert not any("profile.json" in what for what in box.bench.degraded)
+
+
+@pytest.mark.parametrize("key", ["lastDecay", "lastSeen"])
+def test_a_damaged_time_forgets_nothing(box: Box, key: str) -> None:
+    """P-06, P-13: a time that is none is reported, the file stays as it is, and no value decays by it."""
+    box.learn(tools__editor="vi")
+    meta = box.read("profile-meta.json")
+    (meta if key == "lastDecay" else meta["preferences"][0])[key] = "2026-11-27 (yesterday)"
+    text = json.dumps(meta)
+    box.put("profile-meta.json", text)
+    box.wait(2 * 86_400).wait(2 * 86_400)
+    assert box.text("profile-meta.json") == text and box.profile["tools"] == {"editor": "vi"}
+    assert any(f"{key}: not an ISO 8601 time" in line for line in box.bench.status_lines)
+
+
+def test_an_empty_time_is_none(box: Box) -> None:
+    """P-05: a profile whose `lastUpdated` is empty is one."""
+    box.put("profile.json", '{"lastUpdated": ""}')
+    assert box.learn(tools__editor="vi").profile["tools"] == {"editor": "vi"}
 
 
 def test_what_is_edited_while_a_finding_waits_is_the_persons(box: Box) -> None:
