@@ -174,7 +174,8 @@ def fit_profile(blocks: Sequence[Block], room: int) -> str:
     given.sort(key=lambda at: blocks[at].leaf if blocks[at].section == HISTORY else "", reverse=True)
     for at in sorted(given, key=lambda at: _find_kind(blocks[at])):
         kind, size = _find_kind(blocks[at]), len(blocks[at].text) + 2
-        if kind in full or size > (min(about, left) if kind == 0 else left):
+        is_full = kind in full and kind != 1  # a shorter weakness may still fit
+        if is_full or size > (min(about, left) if kind == 0 else left):
             full.add(kind)
             continue
         left -= size

@@ -206,6 +206,16 @@ def test_L_50_any_room_is_kept(room: int, history: int, about: str) -> None:
     assert all(line in lines for line in re.findall(r".*\n", text))
 
 
+def test_L_50_a_long_weakness_hides_no_other(desk: Desk) -> None:
+    """SPEC L-50a: of the active weaknesses only one that does not fit is left out, and the others are printed whole."""
+    profile = full_profile()
+    long = format_weakness("edge:long", "word " * 2000, stamp(0), stamp(1), stamp(0))
+    desk.put(profile.replace("## Known Weaknesses\n", f"## Known Weaknesses\n\n{long}", 1))
+    shown = list_entries(PROFILE_FORMAT.read_leaves(begin(desk, "s").text.encode()))
+    active = [one for one in desk.weaknesses if not one.resolved and one.label != "edge:long"]
+    assert [one for one in shown if not one.resolved] == active and len(active) == 20
+
+
 # --- where it is printed
 
 
