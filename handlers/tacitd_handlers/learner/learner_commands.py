@@ -247,6 +247,9 @@ def context(session_id: str, budget: int) -> None:
     try:
         if is_new or read_repaired(places)[1]:
             _change("prepare")
+    except (OSError, TacitdError) as error:
+        echo_message(str(error))
+    try:
         with open_rows(make_plugin(), get_paths().state_dir) as rows:
             made = build_text(rows, places, session, _now(), budget, is_first=is_new)
     except (OSError, TacitdError) as error:

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from datetime import date, datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +16,7 @@ from support_cli import Cli
 from support_learner import Desk, row, stamp
 from support_learner_skill import TeachingSkill, format_weakness
 from tacitd.clock import SystemClock
+from tacitd.errors import TacitdError
 from tacitd_handlers.learner.ledger_file import HEADER, format_row, parse_ledger
 from tacitd_handlers.learner.practice_report import find_due
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, TEMPLATE, list_entries
@@ -76,6 +78,21 @@ def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
         record(cli, "lru")
     rows = ledger(cli).splitlines()[4:]
     assert all(row.startswith(f"| 2026-02-19T14:30 | {SESSION} |") for row in rows) and len(rows) == 2
+
+
+def test_L_48_a_repair_that_must_wait_loses_no_stamp(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-48: a session that starts once more has its stamp, also if the files cannot be repaired now."""
+    record(cli)
+    cli.run("learner", "context", "--session-id", "zz")
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    path.write_text(path.read_text().replace("### Resolved\n", ""))
+    later = datetime(2026, 2, 19, 16, 0).timestamp()
+    monkeypatch.setattr(SystemClock, "now", lambda self: later)
+    busy = Mock(side_effect=TacitdError("another command is at work", "wait"))
+    monkeypatch.setattr("tacitd_handlers.learner.learner_commands._change", busy)
+    started = cli.run("learner", "context", "--session-id", "zz")
+    assert busy.called and "another command is at work" in started.err
+    assert "Session ID: zz\nSession Timestamp: 2026-02-19T14:30\n" in started.out
 
 
 def test_L_53_looking(cli: Cli) -> None:
