@@ -170,6 +170,12 @@ def parse_line(line: str) -> LedgerRow | str:
     )
 
 
+def newline_of(data: bytes) -> bytes:
+    """The newline of the last complete line: CRLF or LF."""
+    at = data.rfind(b"\n")
+    return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
+
+
 def make_ledger(path: Path) -> None:
     """Make a ledger without rows, unless there is one, and complete a torn header. Raises OSError, FileRefusedError."""
     from tacitd.files.append_file import hold_file  # not for those who only read

@@ -48,6 +48,7 @@ from tacitd_handlers.learner.ledger_file import (
     lacks_header,
     make_ledger,
     names_a_session,
+    newline_of,
     parse_ledger,
 )
 from tacitd_handlers.learner.practice_report import (
@@ -267,7 +268,8 @@ class Desk:
             editors = Editors(self._tools.clock)
             editors.check_at_rest(target, target.stat())
             editors.check_marks(target)
-        lines = [NewLine(self._places.ledger, format_row(row)) for row in rows]
+        end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
+        lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]
         if rows and lacks_header(self._ledger):
             make_ledger(self._places.ledger)
         return Done(apply, lines=lines, notices=list(notices))

@@ -149,7 +149,7 @@ def _bare(text: str) -> str:
 
 def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     """The profile with its missing headings, and their names (SPEC L-02, L-03)."""
-    made, names = [*blocks], list[str]()
+    made, names, newline = [*blocks], list[str](), _find_newline(blocks)
     for name in (*SECTIONS, RESOLVED):
         if any(block.leaf == name for block in made):
             continue
@@ -160,12 +160,17 @@ def restore_sections(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
             later = SECTIONS[SECTIONS.index(name) + 1 :]
             at = next((at for at, block in enumerate(made) if block.leaf in later), len(made))
             names.append(name)
-        heading = f"{'###' if name == RESOLVED else '##'} {name}\n"
-        made[at:at] = [Block(heading, name, name), Block("\n", name)]
+        heading = f"{'###' if name == RESOLVED else '##'} {name}{newline}"
+        made[at:at] = [Block(heading, name, name), Block(newline, name)]
         # About Me would contain a blank line before the heading.
         if at and made[at - 1].section != ABOUT and made[at - 1].text.strip(_BOM + " \t\r\n"):
-            made.insert(at, Block("\n"))
+            made.insert(at, Block(newline))
     return made, names
+
+
+def _find_newline(blocks: Sequence[Block]) -> str:
+    text = "".join(block.text for block in blocks)
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 class ProfileFormat:
@@ -233,14 +238,15 @@ def _join(
     """The file with its changes. An added entry gets blank lines around it, but for a weakness among weaknesses; of the two blank lines
     around what is removed, one goes."""
     parts = list[tuple[str, bool, bool]]()  # the text, "" for what is removed; is it a weakness? is it new?
+    newline = _find_newline(blocks)
     for at, block in enumerate([*blocks, Block("")]):
         for text in added.get(at, ()):
-            parts.append((f"{text}\n", not text.startswith("###"), True))
+            parts.append((f"{text}\n".replace("\n", newline), not text.startswith("###"), True))
         text, new = block.text, changes.get(block.leaf, "") if "\n" in block.leaf else ""
         if new is None:
             text = ""
         elif new and new != _bare(text):
-            text = f"{new}\n"
+            text = f"{new}\n".replace("\n", newline)
         parts.append((text, _is_weakness(block.leaf), False))
     out, is_seam, after_weakness, after_new = list[str](), False, False, False
     for text, is_weakness, is_new in parts:
@@ -249,10 +255,10 @@ def _join(
             is_seam = True
             continue
         if out and not out[-1].endswith(("\n", _BOM)):
-            out[-1] += "\n"
+            out[-1] += newline
         is_apart = (is_new or after_new) and not (is_weakness and after_weakness)
         if is_apart and not is_blank and out and out[-1].strip():
-            out.append("\n")
+            out.append(newline)
         out.append(text)
         is_seam, after_weakness, after_new = False, is_weakness, is_new
     return "".join(out)

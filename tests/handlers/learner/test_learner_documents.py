@@ -150,7 +150,7 @@ def test_L_02_which_sections_are_restored_where() -> None:
     whole, names = restore(b"## About Me\n\nme\n\n## Known Weaknesses\n\n- mine\n\n## Session History\n")
     assert names == ["Resolved"] and b"- mine\n\n### Resolved\n\n## Session History" in whole
     marked, _ = restore(b"\xef\xbb\xbf## Session History\r\n")
-    assert marked.startswith(b"\xef\xbb\xbf## About Me\n")
+    assert marked.startswith(b"\xef\xbb\xbf## About Me\r\n")
 
 
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:

@@ -11,6 +11,7 @@ from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.errors import TacitdError
 from tacitd_handlers.learner.ledger_file import LONG, RECURRING, SHORT
+from tacitd_handlers.learner.profile_text import TEMPLATE
 
 # --- a person's edits
 
@@ -308,3 +309,15 @@ def test_a_profile_in_a_conflict_is_left_alone(desk: Desk) -> None:
     desk.look()
     assert "Words." in desk.text and "recovered" not in desk.text
     assert [what for what in desk.bench.degraded if "conflict markers" in what] == []
+
+
+def test_crlf_files_stay_crlf(desk: Desk) -> None:
+    """SPEC L-02, L-54: the newlines of both files are those that they have."""
+    desk.put(TEMPLATE.replace(b"\n", b"\r\n"))
+    desk.record(gaps="edge:a")
+    desk.put(desk.where.ledger.read_bytes().replace(b"\n", b"\r\n"), desk.where.ledger)
+    desk.record()
+    for path in (desk.where.profile, desk.where.ledger):
+        data = path.read_bytes()
+        assert data.count(b"\n") == data.count(b"\r\n") > 5
+    assert desk.entry("edge:a").clean == 1
