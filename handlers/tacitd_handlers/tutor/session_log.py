@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from msgspec import Struct, to_builtins
 from msgspec.json import Decoder
@@ -74,11 +74,13 @@ _SESSION_ID = re.compile(r"\d{8}-\d{4}-[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{
 
 
 class _Started(Struct, tag_field="event", tag="started"):
+    v: Literal[1]
     at: float
     plan: SessionPlan
 
 
 class _Timed(Struct):
+    v: Literal[1]
     at: float
 
 
@@ -105,7 +107,7 @@ def replay_session(lines: Iterable[bytes]) -> ReplayedSession | None:
                 found = ReplayedSession(SessionState(start.plan), start.at, start.at)
             else:
                 found = _follow(found, _EVENT.decode(line), _TIME.decode(line).at)
-        except (ValueError, WrongEventError):
+        except (ValueError, RecursionError, WrongEventError):
             if found is None:
                 return None
             found = replace(found, bad=found.bad + 1)
@@ -159,7 +161,7 @@ class TutorStore:
     def list_sessions(self, newest: int = 0) -> list[ReplayedSession]:
         """Every session, or the newest ones, the oldest first."""
         paths = [path for path in self.sessions.glob("*.jsonl") if _SESSION_ID.fullmatch(path.stem)]
-        read = [replay_session(_read_lines(path)) for path in sorted(paths)[-newest:]]
+        read = [_read_session(path) for path in sorted(paths)[-newest:]]
         self.bad = sum(1 if one is None else one.bad for one in read)
         return sorted(filter(None, read), key=lambda one: one.started)
 
@@ -208,7 +210,7 @@ class TutorStore:
             hint = "continue there, or close that terminal first"
             raise UnavailableError(f"the session {id} is open in {who}", hint) from None
         try:
-            found = replay_session(_read_lines(path))
+            found = _read_session(path)
             if found is None:
                 raise no_session(id)
             session = TutorSession(path, self.clock, found)
@@ -251,6 +253,12 @@ def no_session(id: str) -> TacitdError:
 
 def _read_lines(path: Path) -> list[bytes]:
     return (read_plain_bytes(path) or b"").splitlines()
+
+
+def _read_session(path: Path) -> ReplayedSession | None:
+    """The session of a log; None if it is no log, or that of another session."""
+    found = replay_session(_read_lines(path))
+    return found if found is not None and found.state.plan.session == path.stem else None
 
 
 def _lacks_copy(log: Path) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 QuestionKind = Literal["mcq", "free", "short", "paraphrase"]
 Verdict = Literal["Correct", "Partially-Correct", "Incorrect"]
@@ -41,7 +41,7 @@ class SessionPlan(Struct, frozen=True):
     """The root of the project whose graph it is; "" for other graphs."""
     node_id: str
     title: str
-    objectives: tuple[Objective, ...]
+    objectives: Annotated[tuple[Objective, ...], Meta(min_length=1)]
     """All objectives of the node that are taught in this session, in order."""
     prerequisites: tuple[Objective, ...] = ()
     references: tuple[Reference, ...] = ()

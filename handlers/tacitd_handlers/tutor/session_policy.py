@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
@@ -82,7 +83,7 @@ def advance(state: SessionState, event: SessionEvent) -> SessionState:
             return _judge(state, event)
         case NotJudged() if state.step in BACK:
             return replace(state, step=BACK[state.step], answer="")
-        case Scored(scores) if state.needs_grading:
+        case Scored(scores) if state.needs_grading and _fits(state, scores):
             return replace(state, step=_after_grading(state), scores=scores, ungraded="")
         case GradingFailed(reason) if state.needs_grading:
             tries = state.grading_tries + 1
@@ -93,6 +94,11 @@ def advance(state: SessionState, event: SessionEvent) -> SessionState:
             return replace(state, step=Step.FINISHED, outcome=outcome) if can_be_closed(state) else state
         case _:
             assert_never(event)
+
+
+def _fits(state: SessionState, scores: Mapping[str, float]) -> bool:
+    """Whether the scores are from 0 to 1, of exactly the objectives that were tested (SPEC T-17)."""
+    return set(scores) == set(state.tested) and all(0 <= one <= 1 for one in scores.values())
 
 
 def _after_grading(state: SessionState) -> Step:
@@ -173,13 +179,16 @@ def _speak(state: SessionState, event: Spoke, text: str) -> SessionState:
 
 
 def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
-    if state.step not in ASKED_AT:
+    if not questions or state.step not in ASKED_AT:
         raise _wrong(state, QuestionsMade(questions))
     after = replace(state, step=ASKED_AT[state.step], questions=questions, asked=0)
     if state.step is not Step.BUILD_TEST:
         return after
     named = {id for one in questions for id in one.objective_ids}
-    return replace(after, tested=tuple(id for id in state.covered if id in named))
+    tested = tuple(id for id in state.covered if id in named)
+    if not tested:
+        raise WrongEventError("the test covers no objective that was taught")
+    return replace(after, tested=tested)
 
 
 def _answer(state: SessionState, text: str) -> SessionState:

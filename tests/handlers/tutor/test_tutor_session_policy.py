@@ -21,6 +21,7 @@ from tacitd_handlers.tutor.session_model import (
     GradingFailed,
     Judged,
     NotJudged,
+    Question,
     QuestionsMade,
     Scored,
     SessionEvent,
@@ -124,6 +125,23 @@ def test_ending_leads_to_the_test_or_to_the_greeting(step: Step) -> None:
     assert advance(ended, Ended()) == ended
 
 
+@pytest.mark.parametrize(
+    "scores", [{}, {"o1": 0.5, "o2": 0.5, "o3": 0.5}, {"o1": 1.2}, {"o1": float("nan")}, {"unknown": 0.5}]
+)
+def test_odd_scores_are_refused(scores: dict[str, float]) -> None:
+    """SPEC T-17: exactly the tested ids, 0 to 1."""
+    state = reach(Step.GRADE, objectives=1)
+    assert state.tested == ("o1",)
+    with pytest.raises(WrongEventError):
+        advance(state, Scored(scores))
+
+
+def test_a_test_that_covers_nothing_is_refused() -> None:
+    """SPEC T-16."""
+    with pytest.raises(WrongEventError):
+        advance(reach(Step.BUILD_TEST), QuestionsMade((Question("Anything?", "short"),)))
+
+
 class AnySession(RuleBasedStateMachine):
     """Random learners and models: answers, skips, ends, silence, crashes and resumes at every step."""
 
@@ -184,7 +202,7 @@ class AnySession(RuleBasedStateMachine):
         found = replay_session(map(encode, self.records))
         assert found is not None and found.state == self.state and found.bad == 0
 
-    @rule(event=st.sampled_from([Spoke("x"), Judged("Correct", "x")]))
+    @rule(event=st.sampled_from([Spoke("x"), Judged("Correct", "x"), Scored({}), QuestionsMade(())]))
     def odd_event(self, event: SessionEvent) -> None:
         """An event out of place is refused, or it belongs to the step; it never breaks the session."""
         try:

@@ -91,3 +91,43 @@ def test_an_unknown_session(id: str, tmp_path: Path) -> None:
     """DESIGN "Priorities": an id is no path."""
     with pytest.raises(TacitdError, match="no session"), make_store(tmp_path).open_session(id):
         pass
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "not json",
+        "[" * 100_000,
+        '{"v":2,"at":1,"event":"Skipped"}',
+        '{"v":1,"at":1,"event":"Spoke"}',
+        '{"v":1,"at":1,"event":"QuestionsMade","questions":[]}',
+        '{"v":1,"at":1,"event":"Scored","scores":{}}',
+    ],
+)
+def test_a_damaged_record_is_counted_and_stops_nothing(tmp_path: Path, record: str) -> None:
+    """SPEC T-24, X-07: nor is what a newer version wrote guessed."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        before = lead_to(session, Step.BUILD_QUIZ)
+    log = store.sessions / f"{before.plan.session}.jsonl"
+    with log.open("a") as file:
+        file.write(f"{record}\n")
+    with store.open_session(before.plan.session) as again:
+        assert (again.state, again.found.bad) == (before, 1)
+    (found,) = store.list_sessions()
+    assert found.state == before and store.bad == 1
+
+
+@pytest.mark.parametrize(
+    "change", [("-two-", "-one-"), ('"v":1', '"v":2'), ('"objectives":[', '"objectives":[],"x":[')]
+)
+def test_a_damaged_log_is_counted_and_stops_nothing(tmp_path: Path, change: tuple[str, str]) -> None:
+    """SPEC T-24: one that names another session, of a newer version, without objectives."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        id = session.state.plan.session
+    log = store.sessions / f"{id}.jsonl"
+    log.write_text(log.read_text().replace(*change))
+    assert store.tend_sessions() == [] and store.bad == 1
+    with pytest.raises(TacitdError, match="no session"), store.open_session(id):
+        pass
