@@ -219,7 +219,10 @@ class App:
 
     def read_status(self) -> dict[str, Any]:
         plugins, problem = self.found.plugins, find_store_refusal(self.engine)
-        return read_status(self.store.rows, plugins, self.clock.now(), pid=os.getpid(), problem=problem)
+        last = self.note_writer.last
+        return read_status(
+            self.store.rows, plugins, self.clock.now(), pid=os.getpid(), problem=problem, last=last
+        )
 
     def note_state(self) -> None:
         """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""

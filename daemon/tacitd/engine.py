@@ -26,7 +26,7 @@ from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
 from tacitd.work.inbox import Inbox, make_stopped_error
-from tacitd.work.old_prompts import FirstStart
+from tacitd.work.old_prompts import FirstStart, note_known_prompts
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
@@ -51,6 +51,10 @@ JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes."""
 FAULTS = 10
 """Failed passes in a row after which the loop ends."""
+SHOWN = 600.0
+"""Seconds for which a failed pass is a problem, if no other fails."""
+LISTED = 3
+"""Of transcripts that cannot be read, and of file systems that do not answer; the others are counted."""
 READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
 SYNC_JOB = "sources"
@@ -108,7 +112,7 @@ class Engine:
         self._found_mtimes: dict[Path, float] = {}
         """Of growth that was found at the start, not watched: seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
-        self._fault_count = 0
+        self._fault_count, self._fault_at = 0, 0.0
         self._stop = threading.Event()
         self._leaving: float | None = None
         """Since when the loop is to be left: monotonic seconds."""
@@ -159,6 +163,7 @@ class Engine:
         known = self.follower.list_own()
         if new := self.first_start.read(self.source.names):
             of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
+            note_known_prompts(self._store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
@@ -215,7 +220,7 @@ class Engine:
             self.run_pass()
             self._fault_count = 0
         except Exception as error:
-            self._fault_count += 1
+            self._fault_count, self._fault_at = self._fault_count + 1, self._clock.monotonic()
             logger.opt(exception=error).error("a pass of the engine's loop failed")
             what, hint = f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
             if isinstance(error, TacitdError):
@@ -364,7 +369,8 @@ class Engine:
         if self._clock.monotonic() < self._next_housekeeping:
             return
         self._next_housekeeping = self._clock.monotonic() + HOUSEKEEPING
-        self.fault = None  # if it lasts, the next pass says it again
+        if self._clock.monotonic() - self._fault_at > SHOWN:
+            self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
         self.reader.read_behind()
         find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
@@ -452,12 +458,18 @@ class Engine:
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following and reading, and why a reload waits."""
         found = [*self.follower.list_degradations(), *self.recognition.list_degradations()]
-        for path, why in list(self.reader.refused.items()):
+        refused = list(self.reader.refused.items())
+        for path, why in refused[:LISTED]:
             found.append(Degradation("transcript.unreadable", f"{path}: {why.what}", why.hint))
+        if len(refused) > LISTED:
+            what = f"{len(refused) - LISTED} more transcripts cannot be read"
+            found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
         if self.fault is not None:
             found.append(self.fault)
         if stuck := self._lookup.list_stuck():
-            what = f"the file system of {', '.join(stuck)} does not answer; what was typed there waits"
+            what = (
+                f"the file system of {', '.join(stuck[:LISTED])} does not answer; what was typed there waits"
+            )
             found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
         running = [f"{name} in {lane}" if lane else name for name, lane in self.runner.running]
         if self._leaving is not None and running:

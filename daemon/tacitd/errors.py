@@ -152,7 +152,7 @@ def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
     return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
 
 
-def describe_plugin_error(error: Exception | SystemExit) -> str:
+def describe_plugin_error(error: BaseException) -> str:
     """What went wrong in a plugin, in words; the type's name too if the error has no words of its own."""
     if isinstance(error, OSError):
         return describe_os_error(error)[0]

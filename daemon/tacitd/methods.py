@@ -102,16 +102,16 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"the timeout {timeout} is not valid", hint)
     deadline = None if seconds is None else app.clock.monotonic() + seconds
     waited, jobs = list[dict[str, Any]](), list[dict[str, Any]]()
-    mark = find_newest(app.store.rows)
+    mark = _ask_new_store(lambda _: find_newest(app.store.rows), {})
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = app.read_status()["waits"]
+        waited = _ask_new_store(lambda _: app.read_status(), {})["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline)
-    document = app.read_status()
+    document = _ask_new_store(lambda _: app.read_status(), {})
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [one.describe() for one in list_since(app.store.rows, mark)]
+    rows = [one.describe() for one in _ask_new_store(lambda _: list_since(app.store.rows, mark), {})]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}

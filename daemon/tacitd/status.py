@@ -57,10 +57,11 @@ def read_status(
     *,
     pid: int | None = None,
     problem: Degradation | None = None,
+    last: DaemonNote | None = None,
 ) -> dict[str, Any]:
     """The whole document at `now`, seconds since 1970. `pid`: the process of the daemon, if it answers. `problem`: why it
-    cannot write the store, so that no row says it."""
-    note = read_note(rows)
+    cannot write the store, so that no row says it. `last`: its note, which a store that was begun anew does not have yet."""
+    note = read_note(rows) or last
     if note is None:
         return _describe_unknown(pid, problem)
     runs, settings = pid is not None, SettingsInForce(rows)

@@ -310,17 +310,23 @@ def flush_streams(code: int, name: str) -> int:
         except OSError as error:
             silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                echo_error(describe_error(error), name)
+                echo_error(_lost_output(error), name)
             code = code or FAILED
     return code
 
 
-def describe_error(error: OSError) -> TacitdError:
-    """The error for a person; one of no file is of the output."""
-    if error.filename is not None:
-        return TacitdError(*describe_os_error(error))
+def _lost_output(error: OSError) -> TacitdError:
     what = f"the output could not be written: {error.strerror}"
     return TacitdError(what, "free space where it goes to, or name another file")
+
+
+def describe_error(error: OSError) -> TacitdError:
+    """The error for a person; what click writes is the output."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    writer = "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
+    return _lost_output(error) if writer.startswith("click") else TacitdError(*describe_os_error(error))
 
 
 def silence_stream(stream: TextIO) -> None:

@@ -25,7 +25,10 @@ def parse_duration(value: object) -> float:
         elif _WHOLE.fullmatch(text):
             seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = math.inf
     if math.isfinite(seconds) and seconds >= 0:
         return seconds
     raise ValueError(f"it must be {ALLOWED}")

@@ -108,6 +108,7 @@ SETTINGS = '{"disableAllHooks":true,"cleanupPeriodDays":36500,"autoMemoryEnabled
 
 def client_arguments(model: str, system: str, setting_sources: str = "") -> list[str]:
     """The options of the verified command, each as a separate argument. The prompt is not one of them (S-09)."""
+    system = system.replace("\0", "")  # no argument may have one
     return [
         *("-p", "--model", model, "--output-format", "stream-json", "--verbose", "--no-session-persistence"),
         *("--tools", "", "--setting-sources", setting_sources, "--strict-mcp-config"),

@@ -54,6 +54,7 @@ _BY_TEXT = {
     r"socket hang up|certificate",
 }
 _BY_STATUS = {
+    400: Why.BAD_ANSWER,
     401: Why.LOGGED_OUT,
     402: Why.CREDIT,
     403: Why.LOGGED_OUT,
@@ -147,10 +148,17 @@ def _classify_error(text: str, said: ClientReport, now: float) -> NoAnswer:
     if status is None and (named := _STATUS.search(text)):
         status = int(named[1])
     for why, words in _BY_TEXT.items():
-        if re.search(words, text, re.I):
+        if re.search(words, text, re.I) and _agrees(why, status):
             return _no_answer(why, detail)
     by_status = Why.OVERLOADED if (status or 0) >= 500 else Why.BAD_ANSWER
     return _no_answer(_BY_STATUS.get(status or 0, by_status), detail)
+
+
+def _agrees(why: Why, status: int | None) -> bool:
+    """Whether the status can go with this reason. An API's message may contain any words, so a known status limits them."""
+    if status is None or why in (Why.CREDIT, Why.TOO_LONG):
+        return status is None or status < 500
+    return _BY_STATUS.get(status, Why.OVERLOADED if status >= 500 else why) is why
 
 
 def _first_line(text: str) -> str:

@@ -16,6 +16,9 @@ from tacitd.report.sections import Cell, ReportSection, ReportSeries, ReportTabl
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.wording import format_dollars, shorten_line
 
+ROWS = 200
+"""Rows of a table that are shown; the others are counted."""
+
 GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""
 CELL = 400
@@ -115,10 +118,12 @@ def _render_table(table: ReportTable) -> Iterator[str]:
         f'<th scope="col"{_mark(right)}>{name}</th>' for name, right in zip(names, numeric, strict=True)
     )
     yield f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>'
-    for row in table.rows:
+    for row in table.rows[:ROWS]:
         cells = zip(names, row, numeric, strict=True)
         yield f"<tr>{''.join(_render_cell(*cell) for cell in cells)}</tr>"
     yield "</tbody></table>"
+    if len(table.rows) > ROWS:
+        yield f'<p class="soft">and {len(table.rows) - ROWS:,} more: `tacitd report --json` has all of them</p>'
 
 
 def _render_cell(name: str, cell: Cell, right: bool) -> str:

@@ -118,4 +118,4 @@ def _name_bucket(unit: Literal["week", "month"], day: date) -> str:
 
 
 def _local_day(at: float) -> date:
-    return datetime.fromtimestamp(at).date()
+    return datetime.fromtimestamp(min(max(0.0, at), 4e9)).date()  # of a damaged record, the nearest

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,7 +19,8 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
+from tacitd.files import git
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
     child_environment,
@@ -38,6 +40,9 @@ from tacitd.service.uninstall import list_state_files
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way, find_silent_daemon, read_file
+from tacitd.work.project_rows import list_known_projects
+
+MIN_FREE_BYTES = 100 << 20
 
 RETENTION_DAYS = 30
 """Days after which Claude Code deletes transcripts by default."""
@@ -75,9 +80,11 @@ def examine_machine(
     if service is not None:
         found += check_service(service.manager, service.facts)
         env = service.manager.read_environment() or environ
+        found += check_client(config.claude.command, environ, env)
     found += _check_claude(config, env, _nearest(paths.state_dir, Path.is_dir), environ)
     found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
-    found += [*check_modes(paths), _check_daemon(paths), _check_retention(paths)]
+    found += [_check_room(paths), *check_modes(paths), _check_daemon(paths), _check_retention(paths)]
+    found += check_owners(list_known_projects(paths.state_dir))
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
 
     def check(spec: PluginSpec) -> Iterable[DoctorFinding]:
@@ -141,6 +148,24 @@ def _check_transcripts(transcripts: Path) -> DoctorFinding:
         return _ok("transcripts.there", f"{transcripts} exists")
     hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
     return _warn("transcripts.missing", f"{transcripts} does not exist yet", hint)
+
+
+def _check_room(paths: Paths) -> DoctorFinding:
+    free = shutil.disk_usage(_nearest(paths.state_dir, partial(os.access, mode=os.F_OK))).free
+    if free < MIN_FREE_BYTES:
+        what = f"{free >> 20} MB are free for {paths.state_dir}"
+        return _fail("disk.full", what, "free space on that disk")
+    return _ok("disk.ok", f"{free >> 20} MB are free")
+
+
+def check_owners(roots: Iterable[str]) -> Iterator[DoctorFinding]:
+    """The projects whose repository git does not read because it belongs to another user."""
+    for root in map(Path, roots):
+        try:
+            if root.is_dir() and git.find_repository(root) is not None:
+                git.run_git(["rev-parse", "--git-dir"], root)
+        except FileRefusedError as error:
+            yield _warn("project.dubious", error.what, error.hint)
 
 
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
@@ -209,6 +234,14 @@ def check_service(manager: Manager, facts: ServiceFacts) -> Iterator[DoctorFindi
         yield _warn("service.outdated", what, "run `tacitd service install`")
     else:
         yield _ok("service.installed", f"{manager.file} is up to date")
+
+
+def check_client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Check that the service finds the client if the shell does. After an update of nvm it may not."""
+    here = find_command(command, shell)
+    if here is not None and find_command(command, env) is None:
+        what = f"your shell finds {here}, but the service does not"
+        yield _fail("service.client-moved", what, "run `tacitd service install`")
 
 
 def strip_variables(text: str) -> str:

@@ -232,6 +232,9 @@ def open_when_possible(
             except BaseException:
                 app.close()
                 raise
+            if stop.is_set():
+                app.close()
+                return None
             return app
         except UnwritableError as error:
             if not waits:

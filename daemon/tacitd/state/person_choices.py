@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.json import decode
 
 from tacitd.errors import UnwritableError, describe_os_error
@@ -131,8 +131,8 @@ def _read_lines(path: Path, kind: type[T]) -> list[T]:
     """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises
     OSError."""
     records: list[T] = []
-    for line in read_file(path).split(b"\n"):
-        with suppress(DecodeError):
+    for line in read_file(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        with suppress(ValueError, RecursionError):
             records.append(decode(line, type=kind))
     return records
 

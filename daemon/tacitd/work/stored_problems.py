@@ -36,6 +36,7 @@ def list_stored_problems(
         hint = "it gets them again; the log says more; everything else goes on"
         found.append(Degradation("handler.behind", what, hint))
     if shut := [f"{cwd} ({count})" for cwd, count in list_closed(rows, now).items()]:
+        shut[SHOWN:] = [f"{len(shut) - SHOWN} more directories"] if len(shut) > SHOWN else []
         what = f"more new sessions an hour than a person starts in {', '.join(shut)} (limit {LIMIT} in each)"
         hint = (
             f"{RESUME}. If a program starts them, stop it, or `tacitd exclude` the directory. Nothing is lost"
@@ -116,6 +117,8 @@ class RecognitionWatch:
 
 
 HOUR = 3600.0
+SHOWN = 3
+"""How many directories a problem names; the others are counted."""
 LIMIT = 30
 """New sessions an hour from one directory that a person may still start."""
 PAUSE = 60.0

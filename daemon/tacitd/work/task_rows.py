@@ -35,7 +35,6 @@ WHERE k.plugin = ? AND k.lane = ? AND k.due <= ? AND NOT (k.kind IN ('session-en
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
 ORDER BY CASE WHEN {_ASKED} THEN 0 WHEN kind = 'session-started' THEN 1 WHEN kind = 'prompts' THEN 2 ELSE 3 END,
   k.priority, k.due, k.number
-LIMIT 1000
 """
 _PUT_OFF = "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?"
 ENGINE = "engine"

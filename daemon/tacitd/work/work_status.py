@@ -110,6 +110,10 @@ def list_pauses(rows: Rows) -> list[dict[str, str]]:
     return [{"scope": scope, "name": name} for scope, name in found]
 
 
+LISTED = 3
+"""Projects that have a line each; of more, so many are named and the others counted."""
+
+
 def describe_waiting(
     waits: Iterable[Mapping[str, Any]], sessions: Iterable[Mapping[str, Any]] = ()
 ) -> Iterator[str]:
@@ -123,10 +127,17 @@ def describe_waiting(
     for root, times in ends.items():
         what = f"prompts of {count_noun(len(times), 'session')}"
         rows.append({"project": root, "what": what, "until": "its session ends", "at": min(times)})
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        at = parse_utc(row["at"])
-        when = f" (at {local_time(at)}, if it stays idle until then)" if at is not None else ""
-        yield f"{row['what']} in {row['project']}: until {row['until']}{when}"
+        groups.setdefault((str(row.get("handler", "")), row["until"]), []).append(row)
+    for (_, until), group in groups.items():
+        about = [f"{row['what']} in {row['project']}" for row in group]
+        if len(group) > LISTED:
+            about = [f"{len(group)} projects: {', '.join(about[:LISTED])} and {len(group) - LISTED} more"]
+        for what, row in zip(about, group, strict=False):
+            at = parse_utc(row["at"])
+            when = f" (at {local_time(at)}, if it stays idle until then)" if at is not None else ""
+            yield f"{what}: until {until}{when}"
 
 
 def local_time(at: float) -> str:
@@ -246,9 +257,12 @@ _READ_NOTE = msgspec.json.Decoder(DaemonNote)
 
 
 def read_note(rows: Rows) -> DaemonNote | None:
-    """The note; None if no daemon has run here yet."""
+    """The note; None if no daemon has run here yet, or one of another version wrote it."""
     found = rows("SELECT value FROM setting WHERE key = ?", KEY)
-    return _READ_NOTE.decode(found[0][0]) if found else None
+    try:
+        return _READ_NOTE.decode(found[0][0]) if found else None
+    except msgspec.DecodeError:
+        return None
 
 
 class NoteWriter:
@@ -256,10 +270,13 @@ class NoteWriter:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.last: DaemonNote | None = None
+        """What was to be written last."""
         self._written: object = None
         self._passed = -math.inf
 
     def write(self, note: DaemonNote, problems: Sequence[Degradation]) -> None:
+        self.last = note
         same = self._store.generation, replace(note, passed=0.0), list(problems)
         if same == self._written and 0.0 <= note.passed - self._passed < EVERY:
             return
@@ -269,6 +286,9 @@ class NoteWriter:
             found = tx.rows("SELECT owner, id, what FROM degradation WHERE owner = ?", OWNER)
             gone = [key for key in found if key not in now]
             tx.executemany("DELETE FROM degradation WHERE owner = ? AND id = ? AND what = ?", gone)
-            sql = "INSERT OR IGNORE INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?)"
+            sql = (
+                "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?) "
+                "ON CONFLICT(owner, id, what) DO UPDATE SET hint = excluded.hint"
+            )
             tx.executemany(sql, [(*key, *more) for key, more in now.items()])
         self._written, self._passed = same, note.passed

@@ -241,6 +241,9 @@ class LessonLog:
             return b""
         try:
             return read_all(fd, self.disk)
+        except OSError as error:
+            error.filename = error.filename or str(self.path)  # that of `pread` has none
+            raise
         finally:
             self.disk.close(fd)
 

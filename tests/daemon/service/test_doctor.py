@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from msgspec.structs import asdict
 
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
+from support_git import init
 from tacitd.control.client import BusyError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import DoctorFinding
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
-from tacitd.service.doctor import Service, examine_machine
+from tacitd.service.doctor import Service, check_owners, examine_machine
 from tacitd.service.managers import Systemd, ToolExit, collect_facts
 from tacitd.state.paths import Paths
 
@@ -244,3 +246,23 @@ def test_plugins_check_their_own_files(cli: Cli, monkeypatch: pytest.MonkeyPatch
         "hint": "mend it",
     }
     assert "KeyError" in here["doctor.failed"]["what"] and "bad" in here["doctor.failed"]["what"]
+
+
+def test_a_disk_that_is_full(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY 4."""
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5 << 20))
+    assert found(cli)["disk.full"]["what"].startswith("5 MB are free")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_repository_of_another_user_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git's own reason and cure; a project without git, or one that is gone, is no finding."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for root in (mine, other):
+        init(root)
+    for path in (other, other / ".git"):
+        os.chown(path, 12345, -1)
+    (one,) = check_owners([str(mine), str(other), str(tmp_path), str(tmp_path / "gone")])
+    assert one.id == "project.dubious" and one.hint.endswith(f"--add safe.directory {other}")

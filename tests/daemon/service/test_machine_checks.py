@@ -134,3 +134,16 @@ def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> No
         said = cli.run("config", "socket")
         assert said.code == 0 and len(said.out.strip()) <= 100
         assert cli.run("reload").code == 69
+
+
+def test_a_client_that_moved(tmp_path: Path) -> None:
+    """After an update of nvm the shell finds the client and the service does not."""
+    claude = install_stand_in(tmp_path / "v22")
+    shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
+    (one,) = doctor.check_client("claude", shell, old)
+    assert (
+        one.id == "service.client-moved"
+        and one.severity == "error"
+        and one.hint == "run `tacitd service install`"
+    )
+    assert ids(doctor.check_client("claude", shell, shell)) == []

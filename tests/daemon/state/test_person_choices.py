@@ -55,6 +55,17 @@ def test_a_fresh_store_has_the_choices(state: Path) -> None:
     assert _list(state) == [EXCLUDE, PAUSE, NEVER, ALIAS]
 
 
+@pytest.mark.parametrize(
+    "damage", [b"\xff{}\n", b'{"scope": "\xff"}\n', b"\xef\xbb\xbf", b"[" * 100_000 + b"\n"]
+)
+def test_a_damaged_line_loses_no_other(state: Path, damage: bytes) -> None:
+    """DESIGN "The store": bytes that are no UTF-8, a byte order mark or deep nesting stop nothing."""
+    _choose(state, EXCLUDE, PAUSE)
+    (state / FILE).write_bytes(damage + (state / FILE).read_bytes())
+    _lose_store(state)
+    assert _list(state) == [EXCLUDE, PAUSE]
+
+
 def test_a_withdrawn_choice_stays_withdrawn(state: Path) -> None:
     """`resume` and `share` hold in a fresh store too: of exclude, share and local the last counts."""
     share = EXCLUDE._replace(what="share", at=9.0)

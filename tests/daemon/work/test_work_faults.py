@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from support_work import OPEN, Toy, WorkBench
-from tacitd.contract import Batch, Done, Tx
+from tacitd.contract import Batch, Done, Outcome, Task, Tx
 from tacitd.errors import FileBusyError
 from tacitd.work import reader
 from tacitd.work.task_rows import NewTask, insert_task
@@ -231,3 +232,19 @@ def test_a_task_that_was_due_stays_due_when_the_clock_is_set_back(tmp_path: Path
     bench.clock.wall -= 7200
     bench.advance(0.5)
     assert toy.kinds() == ["message"]
+
+
+def test_a_task_that_raises_what_is_no_error_is_not_run_in_a_loop(tmp_path: Path) -> None:
+    """DESIGN "Work": such as a cancelled coroutine's. It is logged, and begun again after a minute."""
+    runs = list[int]()
+
+    def run(task: Task) -> Outcome:
+        runs.append(task.number)
+        raise Crash
+
+    bench = WorkBench(tmp_path, Toy(outcome=run))
+    bench.tell("use pnpm")
+    for seconds in (700, 1, 1, 61):
+        with suppress(Crash):
+            bench.advance(seconds)
+    assert runs.count(runs[0]) == 2
