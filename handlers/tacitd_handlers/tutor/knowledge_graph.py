@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, ValidationError
 
@@ -83,13 +83,13 @@ class _NodeItem(Struct, forbid_unknown_fields=True):
 
 
 class _FileItem(Struct, forbid_unknown_fields=True):
-    nodes: Annotated[list[_NodeItem], Meta(min_length=1, max_length=MOST_NODES)]
+    nodes: Annotated[list[Any], Meta(min_length=1, max_length=MOST_NODES)]
     title: Text = ""
     level: Text = ""
     references: Annotated[list[_ReferenceItem], Meta(max_length=MOST_NODES)] = []
 
 
-_FILE = Converter(_FileItem)
+_FILE, _NODE = Converter(_FileItem), Converter(_NodeItem)
 
 
 class GraphNode(Struct, frozen=True):
@@ -127,14 +127,21 @@ class KnowledgeGraph(Struct, frozen=True):
 
 
 def check_graph(document: object) -> KnowledgeGraph:
-    """The graph that YAML or JSON contains, or its faults: the first one of its form, otherwise all. Scalars must be text."""
+    """The graph that YAML or JSON contains, or its faults, each with its node. Scalars must be text."""
     try:
-        file: _FileItem = _FILE.convert(document)
+        file: _FileItem = _FILE.convert(_drop_empty(document))
     except ValidationError as error:
-        return KnowledgeGraph(faults=[sanitize_line(describe_mismatch(error))[:LONGEST]])
-    references = {sanitize_line(one.id): one for one in file.references}
-    nodes = [_make_node(item, references) for item in file.nodes]
-    faults = [*_find_faults(nodes, references)]
+        return KnowledgeGraph(faults=[_clean(describe_mismatch(error))[:LONGEST]])
+    references = {_clean(one.id): one for one in file.references}
+    ids = [item.get("node_id") if isinstance(item, dict) else None for item in file.nodes]
+    nodes, faults = list[GraphNode](), list[str]()
+    for number, (id, item) in enumerate(zip(ids, file.nodes, strict=True), 1):
+        try:
+            nodes.append(_make_node(_NODE.convert(_drop_empty(item)), references))
+        except ValidationError as error:
+            name = f"the node {_clean(id)[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
+            faults.append(f"{name}: {_clean(describe_mismatch(error))[:LONGEST]}")
+    faults += _find_faults(nodes, ids, references)
     by_id, ordered = {node.id: node for node in nodes}, list[str]()
     edges = {id: [one for one in node.prerequisites if one in by_id] for id, node in by_id.items()}
     try:
@@ -149,24 +156,37 @@ def check_graph(document: object) -> KnowledgeGraph:
     if faults:
         return KnowledgeGraph(faults=faults, warnings=warnings)
     sorted_nodes = tuple(by_id[id] for id in ordered)
-    return KnowledgeGraph(sanitize_line(file.title), sanitize_line(file.level), sorted_nodes, (), warnings)
+    return KnowledgeGraph(_clean(file.title), _clean(file.level), sorted_nodes, (), warnings)
+
+
+def _drop_empty(item: object) -> object:
+    """The item without fields that are empty: a YAML key without a value."""
+    if not isinstance(item, dict):
+        return item
+    return {key: value for key, value in item.items() if value not in (None, "")}
+
+
+def _clean(text: str) -> str:
+    """One line without control characters. PyYAML does not join the two escapes of a character above U+FFFF."""
+    return sanitize_line(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> GraphNode:
     objectives = []
     for one in item.objectives:
         raw, id = (one, "") if isinstance(one, str) else (one.text, one.id)
-        text = sanitize_line(raw)
+        text = _clean(raw)
         objectives.append(Objective(id or make_objective_id(text), text))
     sections = []
     for section in item.references_sections:
         rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
-        rid = sanitize_line(rid)
+        rid = _clean(rid)
         base = references.get(rid, _ReferenceItem(rid))
-        where = sanitize_line(f"{base.where} {loc}").strip()
-        sections.append(Reference(rid, sanitize_line(base.title), where))
-    title, prerequisites = sanitize_line(item.title), tuple(map(sanitize_line, item.prerequisites))
-    return GraphNode(item.node_id, title, tuple(objectives), prerequisites, tuple(sections))
+        where = _clean(f"{base.where} {loc}").strip()
+        sections.append(Reference(rid, _clean(base.title), where))
+    # What is named twice would be in every prompt twice.
+    prerequisites, shown = dict.fromkeys(map(_clean, item.prerequisites)), dict.fromkeys(sections)
+    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), tuple(prerequisites), tuple(shown))
 
 
 def make_objective_id(text: str) -> str:
@@ -176,10 +196,11 @@ def make_objective_id(text: str) -> str:
     return f"{words}-{digest}" if words else f"o-{digest}"
 
 
-def _find_faults(nodes: Sequence[GraphNode], references: Collection[str]) -> Iterator[str]:
-    """What is there twice, or not in the graph (SPEC T-01, T-02)."""
-    known = [node.id for node in nodes]
-    yield from (f"the node {id} is there twice" for id in _find_repeated(known))
+def _find_faults(
+    nodes: Sequence[GraphNode], known: Sequence[object], references: Collection[str]
+) -> Iterator[str]:
+    """What is there twice, or not in the graph (SPEC T-01, T-02). `known`: the ids of all nodes, also of those with other faults."""
+    yield from (f"the node {id} is there twice" for id in _find_repeated([node.id for node in nodes]))
     for node in nodes:
         where = f"the node {node.id}"
         repeated = _find_repeated([one.id for one in node.objectives])
@@ -265,11 +286,11 @@ def parse_document(text: str, *, is_json: bool = False) -> object:
         raise ValueError("the file is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
         what = "JSON" if is_json else "YAML"
-        raise ValueError(f"this is not {what}: {sanitize_line(str(error))}") from None
+        raise ValueError(f"this is not {what}: {_clean(str(error))}") from None
 
 
 def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
-    """The node with this id, or `graph/id`, and its file. Raises TacitdError if there is none, or several."""
+    """The node with this id, or `graph/id`, and its file. Raises TacitdError, which names where it may be, or a fault."""
     wanted, _, id = name.rpartition("/")
     named = [file for file in graphs if wanted in ("", file.path.stem)]
     found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
@@ -280,8 +301,11 @@ def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]
     if own:
         names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
-    hint = "`tacitd tutor map` lists the nodes, and what is wrong with a graph"
-    raise TacitdError(f"there is no node {name}", hint)
+    for file in graphs:
+        if file.graph.faults:
+            what = f"there is no node {name}; {file.path}: {file.graph.faults[0]}"
+            raise TacitdError(what, "`tacitd tutor graph FILE` lists all faults")
+    raise TacitdError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
 
 
 def _list_paths(directory: Path) -> list[Path]:

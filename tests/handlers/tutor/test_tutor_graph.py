@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_tutor import GRAPH, make_store
+from tacitd.errors import TacitdError
 from tacitd_handlers.tutor.knowledge_graph import (
     LARGEST,
     KnowledgeGraph,
@@ -65,20 +66,24 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
         ),
         (A % ", prerequisites: [zz]", "the node a has the prerequisite zz, which is not in the graph"),
         (A % "" + "- {node_id: a, title: B, objectives: [x]}", "the node a is there twice"),
-        ("nodes:\n- {node_id: a, title: A}", "nodes[0]: Object missing required field `objectives`"),
+        ("nodes:\n- {node_id: a, title: A}", "the node a: Object missing required field `objectives`"),
         ("nodes:\n- {node_id: a, title: A, objectives: [x, x]}", "the node a has the objective x-2d71 twice"),
         (
             "nodes:\n- {node_id: a, title: A, objectives: [{id: ../x, text: x}]}",
-            "nodes[0].objectives[0].id: Expected `str` matching regex",
+            "the node a: objectives[0].id: Expected `str` matching regex",
         ),
-        (A % f", prerequisites: {MANY}", "nodes[0].prerequisites: Expected `array` of length <= 20"),
+        (A % f", prerequisites: {MANY}", "the node a: prerequisites: Expected `array` of length <= 20"),
         (
             f"references: [{{id: r, where: {'w' * 501}}}]\n{A % ''}",
             "references[0].where: Expected `str` of length <= 500",
         ),
-        ("nodes:\n- {node_id: ../a, title: A, objectives: [x]}", "nodes[0].node_id: Expected `str` matching"),
+        (
+            "nodes:\n- {node_id: ../a, title: A, objectives: [x]}",
+            "the node ../a: node_id: Expected `str` matching",
+        ),
+        ("nodes:\n- {title: A, objectives: [x]}", "node 1: Object missing required field `node_id`"),
         (A % ", references_sections: [r]", "the node a names the reference r, which is not in `references`"),
-        (A % ", extra: 1", "nodes[0]: Object contains unknown field `extra`"),
+        (A % ", extra: 1", "the node a: Object contains unknown field `extra`"),
         ("nodes: []", "nodes: Expected `array` of length >= 1"),
         ("level: x", "Object missing required field `nodes`"),
         ("- x", "Expected `object`, got `array`"),
@@ -105,7 +110,7 @@ def test_an_alias_does_not_make_a_small_file_grow() -> None:
     assert faults(f"{levels}{A % ''}")[0].startswith("Object contains unknown field")
     wide = "".join(f"- &b{n} [*b{n - 1}, *b{n - 1}]\n" for n in range(1, 60))
     wide = f"nodes:\n- &b0 [x, x]\n{wide}- {{node_id: a, title: A, objectives: *b59}}"
-    assert len(faults(wide)) == 1
+    assert len(faults(wide)) == 61
 
 
 def test_every_scalar_is_text_as_it_is_written() -> None:
@@ -120,10 +125,14 @@ def test_every_scalar_is_text_as_it_is_written() -> None:
 
 
 def test_json_is_read_with_tabs_and_escapes() -> None:
-    """SPEC T-01: a JSON file may be indented with tabs and have escaped characters."""
+    """SPEC T-01: a JSON file may be indented with tabs and have escaped characters; so may JSON in a YAML file."""
     node = {"node_id": "a", "title": "\U0001f600 A", "objectives": ["x"]}
-    graph = check_graph(parse_document(json.dumps({"nodes": [node]}, indent="\t"), is_json=True))
-    assert graph.nodes[0].title == "\U0001f600 A"
+    for document in (
+        parse_document(json.dumps({"nodes": [node]}, indent="\t"), is_json=True),
+        parse_document(json.dumps({"nodes": [node]})),
+    ):
+        graph = check_graph(document)
+        assert graph.nodes[0].title == "\U0001f600 A"
     with pytest.raises(ValueError, match=r"this is not JSON: Expecting .*line 1"):
         parse_document("{nodes", is_json=True)
 
@@ -178,6 +187,32 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
     assert all(placed.index(id) < placed.index(one.id) for one in checked.nodes for id in one.prerequisites)
 
 
+def test_what_is_named_twice_is_there_once() -> None:
+    """Prerequisites and references of a node are in every prompt about it."""
+    node = A % ", prerequisites: [b, b], references_sections: [r, r, {rid: r, loc: 2}]"
+    graph = check(
+        "references: [{id: r, title: R, where: here}]\n" + node + "- {node_id: b, title: B, objectives: [y]}"
+    )
+    assert graph.nodes[1].prerequisites == ("b",)
+    assert [one.where for one in graph.nodes[1].references] == ["here", "here 2"]
+
+
+def test_all_wrong_nodes_are_named() -> None:
+    """SPEC T-02: also a dangling id beside a node whose form is wrong, which is itself known."""
+    text = A % ", prerequisites: [c, zz]" + "- {node_id: c, title: C, objectives: 5}\n- {node_id: d}\n"
+    assert [one.partition(":")[0] for one in faults(text)] == [
+        "the node c", "the node d", "the node a has the prerequisite zz, which is not in the graph",
+    ]  # fmt: skip
+
+
+def test_a_key_without_a_value_is_empty() -> None:
+    """SPEC T-01."""
+    graph = check(
+        "level:\nreferences:\nnodes:\n- node_id: a\n  title: A\n  objectives: [x]\n  prerequisites:\n"
+    )
+    assert graph.nodes[0].prerequisites == () and graph.faults == ()
+
+
 def test_another_text_is_another_objective() -> None:
     """SPEC T-04: an id is made of the text, so that a changed list of objectives does not move scores."""
     ids = [make_objective_id(one) for one in ("Name the parts", "Name the parts!", "名前", "name the parts")]
@@ -224,6 +259,15 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
     said = {name: one.graph.faults[0] for name, one in found.items() if one.graph.faults}
     assert set(said) == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
     assert "leads out of the project" in said["a.yaml"] and "not an ordinary file" in said["b.yaml"]
+
+
+def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> None:
+    """SPEC T-02: the file and the fault."""
+    root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
+    with pytest.raises(TacitdError, match=r"course.yaml: .*a -> a"):
+        find_node(list_graphs(make_store(tmp_path).directory, root), "a")
+    with pytest.raises(TacitdError, match="no node nowhere"):
+        find_node(list_graphs(make_store(tmp_path).directory, None), "nowhere")
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
