@@ -160,7 +160,7 @@ class EntryBook:
         labels = {
             key: one.entry.label for key, one in self.slots.items() if one.entry and not one.is_resolved
         }
-        key = _find_name(name, labels, "an active weakness")
+        key = _find_name(name, labels, "an active weakness", labels.values())
         self.slots[key].is_resolved = True
         return [labels[key]]
 
@@ -170,7 +170,8 @@ class EntryBook:
         The gap's own entry goes; one with a label that a person gave is theirs again.
         """
         labels = {key: one.entry.label for key, one in self.slots.items() if one.entry is not None}
-        tag, key = self._find_tag(gap), _find_name(name, labels, "a label in Known Weaknesses")
+        tag = self._find_tag(gap)
+        key = _find_name(name, labels, "a label in Known Weaknesses", labels.values())
         label = labels[key]
         if key != tag:
             own, slot = self.slots.pop(tag, None), self.slots.pop(key)
@@ -186,7 +187,8 @@ class EntryBook:
         return [label, tag]
 
     def _find_tag(self, name: str) -> str:
-        return _find_name(name, dict.fromkeys(self.tags, "") | self._state.aliases, "a known gap")
+        labels = {tag: tag for tag in self.tags} | self._state.aliases
+        return _find_name(name, labels, "a known gap", sorted(self.tags))
 
     # --- lists
 
@@ -238,7 +240,7 @@ class EntryBook:
                 return
 
 
-def _find_name(name: str, labels: Mapping[str, str], what: str) -> str:
+def _find_name(name: str, labels: Mapping[str, str], what: str, known: Iterable[str]) -> str:
     """The key that is this name or has this label, otherwise the only one that is spelled so. Raises TacitdError."""
     spelled = {key: _list_slugs(key) | _list_slugs(label) for key, label in labels.items()}
     for same in (
@@ -247,8 +249,8 @@ def _find_name(name: str, labels: Mapping[str, str], what: str) -> str:
     ):
         if len(same) == 1:
             return same[0]
-    known = "; ".join([label or key for key, label in labels.items()][:8]) or "none yet"
-    raise TacitdError(f"{name!r} is not {what}", f"known: {known}")
+    shown = "; ".join([*dict.fromkeys(known)][:8]) or "none yet"
+    raise TacitdError(f"{name!r} is not {what}", f"known: {shown}")
 
 
 def _list_slugs(label: str) -> set[str]:

@@ -138,6 +138,19 @@ def test_L_11_alias(cli: Cli) -> None:
     assert "**Loop end** — goes on" in path.read_text()
 
 
+def test_L_30_no_name_is_no_gap(cli: Cli) -> None:
+    """SPEC L-30: an empty name, as of an unset variable, forgets nothing, and the hint names each gap once."""
+    record(cli, "two-sum", "--gaps", "edge:off_by_one")
+    said = cli.run("learner", "forget", "")
+    assert said.code == 1 and "known: edge:off_by_one\n" in said.err
+    cli.run("learner", "alias", "edge:off_by_one", "edge:off_by_one")
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    path.write_text(path.read_text().replace("**edge:off_by_one**", "**Loop end**"))
+    record(cli, "lru", "--gaps", "edge:zero", "--timestamp", "2026-02-20T10:00")
+    said = cli.run("learner", "forget", " ")
+    assert said.code == 1 and "known: edge:off_by_one; edge:zero\n" in said.err
+
+
 def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
     """SPEC L-37: the row is written; the exit code shows that the profile is not updated yet."""
     record(cli)
