@@ -30,7 +30,6 @@ from tacitd_handlers.profile.fields import (
     get_value,
     nest_values,
 )
-from tacitd_handlers.shared.model_text import list_objects
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
 name = "profile"
@@ -46,7 +45,10 @@ _OPEN = re.compile(r"\s*(?:(?:```|~~~)\w*\s*)?(?=\{)")
 _CLOSE = re.compile(r"[^\n]*(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|\Z))?")
 _BROKEN = re.compile(r"[^\n]*(?:\n[ \t]*(?:[\"{}\[\]][^\n]*|```[ \t]*))*")
 """The rest of the line, and lines below it that look like more of the object."""
+_BARE = re.compile(r"^(?:[ \t]*(?:```|~~~)\w*\n)?[ \t]*(?=\{)", re.MULTILINE)
 _KEYS = {path.split(".")[0] for path in FIELDS} | {NO_LONGER}
+_ECHO = 30
+"""Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
 
 
 class Finding(Struct, frozen=True):
@@ -116,21 +118,31 @@ def render_addition(project: str = "") -> str:
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
     """Given the whole answer, return the finding as JSON (None: none) and the answer without it. Raises nothing."""
+    ours = {line.strip() for line in render_addition().splitlines() if len(line) >= _ECHO}
+    text = "\n".join(line for line in answer.splitlines() if line.strip() not in ours)
+    found, rest = _take_out(text, _MARK)
+    if rest == text:  # some models leave the mark out
+        found, rest = _take_out(text, _BARE)
+    return found, rest.strip("\n")
+
+
+def _take_out(text: str, begins: re.Pattern[str]) -> tuple[Any | None, str]:
+    """The first finding, and the text without any. Without a mark, an object could be a fact's: all its keys must be a profile's."""
     found, left, at = None, list[str](), 0
-    for mark in _MARK.finditer(answer):
-        opened = _OPEN.match(answer, mark.end())
+    for mark in begins.finditer(text):
+        opened = _OPEN.match(text, mark.end())
         value, end, rest = None, mark.end(), _BROKEN
         with suppress(ValueError, RecursionError):
-            value, end = json.JSONDecoder().raw_decode(answer, opened.end() if opened else end)
+            value, end = json.JSONDecoder().raw_decode(text, opened.end() if opened else end)
             rest = _CLOSE
-        is_finding = rest is _CLOSE or opened is not None or mark[1].isupper()
-        if is_finding and mark.start() >= at and (closed := rest.match(answer, end)):
-            left.append(answer[at : mark.start()])
+        if begins is _MARK:
+            is_finding = rest is _CLOSE or opened is not None or mark[1].isupper()
+        else:
+            is_finding = isinstance(value, dict) and value.keys() <= _KEYS
+        if is_finding and mark.start() >= at and (closed := rest.match(text, end)):
+            left.append(text[at : mark.start()])
             found, at = found or as_json(parse_finding(value)) or None, closed.end()
-    match [*list_objects(answer)] if not at else []:
-        case [dict(alone)] if alone.keys() <= _KEYS:  # some models leave the mark out
-            return as_json(parse_finding(alone)) or None, ""
-    return found, "".join([*left, answer[at:]]).strip("\n")
+    return found, "".join([*left, text[at:]])
 
 
 def ground_finding(found: Any, sources: Sources) -> tuple[Any | None, int]:

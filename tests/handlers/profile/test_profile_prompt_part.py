@@ -26,6 +26,8 @@ SPLITS: list[tuple[str, Any, str]] = [
     ('**PROFILE:** `{"tools": {"editor": "helix"}}`', HELIX, ""),
     ('- a\nPROFILE:\n```json\n{"tools":\n  {"editor": "helix"}}\n```\n- b', HELIX, "- a\n\n- b"),
     ('```json\n{"tools": {"editor": "helix"}}\n```', HELIX, ""),
+    ('{"tools": {"editor": "helix"}}', HELIX, ""),
+    ('{"message": 1, "fact": "y"}\n{"tools": {"editor": "helix"}}', HELIX, '{"message": 1, "fact": "y"}'),
     ('- a\nPROFILE: {"tools": {"editor": "he\n- b', None, "- a\n\n- b"),
     ('PROFILE: {broken,\n  "x": 1\n}\n- b', None, "- b"),
     ('PROFILE: {"tools": {"editor": "helix"}} and so on', HELIX, ""),
@@ -40,6 +42,14 @@ SPLITS: list[tuple[str, Any, str]] = [
 def test_split(answer: str, found: Any, left: str) -> None:
     """`{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
     assert profile_finding.extract_finding(answer) == (found, left)
+
+
+def test_an_echo_of_what_was_asked_is_no_answer() -> None:
+    """SPEC S-35: the prompt's own lines are neither facts nor a finding."""
+    assert profile_finding.extract_finding(profile_finding.render_addition() + "- a fact") == (
+        None,
+        "- a fact",
+    )
 
 
 @examples(100)
