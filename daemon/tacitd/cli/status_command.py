@@ -231,6 +231,8 @@ def _list_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Li
         letters, kept = document["dead_letters"], document["rescued"]
         text = f"{count_noun(letters, 'dead letter')}; {count_noun(kept, 'text')} kept"
         yield StatusLine("rejected", text)
+        for one in document["rescued_by_reason"][:2]:
+            yield StatusLine("", f"{one['texts']} of {one['handler']}: {one['reason']}")
         hint = "hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"
         yield StatusLine("", hint, "hint")
     yield from _list_watching(document, verbose=rows is None)

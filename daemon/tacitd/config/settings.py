@@ -55,9 +55,11 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 """Several strings: a list in config.toml, `A,B` in a variable."""
 
 
-def _known_sources(value: str) -> str:
-    words = [word.strip() for word in value.split(",") if word.strip()]
-    if not {"user", "project", "local"}.issuperset(words):
+def _known_sources(value: object) -> str:
+    """A list, or its words joined by commas."""
+    found = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
+    words = [word for one in found if (word := str(one).strip())]
+    if not isinstance(value, str | list | tuple) or not {"user", "project", "local"}.issuperset(words):
         raise ValueError('it must be "" (none) or some of user, project, local, joined by commas')
     return ",".join(words)
 
@@ -69,7 +71,7 @@ def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-SettingSources = Annotated[str, AfterValidator(_known_sources)]
+SettingSources = Annotated[str, BeforeValidator(_known_sources)]
 Variables = Annotated[Names, AfterValidator(_names_of_variables)]
 Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
 """Not empty and not an option: it is one argument on the command line."""
