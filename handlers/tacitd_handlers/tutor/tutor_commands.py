@@ -87,9 +87,9 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     store = _open_store()
     file, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
-    for one in store.tend_sessions():
-        other = one.state.plan
-        if one.state.is_open and (other.graph, other.node_id) == (file.key, found.id):
+    others = [one.state.plan for one in store.tend_sessions() if one.state.is_open]
+    for other in others:
+        if (other.graph, other.node_id) == (file.key, found.id):
             hint = "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it"
             raise UsageError(f"the session {other.session} on {other.title} is open", hint)
     access, screen = ModelAccess(os.environ, file.project), Screen()
@@ -98,6 +98,9 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
         f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
         f"${access.usd_per_day:.2f} a day."
     )
+    for other in others:
+        hint = f"`tacitd tutor resume {other.session}` continues it"
+        screen.show_note(f"Another session is open: {other.title} ({hint})")
     screen.show_note(HELP)
     with store.start_session(plan) as session:
         ctx.exit(_lead(store, session, access, screen))
@@ -295,6 +298,8 @@ def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> in
         if not state.is_open:
             raise UsageError(f"the session {plan.session} is over", "`tacitd tutor history` shows its scores")
         screen = Screen()
+        if session.found.bad:
+            screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
         screen.show_note(f"Continuing: {plan.title}")
         if is_ending:
             session.record_event(Ended())

@@ -60,6 +60,19 @@ def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
     assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
 
 
+def test_a_second_session_names_the_one_that_is_open(cli: Cli, project: Path, claude: StandIn) -> None:
+    """A newcomer's second `start`: both are kept, and the first is not forgotten silently. SPEC T-24: damaged records are named."""
+    assert "Another session" not in cli.run("tutor", "start", "two", typed=typed("skip"), cwd=project).out
+    started = cli.run("tutor", "start", "one", typed=typed("skip"), cwd=project)
+    (first, second) = cli.run("tutor", "history", "--json").json
+    assert f"Another session is open: Node two (`tacitd tutor resume {first['id']}`" in started.out
+    with Path(first["log"]).with_suffix(".jsonl").open("a") as log:
+        log.write('{"v":1,"at":1,"event":"QuestionsMade","questions":[]}\n')
+    resumed = cli.run("tutor", "resume", first["id"]).out
+    assert "1 damaged records of the session are skipped.\nContinuing: Node two" in resumed
+    assert (first["outcome"], second["outcome"]) == ("open", "open")
+
+
 def test_the_tutors_part_of_the_budget(cli: Cli, project: Path, claude: StandIn) -> None:
     """The limit is reached in the middle: a sentence with the amount, and the session is saved."""
     cli.set(TACITD_TUTOR__USD_PER_DAY="0.002")
