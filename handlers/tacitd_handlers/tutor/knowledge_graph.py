@@ -199,10 +199,12 @@ def make_objective_id(text: str) -> str:
 def _find_faults(
     nodes: Sequence[GraphNode], known: Sequence[object], references: Collection[str]
 ) -> Iterator[str]:
-    """What is there twice, or not in the graph (SPEC T-01, T-02). `known`: the ids of all nodes, also of those with other faults."""
+    """What is empty, there twice, or not in the graph (SPEC T-01, T-02). `known`: the ids of all nodes, also of those with other faults."""
     yield from (f"the node {id} is there twice" for id in _find_repeated([node.id for node in nodes]))
     for node in nodes:
         where = f"the node {node.id}"
+        if not node.title or not all(one.text for one in node.objectives):
+            yield f"{where} has no title, or an objective without text"
         repeated = _find_repeated([one.id for one in node.objectives])
         yield from (f"{where} has the objective {id} twice" for id in repeated)
         dangling = [id for id in node.prerequisites if id not in known]

@@ -83,6 +83,7 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
         ),
         ("nodes:\n- {title: A, objectives: [x]}", "node 1: Object missing required field `node_id`"),
         (A % ", references_sections: [r]", "the node a names the reference r, which is not in `references`"),
+        ("nodes:\n- {node_id: a, title: '\u200b', objectives: [x]}", "the node a has no title"),
         (A % ", extra: 1", "the node a: Object contains unknown field `extra`"),
         ("nodes: []", "nodes: Expected `array` of length >= 1"),
         ("level: x", "Object missing required field `nodes`"),
