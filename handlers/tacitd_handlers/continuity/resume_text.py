@@ -18,7 +18,7 @@ from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
 from tacitd.text.wording import format_age
 from tacitd_handlers.continuity import make_plugin
-from tacitd_handlers.continuity.session_document import Json, SessionFile, list_sessions
+from tacitd_handlers.continuity.session_document import DAY, Json, SessionFile, list_sessions
 from tacitd_handlers.continuity.session_fold import TranscriptState, Turn, list_last_prompts, load_state
 from tacitd_handlers.shared.model_text import clean_lines, clean_text, take_end
 
@@ -153,10 +153,11 @@ def _tell_decision(decision: Json) -> str:
 
 
 def _list_under(heading: str, lines: Sequence[str], most: int) -> list[str]:
-    listed = [f"- {line}" for line in lines[:most]]
-    rest = [f"- … and {len(lines) - most} more"] if len(lines) > most else []
-    return [heading, *listed, *rest] if listed else []
+    listed = [f"- {line}" for line in lines if line]
+    rest = [f"- … and {len(listed) - most} more"] if len(listed) > most else []
+    return [heading, *listed[:most], *rest] if listed else []
 
 
 def _tell_age(document: Json, now: float) -> str:
-    return format_age(now - (parse_utc(document["lastActiveAt"]) or now + 1)) or "at an unknown time"
+    last = parse_utc(document["lastActiveAt"])
+    return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
