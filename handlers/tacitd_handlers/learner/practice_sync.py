@@ -114,8 +114,9 @@ def sync_profile(
     result.notices = book.notices + fresh
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
+    ours = None if is_settled else set(texts)
     result.changes = {name: name for name in lost}
-    result.changes |= book.list_changes() | change_sessions(sessions, rows, added)
+    result.changes |= book.list_changes() | change_sessions(sessions, rows, added, ours)
     after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
     for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
         record = state.find_tag(tag)
@@ -215,32 +216,46 @@ def _apply_rows(
     return made
 
 
-# --- Session History. An entry's header has a stamp, a problem and a mode, but no session id: rows that share all three have one entry.
+# --- Session History. An entry's header has a stamp, a problem and a mode, but no session id. Two sessions can share all three, in
+# the hour that is repeated when summer time ends and where two run side by side: then each row has an entry (SPEC L-32, L-47).
 
 
 def change_sessions(
-    sessions: Sequence[HistoryEntry], rows: Sequence[LedgerRow], wanted: Sequence[tuple[LedgerRow, str]]
+    sessions: Sequence[HistoryEntry],
+    rows: Sequence[LedgerRow],
+    wanted: Sequence[tuple[LedgerRow, str]],
+    ours: Collection[RowKey] | None,
 ) -> dict[Leaf, str | None]:
     """Add the `wanted` rows that have no entry, with their observations, and correct entries that disagree with their rows.
 
-    `wanted` is ordered by stamp.
+    `wanted` is ordered by stamp. `ours`: the rows whose entries may be corrected now; None: all.
     """
-    there = {one.key for one in sessions}
-    added = {_header_of(row): (row, text) for row, text in reversed(wanted) if _header_of(row) not in there}
+    names: dict[RowKey, Leaf] = {}
+    by_leaf: dict[Leaf, LedgerRow] = {}
+    same: dict[HistoryKey, list[LedgerRow]] = {}
+    headers = {one.key for one in sessions} | {_header_of(row) for row, _ in wanted}
+    for row in rows:
+        if (key := _header_of(row)) in headers and row.key not in names:
+            same.setdefault(key, []).append(row)
+            names[row.key] = name_session(key, len(same[key]))
+            by_leaf[names[row.key]] = row
+    leaves = {one.leaf for one in sessions}
+    added = {names[row.key]: text for row, text in wanted if names[row.key] not in leaves}
     # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
-    ages = [one.key for one in reversed(sessions)] + [*reversed(added)]
-    leaving = sorted(ages, key=lambda key: key[0])[: max(0, len(ages) - MAX_SESSIONS)]
-    by_header = {_header_of(row): row for row in reversed(rows)}
+    ages = {one.leaf: one.stamp for one in reversed(sessions)} | {leaf: by_leaf[leaf].stamp for leaf in added}
+    leaving = sorted(ages, key=lambda leaf: ages[leaf])[: max(0, len(ages) - MAX_SESSIONS)]
     changes: dict[Leaf, str | None] = {}
     for one in sessions:
-        row = by_header.get(one.key)
-        if one.key in leaving:
+        row_of = by_leaf.get(one.leaf)
+        if one.leaf in leaving:
             changes[one.leaf] = None
-        elif row is not None and not matches_row(one, row):
-            changes[one.leaf] = correct_entry(one, row)
-    for key, (row, text) in reversed(added.items()):
-        if key not in leaving:
-            changes[name_session(key)] = format_session(row, text)
+        elif row_of is None or (ours is not None and row_of.key not in ours):
+            continue
+        elif not any(matches_row(one, row) for row in same[one.key]):
+            changes[one.leaf] = correct_entry(one, row_of)
+    for leaf, text in added.items():
+        if leaf not in leaving:
+            changes[leaf] = format_session(by_leaf[leaf], text)
     return changes
 
 

@@ -82,9 +82,9 @@ def name_entry(label: str, *, resolved: bool, number: int = 1) -> Leaf:
     return f"{RESOLVED if resolved else WEAKNESSES}\n{label}" + (f"\n{number}" if number > 1 else "")
 
 
-def name_session(key: HistoryKey) -> Leaf:
-    """The leaf of the highest session with this header; others are left alone."""
-    return f"{HISTORY}\n{' | '.join(key)}"
+def name_session(key: HistoryKey, number: int = 1) -> Leaf:
+    """The leaf of a session. `number`: of those with this header, from below, where the oldest is."""
+    return f"{HISTORY}\n{' | '.join(key)}" + (f" | {number}" if number > 1 else "")
 
 
 def _is_weakness(leaf: Leaf) -> bool:
@@ -115,8 +115,6 @@ def parse_profile(data: bytes) -> list[Block]:
             found = opaque
         elif session and (one := parse_session(_bare(session[0]))):
             found, leaf = session, name_session(one.key)
-            counted[leaf] += 1
-            leaf = leaf if counted[leaf] == 1 else ""
         elif heading := _HEADING.match(text, at):
             title, level = _TITLES.get(heading["title"].casefold(), ""), len(heading["marks"])
             if level < 3:
@@ -131,6 +129,11 @@ def parse_profile(data: bytes) -> list[Block]:
         assert found is not None, "a line matches everything"
         blocks.append(Block(found[0], section, leaf))
         at = found.end()
+    for place, block in reversed([*enumerate(blocks)]):  # sessions are counted from the oldest on
+        if block.section == HISTORY and "\n" in block.leaf:
+            counted[block.leaf] += 1
+            if counted[block.leaf] > 1:
+                blocks[place] = block._replace(leaf=f"{block.leaf} | {counted[block.leaf]}")
     return blocks
 
 

@@ -117,6 +117,24 @@ def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) ->
     assert (found.status, found.failed, found.clean, found.streak) == (RECURRING, stamp(2), 1, stamp(3))
 
 
+def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
+    """SPEC L-38: they are corrected in the profile once others have not written it for a while; the observations stay."""
+    desk.record(gaps="edge:a", observations="My words.")
+    desk.clock.jump(desk.where.ledger.stat().st_mtime - desk.clock.now())
+    desk.edit(
+        "| recall | pass\nGaps: edge:a\nReview: 2026-02-25",
+        "| recall | strong_pass\nGaps: none\nReview: 2027-01-01",
+    )
+    desk.record("lru")
+    session = next(one for one in desk.sessions if one.problem == "two-sum")
+    assert (session.verdict, session.gaps, session.review) == ("strong_pass", "none", "2027-01-01")
+    desk.bench.settle(600)
+    desk.look()
+    session = next(one for one in desk.sessions if one.problem == "two-sum")
+    assert (session.verdict, session.gaps, session.review) == ("pass", "edge:a", "2026-02-25")
+    assert "My words." in session.observations
+
+
 def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
     """SPEC L-38: each becomes a `sync-heal` row, in order, with a notice; no text of the person is deleted."""
     desk.record()
@@ -155,6 +173,23 @@ def test_L_38_others_are_waited_for(desk: Desk) -> None:
     desk.bench.settle(300)
     desk.look()
     assert desk.sessions[0].observations == RECOVERED
+
+
+def test_L_32_two_sessions_of_one_stamp(desk: Desk) -> None:
+    """SPEC L-32, L-47: in the repeated hour, two sessions with one stamp, problem and mode both have an entry."""
+    for session, verdict, words in (("a", "pass", "First."), ("b", "borderline", "Second.")):
+        desk.record(days=1, session=session, verdict=verdict, observations=words, gaps="edge:x")
+    shown = [(one.verdict, one.observations.split("\n")[0]) for one in desk.sessions]
+    assert sorted(shown) == [("borderline", "Second."), ("pass", "First.")]
+    once = desk.text
+    desk.look()
+    assert desk.text == once
+    first = next(one for one in desk.sessions if "First." in one.observations)
+    desk.edit(first.text + "\n", "")
+    desk.look()
+    assert [one.verdict for one in desk.sessions] == ["borderline"], "it stays removed"
+    desk.record(days=2, session="c")
+    assert len(desk.sessions) == 2
 
 
 def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:

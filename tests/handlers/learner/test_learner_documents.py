@@ -333,14 +333,14 @@ def test_safe_observations() -> None:
 
 
 def test_two_entries_of_one_name_have_two_leaves() -> None:
-    """SPEC X-07: weaknesses are counted from above; of the sessions of one header the highest has a leaf, the others are left alone."""
+    """SPEC L-32, L-47: entries are counted from above, sessions of one header from below, which is the oldest."""
     data = TEMPLATE.replace(b"### Resolved", f"{SEED_ENTRY}\n{SEED_ENTRY}\n\n### Resolved".encode())
     leaves = PROFILE_FORMAT.read_leaves(data + f"\n{SEED_SESSION}\n\n{SEED_SESSION}\n".encode())
     label, key = "edge:empty_input", ("2026-02-19T14:30", "two-sum", "learning")
     assert [one.leaf for one in list_entries(leaves)] == [
         name_entry(label, resolved=False, number=n) for n in (1, 2)
     ]
-    assert [one.leaf for one in list_sessions(leaves)] == [name_session(key)]
+    assert [one.leaf for one in list_sessions(leaves)] == [name_session(key, n) for n in (2, 1)]
 
 
 # --- The ledger's format: SPEC L-04, L-33, L-54, and rows that others write.
