@@ -18,7 +18,14 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Done, Later, Outcome, Task
-from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError, describe_plugin_error
+from tacitd.errors import (
+    FileBusyError,
+    StoreLostError,
+    TacitdError,
+    UnwritableError,
+    describe_os_error,
+    describe_plugin_error,
+)
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
@@ -225,7 +232,10 @@ class TaskRunner:
             return Later(error.what, error.hint, blame="work")
         except (Exception, SystemExit) as error:  # noqa: BLE001  one broken plugin stops no other
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
-            return Later(f"{name} failed: {type(error).__name__}: {error}", "see the log", blame="work")
+            what, hint = f"{type(error).__name__}: {error}", "see the log"
+            if isinstance(error, OSError) and error.errno:
+                what, hint = describe_os_error(error)
+            return Later(f"{name} failed: {what}", hint, blame="work")
 
     def _commit(
         self, name: str, task: Task, outcome: Outcome, store: int, again: float | None = None

@@ -159,6 +159,7 @@ def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path
     [
         (UnwritableError("the disk is full", "free some space"), "the disk is full", 1),
         (OSError(28, "No space left", "/x/a.json"), "/x/a.json: No space left", 30),
+        (OSError(28, "No space left"), "toy failed: No space left", 30),
     ],
 )
 def test_a_command_that_the_disk_refuses_is_done_later(
