@@ -345,7 +345,7 @@ class Crashed:
 
 RIGHT = {
     "temporary": "a kill leaves a temporary file, which a write in its directory removes after a day",
-    "torn": "a kill leaves a part of a line in a log; the next one begins a line of its own, and readers leave the part out",
+    "torn": "a kill leaves a part of a line in a log; the next one begins a line of its own, and readers leave the part out, or put it aside",
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
@@ -446,7 +446,10 @@ def _is_torn(name: str, line: str) -> bool:
 
 
 def _leave_out(files: Files, is_out: Callable[[str, str], bool]) -> Files:
-    return {name: [line for line in lines if not is_out(name, line)] for name, lines in files.items()}
+    left = {name: [line for line in lines if not is_out(name, line)] for name, lines in files.items()}
+    return {
+        name: lines for name, lines in left.items() if any(lines) or not name.endswith(".quarantine.jsonl")
+    }
 
 
 def _blank(files: Files) -> Files:
