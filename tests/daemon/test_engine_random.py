@@ -212,6 +212,9 @@ class World:
 @example(
     2, ["type", "type", "type", "queue", "type", "type", "type", "type"]
 )  # read in slices, without a kept reader
+@example(
+    0, ["queue", "type", "type", "type", "move"]
+)  # a session's end waits in the lane of its last project
 @examples(12)
 def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
     """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a plugin, little

@@ -23,16 +23,17 @@ from tacitd.work.project_rows import ASKED
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
 
 _ASKED = f"kind IN {ASKED}"
+_IS_READY = """k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
+  SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
+  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))"""
 _LANES = f"""
-SELECT plugin, lane FROM task WHERE due <= ? GROUP BY plugin, lane
+SELECT plugin, lane FROM task k WHERE {_IS_READY} GROUP BY plugin, lane
 ORDER BY max({_ASKED}) DESC, min(priority), min(due), min(number)
 """
 # What a person decided goes first, and what a person typed goes before what is made of it, such as a synthesis.
 _READY = f"""
 SELECT k.number, k.session, k.project, k.kind FROM task k
-WHERE k.plugin = ? AND k.lane = ? AND k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
-  SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
-  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
+WHERE k.plugin = ? AND k.lane = ? AND {_IS_READY}
 ORDER BY CASE WHEN {_ASKED} THEN 0 WHEN kind = 'session-started' THEN 1 WHEN kind = 'prompts' THEN 2 ELSE 3 END,
   k.priority, k.due, k.number
 """
