@@ -37,8 +37,8 @@ def garble(store: Path) -> None:
 
 @pytest.mark.parametrize("lose", [delete, replace, garble], ids=["deleted", "replaced", "garbled"])
 def test_the_daemon_goes_on_with_a_new_store(make: MakeDaemon, lose: Callable[[Path], None]) -> None:
-    """It is put aside with its date; the new one has the person's choices and says what is lost. What is typed later is learned, what
-    was written stays, nothing is paid for again, and nothing of an excluded project is read."""
+    """It is put aside with its date; the new one has the person's choices and says what is lost. What is typed later is learned, in an
+    old session too, what was written stays, nothing is paid for again, and nothing of an excluded project is read."""
     daemon = make(SESSION__IDLE="2s")
     shut = daemon.new_project("shut")
     daemon.start()
@@ -50,7 +50,7 @@ def test_the_daemon_goes_on_with_a_new_store(make: MakeDaemon, lose: Callable[[P
     daemon.type_("s2", "Prefers pnpm over npm")
     daemon.wait_until(lambda status: any(one["id"] == "store-lost" for one in status["degraded"]))
     daemon.type_("s3", "Prefers spaces there", shut)
-    daemon.type_("s4", "Prefers ruff over flake8")
+    daemon.type_("s1", "Prefers ruff over flake8")
     daemon.wait_for_lines("Prefers tabs here", "Prefers ruff over flake8")
     assert len(list(list_aside(daemon.state))) >= (lose is not delete)
     assert daemon.put_to_model().count("Prefers tabs here") == 1
