@@ -36,6 +36,7 @@ WORKERS = 3
 STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 PAUSE = 60.0
+"""Seconds before a task whose end raised what only ends a thread is begun again."""
 THREADS = 12
 """With those that are stuck."""
 
