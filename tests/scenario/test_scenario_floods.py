@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -199,20 +200,26 @@ assert PROGRAM[0] == sys.executable, "the scripts above take three words of the 
     "command", [("status",), ("status", "--json"), ("learned",), ("why", "amber"), ("context",)]
 )
 def test_a_hung_daemon_delays_no_command_that_only_reads(make: MakeDaemon, command: tuple[str, ...]) -> None:
-    """A daemon that is stopped (SIGSTOP): the answer is there within two seconds, and `status` names what hangs."""
+    """A daemon that is stopped (SIGSTOP): the answer is there two seconds after that of one that runs, at the latest, and `status`
+    names what hangs."""
     daemon = make()
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     daemon.synthesize()
     assert daemon.process is not None
-    daemon.process.send_signal(signal.SIGSTOP)
-    try:
+
+    def run() -> tuple[float, subprocess.CompletedProcess[str]]:
         began = time.monotonic()
         said = daemon.cli(*command, cwd=daemon.project)
-        took = time.monotonic() - began
+        return time.monotonic() - began, said
+
+    usual = max(run()[0] for _ in range(2))
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        took, said = run()
     finally:
         daemon.process.send_signal(signal.SIGCONT)
-    assert took < 2.0
+    assert took < usual + 2.0
     if command[0] == "status":
         assert (
             said.returncode == 69

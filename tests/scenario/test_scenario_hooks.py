@@ -46,6 +46,13 @@ def run_hooks(daemon: Daemon, event: str, session: str, *, before: str = "", **f
     return done.stdout.decode()
 
 
+def start_session(daemon: Daemon, session: str, source: str = "startup") -> str:
+    """What the session gets; asked again if a busy machine let the hook's second for the answer pass."""
+    return next(
+        filter(None, (run_hooks(daemon, "SessionStart", session, source=source) for _ in range(10))), ""
+    )
+
+
 def test_the_end_of_a_session_is_known_at_once(make: MakeDaemon) -> None:
     """S-20: without hooks the session would end after its idle time of an hour; the facts are lines before that."""
     daemon = make(SESSION__IDLE="1h")
@@ -75,10 +82,10 @@ def test_a_session_gets_its_context_once(make: MakeDaemon) -> None:
     daemon.start()
     assert daemon.cli("profile", "set", "bio", "Builds engines").returncode == 0  # not in the rules file
     printed = daemon.cli("context", str(daemon.project)).stdout
-    shown = run_hooks(daemon, "SessionStart", "s1", source="startup")
+    shown = start_session(daemon, "s1")
     assert "Builds engines" in printed and shown.startswith('<tacitd-context session="s1"')
     assert shown.splitlines()[1:-1] == printed.splitlines()[1:-1]
-    assert run_hooks(daemon, "SessionStart", "s1", source="resume") == shown  # an old client, which forgot it
+    assert start_session(daemon, "s1", "resume") == shown  # an old client, which forgot it
     append(
         daemon.begin("s1"),
         line({"type": "attachment", "attachment": {"type": "hook_success", "stdout": shown}}),
@@ -117,7 +124,7 @@ def test_two_accounts_at_once(make: MakeDaemon) -> None:
         daemon.start()
         assert daemon.cli("profile", "set", "bio", bios[daemon]).returncode == 0
     for daemon in bios:
-        shown = run_hooks(daemon, "SessionStart", "s1", source="startup")
+        shown = start_session(daemon, "s1")
         assert [bio for bio in bios.values() if bio in shown] == [bios[daemon]]
     first.type_("s1", "Prefers amber-1")
     second.type_("s1", "Prefers zebra-2")
@@ -140,7 +147,7 @@ def test_the_hook_finds_the_daemon_wherever_its_socket_is(make: MakeDaemon) -> N
         client = {name: value for name, value in daemon.environ.items() if name != "TACITD_SOCKET"}
         kept, daemon.environ = daemon.environ, client
         assert daemon.cli("profile", "set", "bio", f"Builds engine {number}").returncode == 0
-        assert f"Builds engine {number}" in run_hooks(daemon, "SessionStart", f"s{number}", source="startup")
+        assert f"Builds engine {number}" in start_session(daemon, f"s{number}")
         daemon.environ = kept
         daemon.stop()
 
@@ -168,7 +175,7 @@ def test_a_session_that_starts_long_after_the_daemon_ended_says_so(make: MakeDae
     assert run_hooks(daemon, "SessionStart", "s1", source="startup") == ""
     long_ago = 86_400.0 * 365
     os.utime(daemon.state / STORE, (long_ago, long_ago))
-    printed = run_hooks(daemon, "SessionStart", "s1", source="startup")
+    printed = start_session(daemon, "s1")
     assert printed.startswith("tacitd has not run since 197") and "`tacitd start`" in printed
     assert run_hooks(daemon, "UserPromptSubmit", "s1") == ""
     assert daemon.cli("uninstall", "--purge", "--yes").returncode == 0

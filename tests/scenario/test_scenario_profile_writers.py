@@ -84,7 +84,7 @@ def test_two_writers_and_a_hand(make: MakeDaemon, record_property: Callable[[str
             for done in [pool.submit(write, daemon, name) for name in "ab"]:
                 done.result()
         said, _ = hand.communicate("")
-    daemon.wait_until(lambda _: daemon.sync() == [], "the profile's changes")
+    daemon.wait_until(lambda _: daemon.sync(600) == [], "the profile's changes")
     edits = int(said)
     profile = json.loads(path.read_text())
     interests = {f"{name}{n}" for name in "ab" for n in range(0, WRITES, 2)}

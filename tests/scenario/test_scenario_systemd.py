@@ -138,7 +138,9 @@ def test_start_kill_start(tmp_path: Path) -> None:
     assert tacitd("start").returncode == 0
     # A prompt whose call was cut by two of the kills goes alone a minute later, which `sync` says.
     synced = tacitd("sync")
-    assert synced.returncode == 0 or (synced.returncode == 75 and "begun twice" in synced.stderr), synced.stderr
+    assert synced.returncode == 0 or (synced.returncode == 75 and "begun twice" in synced.stderr), (
+        synced.stderr
+    )
     open_ = [p for p in world.state.rglob("*") if p.is_file() and p.stat().st_mode & 0o077]
     assert not open_
     assert tacitd("stop").returncode == 0

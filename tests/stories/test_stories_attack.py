@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -141,13 +142,12 @@ def test_a_socket_that_is_gone_is_made_again(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "machine")
     daemon.start()
     try:
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGSTOP)
         daemon.socket.unlink()
         gone = daemon.cli("status")
-        assert (
-            gone.returncode == 69
-            and daemon.process is not None
-            and f"process {daemon.process.pid}" in gone.stderr
-        )
+        daemon.process.send_signal(signal.SIGCONT)
+        assert gone.returncode == 69 and f"process {daemon.process.pid}" in gone.stderr
         until(daemon.socket.exists, 20, daemon.said)
         assert "running since" in daemon.cli("status").stdout
         daemon.socket.unlink()
