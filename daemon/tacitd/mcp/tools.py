@@ -176,7 +176,8 @@ def run_tool(bound: BoundTool, arguments: Mapping[str, Any]) -> ToolOutput:
         asked = "Ask the person whether they want exactly this; then call it again with `confirm`: true."
         return ToolOutput((f"Nothing was done: {tool.name} removes something. {asked}",), is_error=True)
     if tool.effect != "reads":
-        arguments = {name: _clean_value(value) for name, value in arguments.items()}
+        # A command may store it.
+        arguments = _change_texts(arguments, lambda text: redact_secrets(sanitize_text(text))[0])
     line = [*bound.fixed, *build_command_line(tool, bound.command, arguments)]
     typed = str(arguments.get(tool.typed) or "") if tool.typed else ""
     with run_as_agent(), _captured(typed) as (out, err):
@@ -187,11 +188,17 @@ def run_tool(bound: BoundTool, arguments: Mapping[str, Any]) -> ToolOutput:
     return ToolOutput(texts or ("done" if code == OK else f"it ended with {code}",), is_error=code != OK)
 
 
-def _clean_value(value: Any) -> Any:
-    """A value that a command may store: without hidden characters, and with secrets blanked."""
-    if isinstance(value, list):
-        return [_clean_value(one) for one in value]
-    return redact_secrets(sanitize_text(value))[0] if isinstance(value, str) else value
+def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A document with all its texts changed, those that are names of fields too."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_change_texts(one, change) for one in value]
+        case dict():
+            return {change(name): _change_texts(one, change) for name, one in value.items()}
+        case _:
+            return value
 
 
 def _call_command(command: click.Command, name: str, line: Sequence[str]) -> tuple[int, str]:
@@ -244,20 +251,22 @@ FIELDS = 40
 
 
 def bound_output(text: str, limit: int = LARGEST_RESULT) -> tuple[str, str]:
-    """The text with at most `limit` characters (200 at least), and what was left out, in words; "" if nothing
-    was."""
+    """The text without hidden characters, with at most `limit` of the others (200 at least), and what was left out, in words; "" if
+    nothing was."""
     text = text.encode("utf-8", "replace").decode("utf-8").strip()
     if text.startswith(("[", "{")):
         try:
             return _bound_document(json.loads(text), limit)
         except (ValueError, RecursionError):
             pass  # it only begins like JSON
+    text = sanitize_text(text)
     if len(text) <= limit:
         return text, ""
     return text[: limit - 1] + "…", f"{len(text) - limit + 1:,} characters are left out; ask for less"
 
 
 def _bound_document(document: Any, limit: int) -> tuple[str, str]:
+    document = _change_texts(document, sanitize_text)
     text, count = _write(document), limit // 2  # an element takes a character and a comma
     if len(text) <= limit:
         return text, ""

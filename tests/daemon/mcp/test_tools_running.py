@@ -136,6 +136,15 @@ def test_half_a_character_does_not_fail() -> None:
     assert bound_output("a\udcff b") == ("a? b", "")
 
 
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b[31m", "\u2066", "\U000e0041"], ids=ascii)
+def test_hidden_characters_reach_no_agent(hidden: str) -> None:
+    """Neither in a text nor in a document: what a session or a file says may be a stranger's."""
+    document = [{f"na{hidden}me": [f"use {hidden}pnpm\nalways", 1, None]}]
+    assert bound_output(f"use {hidden}pnpm\nalways") == ("use pnpm\nalways", "")
+    for text in (json.dumps(document), json.dumps(document, ensure_ascii=False)):
+        assert json.loads(bound_output(text)[0]) == [{"name": ["use pnpm\nalways", 1, None]}]
+
+
 JSON = st.recursive(
     st.none() | st.text(max_size=300),
     lambda one: st.lists(one, max_size=9) | st.dictionaries(st.text(max_size=60), one, max_size=9),
@@ -152,4 +161,4 @@ def test_every_answer_is_json_and_not_longer(document: object, limit: int) -> No
     """F8: whatever a command prints."""
     text, note = bound_output(json.dumps(document), limit)
     assert len(text) <= limit
-    assert json.loads(text) == document or note
+    assert json.loads(text) == json.loads(bound_output(json.dumps(document), 1_000_000)[0]) or note
