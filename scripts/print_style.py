@@ -1,11 +1,10 @@
 """Print the size of each folder of the source tree beside its budget, and names that occur twice (`make style`).
 
-    python scripts/print_style.py [--names] [ROOT]
+    python scripts/print_style.py [ROOT]
 
 Lines are all lines of a folder's Python files, docstrings and blank ones included; statements are those of the syntax
 tree, so that they do not depend on the formatting. A budget is a guide to the size of an idea, and no test reads it.
-A public function is a function or method whose name, class and module do not begin with an underscore. `--names` lists
-the one-word functions. The exit code is 1 if a module name occurs more than once in the tree, or a class name more than
+The exit code is 1 if a module name occurs more than once in the tree, or a class name more than
 once in its package.
 """
 
@@ -111,21 +110,6 @@ def _name(package: str, folder: str) -> str:
     return f"{package.rpartition('/')[2]}/{folder}"
 
 
-def list_functions(files: Iterable[Path]) -> Iterator[str]:
-    """Yield the name of each public function and method."""
-    for path in files:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            yield from _public_functions(node)
-
-
-def _public_functions(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-        yield node.name
-    if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-        for child in node.body:
-            yield from _public_functions(child)
-
-
 def list_classes(files: Iterable[Path]) -> Iterator[str]:
     """Yield the name of each class, private ones included."""
     for path in files:
@@ -140,19 +124,13 @@ def find_repeated(names: Iterable[str]) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Print the tables; return the exit code."""
-    roots = [argument for argument in arguments if not argument.startswith("-")]
-    root = Path(roots[0]) if roots else Path(__file__).parents[1]
+    root = Path(arguments[0]) if arguments else Path(__file__).parents[1]
     sys.stdout.writelines(f"{line}\n" for line in print_sizes(root))
     packages = {name: sorted((root / name).rglob("*.py")) for name in (ENGINE, HANDLERS)}
     modules = [path.stem for files in packages.values() for path in files if path.stem not in PLUGIN_NAMES]
     repeated = [f"module {name}" for name in find_repeated(modules)]
     for package, files in packages.items():
         repeated += [f"{package}: class {name}" for name in find_repeated(list_classes(files))]
-        functions = list(list_functions(files))
-        short = sorted({name for name in functions if "_" not in name})
-        sys.stdout.write(f"{package}: {len(functions)} public functions, {len(short)} names of one word\n")
-        if "--names" in arguments:
-            sys.stdout.write(f"  {', '.join(short)}\n")
     sys.stdout.writelines(f"{line}\n" for line in repeated)
     return 1 if repeated else 0
 

@@ -34,7 +34,7 @@ def pattern(when: str) -> Pattern:
 
 @pytest.mark.parametrize("writers, each", [(4, 12)])
 def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers: int, each: int) -> None:
-    """SPEC E-22, E-23: no id twice, no gap, no torn line. benchmarks/lessons.py runs it with 10 times 200."""
+    """SPEC E-22, E-23: no id twice, no gap, no torn line."""
     directory = tmp_path / "lessons"
     running = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(directory), str(n), str(each)])
