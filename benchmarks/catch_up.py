@@ -23,8 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
+from corpus import Corpus  # noqa: E402
 from daemon_figures import AskedRow, print_rows, read_cpu, read_memory  # noqa: E402
-from reader import Corpus  # noqa: E402
 from support_beginnings import opening  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
 from support_work import WorkBench  # noqa: E402

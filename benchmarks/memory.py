@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
+from corpus import Corpus, parse_size  # noqa: E402
 from daemon_figures import MINUTE, AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
-from reader import Corpus, parse_size  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
 
 START_LIMIT = 300.0

@@ -18,7 +18,7 @@ from loguru import logger
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.cli.common import CallMethod, echo_error, echo_message, get_paths
+from tacitd.cli.common import CallMethod, echo_message, get_paths
 from tacitd.cli.status_command import parked_lines
 from tacitd.clock import SystemClock
 from tacitd.config.durations import format_duration
@@ -54,17 +54,16 @@ Mode = Literal["foreground", "service", "detached"]
     is_flag=True,
     help="Run under systemd or launchd: report the status to it, and log for it.",
 )
-@click.option("--detached", type=int, hidden=True, default=None)
+@click.option("--detached", is_flag=True, hidden=True)
 @click.pass_context
-def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: int | None) -> None:
+def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: bool) -> None:
     """Watch the transcripts that Claude Code writes, and learn from them.
 
     It prints what it watches, what it may cost and what is missing. It ends with Ctrl-C, SIGTERM or `tacitd stop`.
     Transcripts that exist at the very first start are taken as read: they cost nothing unless you run `tacitd scan`.
     """
-    if detached is not None:
-        work = partial(_run_until_stopped, "detached", quiet=True)
-        ctx.exit(run_detached(get_paths().state_dir, detached, work, echo_error))
+    if detached:
+        ctx.exit(run_detached(get_paths().state_dir, partial(_run_until_stopped, "detached", quiet=True)))
     ctx.exit(_run_once(quiet) if once else _run_until_stopped("service" if service else "foreground", quiet))
 
 

@@ -1,25 +1,23 @@
 """`tacitd start` on a machine with neither systemd nor launchd: a child that detaches, and a parent that waits for it.
 
-The child enters python-daemon's context before any thread, socket, lock or log sink exists, because the context closes
-descriptors, ends threads and replaces the process. The parent has to be another process, because the context ends the
-process that enters it. The parent waits until the socket answers and reports the result.
+The child is in a session of its own from its start, and outlives the parent. It enters python-daemon's context before any thread,
+socket, lock or log sink exists, because the context closes descriptors. The parent waits until the socket answers, or the child has
+ended, and reports the result.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tacitd.control.client import call_daemon
-from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
+from tacitd.errors import FAILED, TacitdError, UnavailableError
 from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.state.paths import Paths
 
@@ -50,38 +48,25 @@ def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
         raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
     make_private_dir(places.state_dir)
     output = places.state_dir / "start.log"
-    read_end, write_end = os.pipe()
-    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(read_end), os.fdopen(fd, "w") as log:
-        with os.fdopen(write_end, "w"), suppress(subprocess.TimeoutExpired):
-            subprocess.Popen(
-                [*own_command(), "run", "--detached", str(write_end)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=dict(environ),
-                cwd=places.state_dir,
-                pass_fds=[write_end],
-            ).wait(START_TIMEOUT)
-        return _wait_until_up(places, read_end, output)
-
-
-def _wait_until_up(places: Paths, read_end: int, output: Path) -> int:
-    """Wait until the daemon answers or its end of the pipe closes: the detached process is not our child."""
-    deadline = time.monotonic() + START_TIMEOUT
-    ready = select.poll()  # `select` takes no descriptor over 1023
-    ready.register(read_end, select.POLLIN)
-    while time.monotonic() < deadline:
+    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    with os.fdopen(fd, "w") as log:
+        child = subprocess.Popen(
+            [*own_command(), "run", "--detached"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=dict(environ),
+            cwd=places.state_dir,
+        )
+    deadline, code = time.monotonic() + START_TIMEOUT, None
+    while code is None and time.monotonic() < deadline:
+        with suppress(subprocess.TimeoutExpired):
+            code = child.wait(0.05)
+        # Also if it has ended: another start was quicker, and its daemon serves as well.
         if (pid := ping_daemon(places.socket)) is not None:
             return pid
-        if ready.poll(50):
-            code = os.read(read_end, 1)
-            # Another start was quicker: its daemon serves as well.
-            if (pid := ping_daemon(places.socket)) is not None:
-                return pid
-            raise _make_failure(output, code[0] if code else FAILED)
-    raise _make_failure(output, FAILED)
+    raise _make_failure(output, code or FAILED)
 
 
 def _make_failure(output: Path, code: int) -> TacitdError:
@@ -94,7 +79,7 @@ def _make_failure(output: Path, code: int) -> TacitdError:
         "the daemon did not start: " + (" / ".join(words) or "it printed nothing"),
         hints[-1] if hints else f"read {output} and {log}",
     )
-    error.code = code or FAILED
+    error.code = max(code, FAILED)  # of a signal it is below 0
     return error
 
 
@@ -134,39 +119,17 @@ def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
     return True
 
 
-def run_detached(
-    state_dir: Path, write_end: int, work: Callable[[], int], say: Callable[[TacitdError], None]
-) -> int:
-    """Detach, then run `work` and return its result, in the daemon; the calling process ends in here.
-    `write_end`: of a pipe to the parent, which reads one byte, the exit code. `say` prints an error."""
+def run_detached(state_dir: Path, work: Callable[[], int]) -> int:
+    """Run `work` as a daemon and return its result. Standard output and error, which the parent has opened, stay as they are."""
     import daemon  # python-daemon
 
-    make_private_dir(state_dir)
-    os.set_inheritable(write_end, False)
-    # A detached process has no terminal. Its parent reads this file for errors.
-    log = os.open(state_dir / "start.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    last_words = os.fdopen(log, "ab", buffering=0)  # for life
     daemon.DaemonContext(
         working_directory=str(state_dir),
         umask=0o077,
-        stdout=last_words,
-        stderr=last_words,
-        files_preserve=[write_end],
-        detach_process=True,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        detach_process=False,
         # SIGTERM is the daemon's own.
         signal_map={signal.SIGTSTP: None, signal.SIGTTIN: None, signal.SIGTTOU: None},
     ).open()
-    code = FAILED
-    try:
-        code = work()
-    except TacitdError as error:
-        say(error)
-        code = error.code
-    except OSError as error:
-        say(TacitdError(*describe_os_error(error)))
-    except Exception:  # noqa: BLE001  the parent must be able to report any error
-        traceback.print_exc()
-    finally:  # after the output: the parent reads start.log as soon as the pipe closes
-        with suppress(OSError):
-            os.write(write_end, bytes([code]))
-    return code
+    return work()

@@ -1,4 +1,4 @@
-"""`tacitd start`: the result comes from the socket or from a pipe, never from a guess."""
+"""`tacitd start`: the result comes from the socket or from the child's end, never from a guess."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ def places(tmp_path: Path) -> Paths:
 
 
 def play(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """The program that is started is a script; `told` is the pipe."""
-    first = "import os, sys; told = int(sys.argv[3]); "
-    monkeypatch.setattr(detach, "own_command", lambda: [sys.executable, "-c", first + script])
+    """The program that is started is a script."""
+    monkeypatch.setattr(detach, "own_command", lambda: [sys.executable, "-c", f"import os, sys; {script}"])
 
 
 def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong configuration: exit code 78 and its line, at once and not after a timeout."""
-    play(monkeypatch, "os.write(2, b'tacitd: budget is wrong\\n'); os.write(told, bytes([78]))")
+    play(monkeypatch, "os.write(2, b'tacitd: budget is wrong\\n'); sys.exit(78)")
     with pytest.raises(detach.StartFailedError, match="budget is wrong") as error:
         detach.spawn_daemon(places, os.environ)
     assert error.value.code == 78
@@ -35,8 +34,8 @@ def test_what_the_daemon_said_and_its_code_come_back(places: Paths, monkeypatch:
 
 
 def test_a_daemon_that_dies_without_a_word(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed while it starts: the pipe closes, and that is reported."""
-    play(monkeypatch, "sys.exit(0)")
+    """Killed while it starts."""
+    play(monkeypatch, "os.kill(os.getpid(), 9)")
     with pytest.raises(detach.StartFailedError, match="it printed nothing") as error:
         detach.spawn_daemon(places, os.environ)
     assert error.value.code == 1
@@ -46,7 +45,7 @@ def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.Monke
     """Not the log's name: the log holds only the same sentence."""
     play(
         monkeypatch,
-        "os.write(2, b'tacitd: a file is in the way\\nhint: move it\\n'); os.write(told, bytes([69]))",
+        "os.write(2, b'tacitd: a file is in the way\\nhint: move it\\n'); sys.exit(69)",
     )
     with pytest.raises(detach.StartFailedError) as error:
         detach.spawn_daemon(places, os.environ)
@@ -56,8 +55,8 @@ def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.Monke
 
 def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two starts at once: one daemon, and both report it."""
-    play(monkeypatch, "os.write(told, bytes([69]))")
-    answers = iter([None, None, 4711])
+    play(monkeypatch, "sys.exit(69)")
+    answers = iter([None, 4711])
     monkeypatch.setattr(detach, "ping_daemon", lambda _: next(answers))
     assert detach.spawn_daemon(places, os.environ) == 4711
 
