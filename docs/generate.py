@@ -17,7 +17,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tacitd.cli.program import COMMANDS, EPILOG, CommandRow, make_plugin_table, make_program
+from tacitd.cli.program import COMMANDS, EPILOG, CommandRow, Program, make_plugin_table
 from tacitd.config.settings import Config
 from tacitd.plugins import GROUP, EntryPoint, FoundPlugins, find_plugins
 
@@ -129,7 +129,7 @@ neither a daemon nor `claude`. `tacitd COMMAND --help` prints more about each, w
 def commands() -> str:
     """The text of commands.md: of each command its usage, the first paragraph of its help, and its options."""
     table = dict(sorted(list_all_commands().items()))
-    group = make_program(table)
+    group = Program(table)
     root = _context(group, "tacitd")
     codes = EPILOG.removeprefix("\b\n").replace("\n", " ")
     parts = [NOTE + COMMANDS_PAGE, codes + "\n"]

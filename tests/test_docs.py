@@ -25,7 +25,7 @@ from support_beginnings import opening
 from support_heard import say_fact
 from support_sources import ROOT, Module, engine, mounted, plugins, project
 from tacitd.app import App
-from tacitd.cli.program import make_program
+from tacitd.cli.program import Program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
@@ -206,7 +206,7 @@ def _problem(program: str, rest: str) -> str:
 
     An option at the end may lack its value: prose names options.
     """
-    command: click.Command = make_program(TABLE) if program == "tacitd" else lesson_program
+    command: click.Command = Program(TABLE) if program == "tacitd" else lesson_program
     context = click.Context(command, info_name=program, help_option_names=["-h", "--help"])
     try:
         words = shlex.split(rest)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -56,29 +56,31 @@ class OrderedGroup(click.Group):
             raise ReaderGoneError from error
 
 
-class LazyGroup(OrderedGroup):
-    """A group that takes its commands' names and help from tables and imports a command when it is called.
+class Program(OrderedGroup):
+    """All commands: names and help come from tables, and a command is imported when it is called.
 
-    `load_more` returns further rows, and is called only if the first table does not answer. `find_empty` returns the names of commands
-    that the short list leaves out."""
+    Without a table it has the engine's, and those of plugins, which are looked for only if the engine has no command of a name."""
 
-    def __init__(
-        self,
-        table: Mapping[str, CommandRow],
-        load_more: Callable[[], Mapping[str, CommandRow]] = dict,
-        find_empty: Callable[[], Collection[str]] = frozenset,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.table = table
-        self._load_more, self._find_empty = load_more, find_empty
+    def __init__(self, table: Mapping[str, CommandRow] | None = None) -> None:
+        super().__init__(
+            "tacitd",
+            help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
+            epilog=EPILOG,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        )
+        self._table = COMMANDS if table is None else table
+        self._has_plugins = table is None
+        click.version_option(__version__, message="tacitd %(version)s")(self)
+
+    def _list_rows(self) -> dict[str, CommandRow]:
+        return {**self._table, **(load_plugin_table().commands if self._has_plugins else {})}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.table, *self._load_more()]
+        return list(self._list_rows())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command; None if no table names it. Raises TacitdError if a plugin's cannot be imported."""
-        row = self.table.get(cmd_name) or self._load_more().get(cmd_name)
+        row = self._table.get(cmd_name) or self._list_rows().get(cmd_name)
         if row is None:
             return None
         module, _, name = row[0].partition(":")
@@ -107,10 +109,10 @@ class LazyGroup(OrderedGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""
-        table, every = {**self.table, **self._load_more()}, bool(ctx.meta.get(LIST_ALL))
-        left_out = () if every else self._find_empty()
+        every = bool(ctx.meta.get(LIST_ALL))
+        left_out = () if every or not self._has_plugins else find_empty_commands()
+        listed = [(name, row) for name, row in self._list_rows().items() if name not in left_out]
         for group in (SEE, DECIDE, RUN, MORE, REST)[: 5 if every else 4]:
-            listed = ((name, row) for name, row in table.items() if name not in left_out)
             if rows := [(name, about) for name, (_, about, its) in listed if its == group]:
                 with formatter.section(group):
                     formatter.write_dl(rows)
@@ -118,7 +120,7 @@ class LazyGroup(OrderedGroup):
 
 def load_command(name: str, path: Sequence[str] = ()) -> click.Command:
     """Import a command: its name, and those of the commands below it. Raises ValueError if there is none."""
-    program = make_program(COMMANDS, load_plugin_rows)
+    program = Program()
     found: click.Command | None = program
     for one in (name, *path):
         found = found.get_command(click.Context(program), one) if isinstance(found, click.Group) else None
@@ -168,26 +170,9 @@ Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs, none does, 
 not answer, 75 something is parked or waits, 78 the configuration is wrong."""
 
 
-def make_program(
-    table: Mapping[str, CommandRow],
-    load_more: Callable[[], Mapping[str, CommandRow]] = dict,
-    find_empty: Callable[[], Collection[str]] = frozenset,
-) -> LazyGroup:
-    made = LazyGroup(
-        table,
-        load_more,
-        find_empty,
-        name="tacitd",
-        help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
-        epilog=EPILOG,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )
-    return click.version_option(__version__, message="tacitd %(version)s")(made)
-
-
 def main() -> None:
     """Run the program with the commands of the engine and of all plugins, and end the process with its exit code."""
-    run_and_exit(make_program(COMMANDS, load_plugin_rows, find_empty_commands), "tacitd")
+    run_and_exit(Program(), "tacitd")
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:
@@ -313,19 +298,10 @@ def make_plugin_table(found: FoundPlugins) -> PluginTable:
     return PluginTable(tuple(plugins), commands, tuple(broken))
 
 
-def load_plugin_rows() -> Mapping[str, CommandRow]:
-    return load_plugin_table().commands
-
-
 def find_empty_commands() -> set[str]:
     """The further commands of plugins that have no data: `tacitd help --all` lists them."""
-    groups = [
-        (one, name)
-        for one in load_plugin_table().plugins
-        for name, row in one.commands.items()
-        if row[2] == MORE
-    ]
-    return {name for one, name in groups if not has_data(one)}
+    empty = [one for one in load_plugin_table().plugins if not has_data(one)]
+    return {name for one in empty for name, row in one.commands.items() if row[2] == MORE}
 
 
 def has_data(plugin: PluginSpec) -> bool:

@@ -37,7 +37,6 @@ from tacitd.report.sections import (
     ReportSection,
     ReportSeries,
     ReportTable,
-    make_buckets,
 )
 from tacitd.session_context.plugin_view import make_report
 from tacitd.state.paths import report_file
@@ -136,7 +135,7 @@ EFFECTS = {(True, False): "lines added", (True, True): "lines replaced", (False,
 
 def build_spending(scope: ReportScope) -> ReportSection:
     """What the model calls cost, by week and by purpose. Raises TacitdError."""
-    buckets, root = make_buckets(scope.since, scope.now), "" if scope.root is None else str(scope.root)
+    root = "" if scope.root is None else str(scope.root)
     by_day = read_store(lambda rows: report_spending(rows, "day", scope.since, root), scope.state_dir) or []
     rows = read_store(lambda rows: report_spending(rows, "purpose", scope.since, root), scope.state_dir) or []
     days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day]
@@ -148,21 +147,20 @@ def build_spending(scope: ReportScope) -> ReportSection:
     note = f"{count_noun(total.calls, 'call')} for {format_dollars(total.usd)}."
     if total.assumed_usd:
         note += " ~ marks a cost that is assumed, because the client reported none."
-    series = ReportSeries(f"Dollars by {buckets.unit}", buckets.count(days), "$")
+    series = ReportSeries("Dollars by week", scope.count_by_week(days), "$")
     table = ReportTable("By purpose", ("purpose", "calls", "without an answer", "dollars"), cells)
     return ReportSection("What it cost", (series, table), note)
 
 
 def build_changes(scope: ReportScope) -> ReportSection:
     """How many changes were made in files, by week, and how many lines. Raises TacitdError."""
-    buckets = make_buckets(scope.since, scope.now)
     found = read_store(lambda rows: list_row_changes(rows, since=scope.since), scope.state_dir) or []
     done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
     done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
     lines = Counter[str](
         EFFECTS[bool(line["added"]), bool(line["removed"])] for _, one in done for line in one["lines"]
     )
-    series = ReportSeries(f"Changes by {buckets.unit}", buckets.count((at, 1) for at, _ in done))
+    series = ReportSeries("Changes by week", scope.count_by_week((at, 1) for at, _ in done))
     table = ReportTable(
         "", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS.values() if lines[what])
     )

@@ -55,15 +55,6 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 """Several strings: a list in config.toml, `A,B` in a variable."""
 
 
-def _known_sources(value: object) -> str:
-    """A list, or its words joined by commas."""
-    found = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [""]
-    words = [word for one in found if (word := str(one).strip())]
-    if not isinstance(value, str | list | tuple) or not {"user", "project", "local"}.issuperset(words):
-        raise ValueError('it must be "" (none) or some of user, project, local, joined by commas')
-    return ",".join(words)
-
-
 def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not name.isascii() or not name.isidentifier():
@@ -71,7 +62,6 @@ def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-SettingSources = Annotated[str, BeforeValidator(_known_sources)]
 Variables = Annotated[Names, AfterValidator(_names_of_variables)]
 Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-][^\x00]*$")]
 """Not empty and not an option: it is one argument on the command line."""
@@ -97,10 +87,10 @@ class ClaudeSettings(Section):
         description="Further environment variables that the client gets, by name: ANTHROPIC_API_KEY or "
         "ANTHROPIC_BASE_URL, for example. An API key is never passed on otherwise.",
     )
-    setting_sources: SettingSources = Field(
+    setting_sources: Literal["", "user"] = Field(
         default="",
-        description='Which of your Claude Code settings the client reads. "user" where an apiKeyHelper or the '
-        "settings' own env is how you log in; hooks and MCP servers stay off all the same.",
+        description='Whether the client reads your Claude Code settings: "user" where an apiKeyHelper or the settings\' own env '
+        "is how you log in; hooks and MCP servers stay off all the same.",
     )
     timeout: Duration = Field(default=120.0, gt=0, description="A call that takes longer is killed.")
 

@@ -13,20 +13,16 @@ from typing import Literal
 from msgspec import Struct
 
 __all__ = [
-    "Buckets",
     "Cell",
     "ReportPart",
     "ReportScope",
     "ReportSection",
     "ReportSeries",
     "ReportTable",
-    "make_buckets",
 ]
 
 Cell = str | int | float | None
 """A number is aligned to the right; None is shown as `unknown`."""
-MOST_WEEKS = 26
-"""A longer span is divided into months."""
 
 
 class ReportScope(Struct, frozen=True):
@@ -44,6 +40,16 @@ class ReportScope(Struct, frozen=True):
 
     def covers_time(self, at: float) -> bool:
         return self.since <= at <= self.now
+
+    def count_by_week(self, times: Iterable[tuple[float, float]]) -> tuple[tuple[str, float], ...]:
+        """Given times (seconds since 1970, UTC) with an amount each, return the sum for each week of the span, which has the name of
+        its Monday, local; a time outside counts to the nearest."""
+        last = _find_monday(self.now)
+        first = min(_find_monday(self.since), last)
+        sums = {first + timedelta(weeks=number): 0.0 for number in range((last - first).days // 7 + 1)}
+        for at, amount in times:
+            sums[min(max(_find_monday(at), first), last)] += amount
+        return tuple((monday.isoformat(), amount) for monday, amount in sums.items())
 
 
 class ReportTable(Struct, frozen=True, tag_field="kind", tag="table"):
@@ -87,35 +93,6 @@ class ReportSection(Struct, frozen=True):
         return ReportSection(self.heading, parts, self.note) if parts else None
 
 
-class Buckets(Struct, frozen=True):
-    """Consecutive weeks or months in local time. A week begins on Monday and has the name of that day."""
-
-    unit: Literal["week", "month"]
-    labels: tuple[str, ...]
-    """`2026-02-16` or `2026-02`, oldest first."""
-
-    def count(self, times: Iterable[tuple[float, float]]) -> tuple[tuple[str, float], ...]:
-        """Given times (seconds since 1970, UTC) with an amount each, return the sum for each bucket; a time
-        outside counts to the nearest."""
-        sums = dict.fromkeys(self.labels, 0.0)
-        for at, amount in times:
-            sums[min(max(_name_bucket(self.unit, _local_day(at)), self.labels[0]), self.labels[-1])] += amount
-        return tuple(sums.items())
-
-
-def make_buckets(since: float, now: float) -> Buckets:
-    """Divide the span between two times (seconds since 1970, UTC) into at most 26 weeks, otherwise into
-    months."""
-    last = _local_day(now)
-    first = min(_local_day(since), last)
-    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-    unit: Literal["week", "month"] = "week" if len(days) <= 7 * MOST_WEEKS else "month"
-    return Buckets(unit, tuple(dict.fromkeys(_name_bucket(unit, day) for day in days)))
-
-
-def _name_bucket(unit: Literal["week", "month"], day: date) -> str:
-    return (day - timedelta(days=day.weekday())).isoformat() if unit == "week" else f"{day:%Y-%m}"
-
-
-def _local_day(at: float) -> date:
-    return datetime.fromtimestamp(min(max(0.0, at), 4e9)).date()  # of a damaged record, the nearest
+def _find_monday(at: float) -> date:
+    day = datetime.fromtimestamp(min(max(0.0, at), 4e9)).date()  # of a damaged record, the nearest
+    return day - timedelta(days=day.weekday())

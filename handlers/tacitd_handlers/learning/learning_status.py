@@ -203,9 +203,8 @@ def _format_lines(part: Mapping[str, Any]) -> Iterator[str]:
 def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
     """Yield what was learned: lines by week, and the newest of those in the files now; and the corrections that came although a line
     was written."""
-    from tacitd.report.sections import ReportSection, ReportSeries, ReportTable, make_buckets
+    from tacitd.report.sections import ReportSection, ReportSeries, ReportTable
 
-    buckets = make_buckets(scope.since, scope.now)
     lines = [
         (place.root, line)
         for place in list_places(rows, scope.root)
@@ -220,11 +219,11 @@ def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
             file = name_file(line.path, root)
             where = f"{root.name}/{file}" if root is not None else file
             table.append((line.text, where, local_date(line.written_at), line.said))
-    series = buckets.count((at, 1.0) for at in written if scope.covers_time(at))
+    series = scope.count_by_week((at, 1.0) for at in written if scope.covers_time(at))
     yield ReportSection(
         "What was learned",
         (
-            ReportSeries(f"Lines written by {buckets.unit}", series),
+            ReportSeries("Lines written by week", series),
             ReportTable("Lines", ("line", "file", "since", "said"), tuple(table[:NEWEST])),
         ),
         "The chart counts every line that was written, also what was undone or removed since, but not what is forgotten. "
@@ -239,11 +238,11 @@ def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
             where = root.name if root is not None else "all projects"
             unheeded.append((line.text, where, len(times), by_month, PROPOSAL))
     columns = ("rule", "project", "corrected since", "by month", "proposal")
-    series = buckets.count((at, 1.0) for at in again if scope.covers_time(at))
+    series = scope.count_by_week((at, 1.0) for at in again if scope.covers_time(at))
     yield ReportSection(
         "Does it help?",
         (
-            ReportSeries(f"Corrections of written rules by {buckets.unit}", series),
+            ReportSeries("Corrections of written rules by week", series),
             ReportTable("Corrected again, still not heeded", columns, tuple(unheeded)),
         ),
         "A correction counts if it says what the rule says already. Whether a rule without one helps is unknown.",

@@ -18,7 +18,7 @@ import pytest
 import generate
 from support_cli import Cli
 from tacitd.cli.common import echo_error, echo_message, escape_output
-from tacitd.cli.program import make_program
+from tacitd.cli.program import Program
 from tacitd.clock import SystemClock
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
@@ -245,7 +245,7 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
                 if isinstance(one, click.Argument):
                     yield names
 
-    yield from below(make_program(TABLE), ())
+    yield from below(Program(TABLE), ())
 
 
 @pytest.mark.parametrize("names", list(commands_with_a_directory()), ids=" ".join)

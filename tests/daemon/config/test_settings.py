@@ -189,12 +189,6 @@ def test_defaults_are_those_of_the_documents() -> None:
     assert budget.calls_per_minute == 12
 
 
-@pytest.mark.parametrize("given", ["", "user", "user,project"])
-def test_setting_sources(given: str) -> None:
-    """`claude.setting_sources = "user"` serves people whose login is an apiKeyHelper."""
-    assert ClaudeSettings.model_validate({"setting_sources": given}).setting_sources == given
-
-
 def test_reading_a_span_needs_no_pydantic() -> None:
     """The fast commands load only what they use (DESIGN "Control")."""
     code = "import sys; import tacitd.config.durations; assert 'pydantic' not in sys.modules"

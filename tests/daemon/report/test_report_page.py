@@ -7,6 +7,7 @@ import hashlib
 import re
 from datetime import datetime
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +16,10 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.report.page import STYLE, format_value, render_page
 from tacitd.report.sections import (
+    ReportScope,
     ReportSection,
     ReportSeries,
     ReportTable,
-    make_buckets,
 )
 
 DAY = 86_400.0
@@ -129,27 +130,21 @@ def test_values_are_written_for_people(value: float, unit: str, text: str) -> No
     assert format_value(value, unit) == text
 
 
+def make_scope(since: float, now: float) -> ReportScope:
+    return ReportScope(Path("/state"), {}, None, since, now)
+
+
 @examples(150)
 @given(TIMES, TIMES, st.lists(TIMES, max_size=20))
 def test_nothing_is_lost_and_nothing_counted_twice(since: float, now: float, times: list[float]) -> None:
-    """The sums of the buckets are the sum of all; the labels ascend without a double, and are few."""
-    buckets = make_buckets(since, now)
-    assert list(buckets.labels) == sorted(set(buckets.labels))
-    counted = buckets.count((at, 1) for at in times)
-    assert sum(value for _, value in counted) == len(times)
-    assert tuple(label for label, _ in counted) == buckets.labels
-
-
-@pytest.mark.parametrize(("days", "unit", "number"), [(0, "week", 1), (90, "week", 14), (365, "month", 13)])
-def test_the_unit_follows_from_the_span(days: int, unit: str, number: int) -> None:
-    """Weeks up to half a year, then months."""
-    buckets = make_buckets(NOON - days * DAY, NOON)
-    assert (buckets.unit, len(buckets.labels)) == (unit, number)
+    """The sums of the weeks are the sum of all; the labels ascend without a double."""
+    counted = make_scope(since, now).count_by_week((at, 1) for at in times)
+    labels = [label for label, _ in counted]
+    assert labels == sorted(set(labels)) and sum(value for _, value in counted) == len(times)
 
 
 def test_a_week_begins_on_monday() -> None:
-    """The label is that Monday; a time outside the span counts to the nearest bucket."""
-    buckets = make_buckets(NOON - 14 * DAY, NOON)
-    assert buckets.labels == ("2026-02-02", "2026-02-09", "2026-02-16")
-    counted = dict(buckets.count([(NOON - 900 * DAY, 1), (4e9, 2), (0.0, 4)]))
-    assert counted == {"2026-02-02": 5, "2026-02-09": 0, "2026-02-16": 2}
+    """The label is that Monday; a time outside the span counts to the nearest week."""
+    scope = make_scope(NOON - 14 * DAY, NOON)
+    counted = scope.count_by_week([(NOON - 900 * DAY, 1), (4e9, 2), (0.0, 4)])
+    assert counted == (("2026-02-02", 5), ("2026-02-09", 0), ("2026-02-16", 2))
