@@ -61,9 +61,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     """
     if undo and purge:
         raise click.UsageError("--undo and --purge exclude each other")
-    states = (
-        ("forgotten",) if undo else ("stored", "proposed", "forgotten") if purge else ("stored", "proposed")
-    )
+    states = ["forgotten"] if undo else ["stored", "proposed", *["forgotten"] * purge]
     found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
     _echo_item(found)
     if found.item.by_person and not undo and not yes:
@@ -236,15 +234,13 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
         )
     # A forgotten line that is in its file again is the line: of one id the item that is not forgotten counts.
     ordered = sorted(found, key=lambda one: one.item.state != "forgotten")
-    fitting = list(
-        {
-            (one.plugin, one.item.root, one.item.id): one for one in ordered if one.item.state in states
-        }.values()
-    )
+    by_id = {(one.plugin, one.item.root, one.item.id): one for one in ordered if one.item.state in states}
+    fitting = list(by_id.values())
     if not _match_ids(asked, fitting):  # an offer to make a line a rule has the line's text
-        stored = {one.item.text.casefold() for one in fitting if one.item.state == "stored"}
-        fitting = [
-            one for one in fitting if one.item.state == "stored" or one.item.text.casefold() not in stored
+        lines = [one for one in fitting if one.item.state == "stored"]
+        texts = {one.item.text.casefold() for one in lines}
+        fitting = lines + [
+            one for one in fitting if one not in lines and one.item.text.casefold() not in texts
         ]
     if not fitting:
         one = found[0].item

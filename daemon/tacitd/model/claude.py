@@ -21,12 +21,12 @@ from tacitd.model.budget import Budget
 from tacitd.model.call_caps import HINT as BUDGET_HINT
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.environment import (
-    OptionsProbe,
     account_environment,
     child_environment,
     client_arguments,
     describe_missing,
     find_command,
+    missing_options,
     private_directory,
     with_directory,
 )
@@ -84,7 +84,8 @@ class ClaudeModel:
         self.running_count = 0
         """Calls that hold a slot, for `status`."""
         self._program: Path | None = None
-        self._probe = OptionsProbe()
+        self._good: tuple[object, ...] = ()
+        """The program that was asked last for its options and lacks none."""
 
     def find_program(self) -> Path | None:
         """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
@@ -139,7 +140,7 @@ class ClaudeModel:
             what = f"{self.work} cannot be used as working directory: {error}"
             hint = f"make {self.work} an empty directory with mode 0700, owned by you"
             return NoAnswer(Why.UNREACHABLE, what, hint)
-        if missing := self._probe.missing(program, lambda: self._help_of(program)):
+        if missing := self._find_missing(program):
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
         if self._stop.is_set():
             return STOPPING
@@ -188,6 +189,21 @@ class ClaudeModel:
             end("answered", model=outcome.model, answer=outcome.text if ask.about else None)
         else:
             end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
+
+    def _find_missing(self, program: Path) -> list[str]:
+        """The options that the program does not know; empty also if it cannot be asked: the call itself will say what is wrong with it.
+
+        A program that lacks nothing is asked once, and again when its file has changed. One that lacks something is asked
+        each time: an update may change what a wrapper starts, and not the wrapper.
+        """
+        try:
+            found = program.stat()
+            identity = (program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            missing = [] if identity == self._good else missing_options(self._help_of(program))
+        except (OSError, ValueError):
+            return []
+        self._good = () if missing else identity
+        return missing
 
     def _help_of(self, program: Path) -> str:
         """What the client prints for `--help`. Raises OSError, or ValueError if it is not all of it."""

@@ -10,8 +10,7 @@ import pwd
 import re
 import shutil
 import stat
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
@@ -184,34 +183,6 @@ def _places(command: str, home: Path | None) -> Iterator[Path]:
         elif home is not None:
             found = [(re.findall(r"\d+", one.parts[-3]), one) for one in home.glob(f"{place[2:]}/{command}")]
             yield from (one for _, one in sorted(found, key=lambda one: [*map(int, one[0])], reverse=True))
-
-
-class OptionsProbe:
-    """Remembers which program knows all options. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._good: tuple[object, ...] = ()
-        """The program that was asked last and lacks nothing."""
-
-    def missing(self, program: Path, ask: Callable[[], str]) -> list[str]:
-        """Return the options that the program does not know; empty also if it cannot be asked. `ask` runs it with `--help` and returns
-        what it prints; it may raise OSError or ValueError.
-
-        A program that lacks nothing is asked once, and again when its file has changed. One that lacks something is asked
-        each time: an update may change what a wrapper starts, and not the wrapper.
-        """
-        with self._lock:
-            try:
-                found = program.stat()
-                identity = (program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-                if identity == self._good:
-                    return []
-                missing = missing_options(ask())
-            except (OSError, ValueError):  # the call itself will say what is wrong with the program
-                return []
-            self._good = () if missing else identity
-            return missing
 
 
 def describe_missing(missing: list[str]) -> str:

@@ -26,10 +26,13 @@ from tacitd_handlers.shared.places import leads_out, read_text
 
 WITHOUT_RULES = frozenset({"Explore"})
 """Kinds of sub-agents that load no instruction files."""
+NESTED_AGENTS_SINCE = (2, 1, 328)
+"""The first version that was seen to load AGENTS.md by itself, in projects without CLAUDE.md."""
 HOPS = 4
 MOST = 500
 """Rules of one directory that are looked at."""
 MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
+_VERSION = compile_lazily(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 _IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
 _TOKEN = compile_lazily(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
 _GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -55,9 +58,9 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
     if request.occasion == "agent" and request.agent in WITHOUT_RULES:
         return
     home = config_dir(os.environ)
-    place = locate_directory(home, request.cwd)
-    # Clients before 2.1.328 do not load AGENTS.md: a line that is there twice does less harm than one that is not there.
-    yield from list_loaded(home, place, with_agents=False)
+    place, version = locate_directory(home, request.cwd), _VERSION.match(request.client)
+    is_new = version is None or tuple(map(int, version.groups())) >= NESTED_AGENTS_SINCE
+    yield from list_loaded(home, place, with_agents=is_new)
     if find_exclude(place.tree / PROJECT_RULE, place.patterns) is not None:
         yield ContextFile(choose_source(place, LEARNED), "never", "", meant=True)
 

@@ -132,9 +132,12 @@ def test_a_person_s_own_files_count(project: Path) -> None:
     assert loaded(ask(project)) == {"Use pnpm", "Of the module", "Editor: vi", "Theirs", "Mine", "Imported"}
 
 
-def test_agents_md_does_not_count(project: Path) -> None:
-    """Clients before 2.1.328 do not load it: what is in it only is said."""
+def test_agents_md_counts_only_without_claude_md(project: Path) -> None:
+    """2.1.328 and later."""
     put(project / "AGENTS.md", "- Root\n")
+    assert "Root" in loaded(ask(project)) and "Root" in loaded(ask(project, client="next"))
+    assert "Root" not in loaded(ask(project, client="2.1.197"))
+    put(project / ".claude/CLAUDE.md", "- Mine\n")
     assert "Root" not in loaded(ask(project))
 
 
