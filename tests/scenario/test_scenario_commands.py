@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -154,32 +153,6 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     lock.unlink()
 
 
-def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
-    """Parked work is grouped by its reason, in `status` and in `sync`."""
-    daemon = make([{"match": ".", "fault": "usage-limit"}])
-    daemon.start()
-    for number in range(7):
-        daemon.type_(f"s{number}", f"Prefers amber-{number}")
-    said = daemon.cli("sync")
-    lines = [text for text in said.stderr.splitlines() if text.startswith("parked: learning")]
-    assert said.returncode == 75 and len(lines) == 1, said.stderr
-    assert "7 work items: usage limit" in lines[0]
-    assert daemon.cli("status").stdout.count("parked    learning: ") == 1
-    assert len(daemon.status()["parked"]) >= 7, "the document keeps each of them"
-
-
-def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) -> None:
-    """It names what is parked and why, and ends with 75; also as JSON."""
-    daemon = make([{"match": ".", "fault": "logged-out"}])
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-9")
-    done = daemon.cli("sync")
-    assert done.returncode == 75 and "parked: " in done.stderr and "not logged in" in done.stderr
-    said = json.loads(daemon.cli("sync", "--json").stdout)
-    assert said["done"] and said["parked"][0]["attempts"] >= 1
-    assert {one["id"] for one in said["degraded"]} >= {"model.logged-out"}
-
-
 def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemon) -> None:
     """DESIGN "Commands": what only changes rows is written by the command itself; the daemon finds it."""
     daemon = make()
@@ -210,24 +183,6 @@ def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemo
     assert daemon.learned == ["Prefers amber-1"]
 
 
-def test_output_in_a_pipe_has_no_colour(make: MakeDaemon) -> None:
-    """DESIGN "Control": colour and tables only on a terminal; data on stdout, messages on stderr."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-14")
-    daemon.synthesize()
-    for arguments in (
-        ["status"],
-        ["doctor"],
-        ["learned", str(daemon.project)],
-        ["--help"],
-        ["config", "show"],
-    ):
-        done = daemon.cli(*arguments)
-        assert "\x1b" not in done.stdout + done.stderr, arguments
-    assert json.loads(daemon.cli("status", "--json").stdout)["running"] is True
-
-
 def _held(pipe: int) -> int:
     """Bytes that wait in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"), sys.byteorder)
@@ -252,21 +207,3 @@ def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path, how: signal.
         assert b"SCRIPT" in shown.read()
         process.communicate(timeout=60)
     assert process.returncode != 0 and list(place.iterdir()) == []
-
-
-def test_status_has_a_line_for_profile_sessions_and_practice(make: MakeDaemon) -> None:
-    """SPEC P-17, P-26, L-53: what a person reads without `--json`, of the three plugins that keep something for them."""
-    daemon = make()
-    report = ("--problem", "two-sum", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:empty_input")
-    assert daemon.cli("profile", "set", "tools.editor", "vim").returncode == 0
-    assert daemon.cli("learner", "record", *report).returncode == 0
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.wait_until(lambda s: s["slices"]["continuity"].get("sessions") == 1)
-    lines = daemon.cli("status").stdout.splitlines()
-    for line in (
-        "profile   0 learned, yours: tools.editor",
-        "continuity 1 session, 0 with open tasks",
-        "learner   1 review in the ledger, 1 active weakness, 0 resolved",
-    ):
-        assert line in lines

@@ -7,34 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support_daemon import ECHO_FACTS, ECHO_LINES, LEARNING, SYNTHESIS, MakeDaemon, bullets
+from support_daemon import ECHO_FACTS, SYNTHESIS, MakeDaemon, bullets
 
 pytestmark = pytest.mark.scenario
-
-
-def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_hand(make: MakeDaemon) -> None:
-    """SPEC S-23: kept and retried, then put aside and named in `status`; not paid for again unless a person asks."""
-    daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": "no form at all"}])
-    daemon.start(DISPATCH__FIRST_PAUSE="50ms")
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.synthesize()
-    daemon.sync()
-    aside = "learning.aside:"
-    found = daemon.wait_until(lambda status: aside in str(status["degraded"]), "facts that are put aside")
-    (problem,) = [one for one in found["degraded"] if one["id"].startswith(aside)]
-    assert str(daemon.project) in problem["what"] and "rescue retry --all" in problem["hint"]
-    daemon.restart()
-    calls = len(daemon.claude.calls())
-    daemon.synthesize()
-    assert len(daemon.claude.calls()) == calls and daemon.status()["slices"]["learning"]["waits"] == []
-    assert "1 fact of" in daemon.cli("status").stdout
-    (item,) = daemon.list_review()
-    assert item["text"] == "Prefers amber-1" and item["review"].startswith("no line was made of it: ")
-    daemon.claude.rules([ECHO_FACTS, ECHO_LINES])
-    assert daemon.cli("rescue", "retry", "--all").returncode == 0
-    assert daemon.learned == ["Prefers amber-1"]
-    daemon.restart()
-    assert not [one for one in daemon.status()["degraded"] if one["id"].startswith("learning")]
 
 
 def test_a_person_decides_about_facts_that_were_put_aside(make: MakeDaemon) -> None:
@@ -98,24 +73,6 @@ def test_each_project_is_named_once_when_it_is_first_written_in(make: MakeDaemon
         assert str(place) in daemon.status()["slices"]["learning"]["projects"]
 
 
-def test_what_was_learned_in_two_projects_says_so(make: MakeDaemon) -> None:
-    """SPEC S-54, S-55: how often, since when, how sure, and in how many projects; without a daemon too."""
-    daemon = make()
-    daemon.start()
-    other = daemon.new_project("other")
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.type_("s2", "Prefers amber-1", other)
-    daemon.synthesize()
-    daemon.synthesize(other)
-    daemon.type_("s1", "I said: Prefers amber-1")
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.sync()
-    daemon.stop()
-    (row,) = json.loads(daemon.cli("learned", str(daemon.project), "--json").stdout)
-    assert row["line"] == "Prefers amber-1" and row["projects"] == 2
-    assert row["seenCount"] >= 2 and row["firstSeen"] <= row["lastSeen"]
-
-
 def test_links_in_a_strangers_repository_lead_nowhere(make: MakeDaemon, tmp_path: Path) -> None:
     """RELIABILITY 19: a clone may contain links under every name of tacitd's files; no file of the person's changes."""
     daemon = make()
@@ -133,25 +90,3 @@ def test_links_in_a_strangers_repository_lead_nowhere(make: MakeDaemon, tmp_path
     (daemon.project / "LEARNED.md").unlink()
     assert daemon.sync() == []
     assert daemon.learned == ["Prefers amber-1"] and mine.read_text() == "mine\n"
-
-
-def test_it_can_say_from_which_words_a_line_came(make: MakeDaemon) -> None:
-    """DESIGN "Priorities" 3: `tacitd why` names the line, its file, the session and the person's words."""
-    daemon = make(LEARNING, EXTRACTION__SETTLE="0s")
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    assert daemon.synthesize() == []
-    said = daemon.cli("why", "amber", cwd=daemon.project)
-    assert said.returncode == 0, said.stderr
-    for words in (
-        "LEARNED.md",
-        "from session s1",
-        "you said in Claude Code at 20",
-        "): Prefers amber-1",
-        "synthesis by ",
-    ):
-        assert words in said.stdout
-    (one,) = json.loads(daemon.cli("why", "AMBER-1", "--json", cwd=daemon.project).stdout)
-    assert (one["what"], one["sessions"], one["words"]) == ("Prefers amber-1", ["s1"], ["Prefers amber-1"])
-    nothing = daemon.cli("why", "basalt", cwd=daemon.project)
-    assert nothing.returncode == 1 and nothing.stdout == "" and "basalt" in nothing.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from itertools import pairwise
 
@@ -88,37 +87,6 @@ def test_two_sessions_of_one_project_are_merged(make: MakeDaemon) -> None:
     calls = [call["at"] for call in daemon.claude.calls() if SYNTHESIS in call["stdin"]]
     assert all(later - sooner >= 0.4 for sooner, later in pairwise(calls))
     assert len(daemon.learned) == 3
-
-
-def test_once_does_all_that_waits_and_ends(make: MakeDaemon) -> None:
-    """`run --once`: also syntheses of ended sessions; exit code 0, or 75 if something is parked."""
-    daemon = make(SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1h")
-    first = daemon.cli("run", "--once")
-    assert first.returncode == 0, first.stderr
-    daemon.type_("s1", "Prefers amber-1")
-    long_ago = time.time() - 5
-    os.utime(daemon.transcript("s1"), (long_ago, long_ago))
-    done = daemon.cli("run", "--once")
-    assert done.returncode == 0, done.stderr
-    assert daemon.learned == ["Prefers amber-1"]
-    assert raw_files(daemon.project) == []
-    daemon.claude.rules([{"match": EXTRACTION, "fault": "logged-out"}])
-    daemon.type_("s2", "Prefers basalt-2")
-    parked = daemon.cli("run", "--once")
-    assert parked.returncode == 75
-    assert "not logged in" in parked.stderr.casefold()
-    assert daemon.cli("status").returncode == 69
-    again = daemon.cli("run", "--once")
-    assert again.returncode == 75
-
-
-def test_once_beside_a_daemon_says_so(make: MakeDaemon) -> None:
-    """Exit code 69 if another daemon runs."""
-    daemon = make()
-    daemon.start()
-    refused = daemon.cli("run", "--once")
-    assert refused.returncode == 69
-    assert refused.stderr.startswith("tacitd: ")
 
 
 @pytest.mark.parametrize("scope", ["project", "session", "all"])

@@ -13,7 +13,7 @@ import pytest
 from support_cli import Cli
 from support_terminal import Terminal
 from tacitd.cli.common import format_moment
-from tacitd.cli.program import COMMANDS, load_plugin_rows
+from tacitd.cli.program import COMMANDS, load_plugin_table
 from tacitd.clock import local_minutes
 
 
@@ -61,7 +61,7 @@ def test_bash_completes_commands_of_the_engine_and_of_plugins(cli: Cli, tmp_path
         done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True)
         return set(done.stdout.split())
 
-    names = {**COMMANDS, **load_plugin_rows()}
+    names = {**COMMANDS, **load_plugin_table().commands}
     assert complete("lear") == {name for name in names if name.startswith("lear")} != set()
     assert {"list", "resume"} <= complete("sessions ''"), (
         "the commands of a group, also of one that runs alone"
