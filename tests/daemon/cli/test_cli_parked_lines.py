@@ -29,7 +29,7 @@ SAID: dict[str, Any] = {
 """What `sync` answers if all is handled."""
 
 
-def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
+def row(what: str, reason: str = "r", **more: str | None) -> dict[str, Any]:
     """A row of `parked` in the status document."""
     return {"handler": "learning", "what": what, "reason": reason, "hint": "h", "not_before": None} | more
 
@@ -100,60 +100,43 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     assert "is open" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("waits", [True, False])
+FACT = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
+EXCLUDED = FACT | {"until": "`tacitd exclude --undo /app`", "job": ""}
+PAUSED = [row("job check", "paused by you (all)"), row("job x", "paused by you (all)", project="/app")]
+OF_SESSION = row("the end of session s", "paused by you (session s)", project="/app")
+
+
+@pytest.mark.parametrize(
+    ("parked", "waits", "code"),
+    [
+        ([], [], 0),
+        ([], [FACT], PARKED),
+        ([], [EXCLUDED], 0),
+        (PAUSED, [FACT], 0),
+        (PAUSED[:1], [FACT], PARKED),
+        ([OF_SESSION], [FACT], PARKED),
+    ],
+    ids=["all done", "a fact waits", "excluded", "paused", "another is paused", "a session is paused"],
+)
 def test_sync_write_ends_with_75_where_something_still_waits(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli, waits: bool
+    monkeypatch: pytest.MonkeyPatch,
+    cli: Cli,
+    parked: list[dict[str, Any]],
+    waits: list[dict[str, Any]],
+    code: int,
 ) -> None:
-    """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
-    row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
-    said = SAID | {"waits": [row] * waits}
+    """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told. What a person
+    paused or excluded waits for them, and a script that waits for exit code 0 must not wait for ever. The pause of a session holds no
+    facts of its project."""
+    said = SAID | {"parked": parked, "waits": waits}
     monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
-    assert (written.code, read.code) == (PARKED if waits else 0, 0)
-    assert ("waits: 1 fact in /app" in written.err) is waits
-
-
-def test_what_a_person_paused_waits_for_them(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    """One exit code, whatever is held just now: facts of its project, and a task of no project. The pause of a session holds no facts of
-    its project: that they could not be written is said."""
-    fact = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
-    held = [row("job check", "paused by you (all)"), row("job x", "paused by you (all)", project="/app")]
-    session = [row("the end of session s", "paused by you (session s)", project="/app")]
-    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
-    for parked, waits, codes in (
-        ([], [], (0, 0)),
-        (held, [fact], (0, 0)),
-        (held[:1], [fact], (0, PARKED)),
-        (session, [fact], (0, PARKED)),
-    ):
-        said = SAID | {"parked": parked, "waits": waits}
-        monkeypatch.setattr(
-            "tacitd.cli.control_commands.connect_daemon", lambda *_, it=said: lambda *_, **__: it
-        )
-        done = cli.run("sync"), cli.run("sync", "--write")
-        assert tuple(one.code for one in done) == codes
-        assert all(("all handled" in one.err) is (not parked) for one in done)
-        assert ("sync --write" in done[0].err) is (codes[1] != 0)
-
-
-def test_sync_write_is_done_where_only_an_excluded_project_waits(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
-    """No command can write its facts, so a script that waits for exit code 0 must not wait for ever."""
-    row = {
-        "project": "/app",
-        "what": "1 fact",
-        "until": "`tacitd exclude --undo /app`",
-        "job": "",
-        "at": None,
-    }
-    said = SAID | {"waits": [row]}
-    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
-    monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
-    for done in (cli.run("sync", "--write"), cli.run("sync")):
-        assert done.code == 0 and "sync --write" not in done.err
-        assert done.err == "waits: 1 fact in /app: until `tacitd exclude --undo /app`\nall read\n"
+    assert (written.code, read.code) == (code, 0)
+    assert ("waits: 1 fact in /app" in written.err) is bool(waits)
+    assert ("sync --write" in read.err) is (code != 0)
+    for done in (written, read):
+        assert ("all handled" in done.err) is not bool(parked or waits)
 
 
 @pytest.mark.parametrize(

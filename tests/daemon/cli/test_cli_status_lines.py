@@ -166,18 +166,6 @@ def test_the_head_has_the_time_of_the_start(running: bool, state: str, ends: str
     assert ("paused    all" in lines) == (state == "paused")
 
 
-def test_problems_come_first_with_their_cure() -> None:
-    """Right below the head; more than four are counted, and `-v` lists them."""
-    lines = plain(BUSY).splitlines()
-    assert lines[1:5] == [
-        "! claude is not logged in",
-        "          hint: run `claude` once and log in",
-        "! /w/a/LEARNED.md is open in vim",
-        "          hint: save and close it",
-    ]
-    assert "! Known Weaknesses is full" in plain(BUSY, verbose=True).splitlines()
-
-
 def many(number: int) -> Iterator[dict[str, Any]]:
     for one in range(number):
         yield {"id": "x.y", "what": f"problem {one}", "hint": "cure"}
