@@ -39,10 +39,14 @@ class HeldFile:
 
     def append(self, text: bytes, *, on_new_line: bool = True) -> None:
         """Append `text`, whole lines in UTF-8; durable when this returns. `on_new_line`: behind a torn line, which otherwise goes on
-        with it. Raises OSError: the file may then contain a part of the text, or all of it without being durable."""
-        torn = on_new_line and self.read(1) not in (b"", b"\n")
-        write_all(self._fd, (b"\n" if torn else b"") + text, self._disk)
-        self._disk.sync(self._fd)
+        with it. Raises OSError with the file's name: it may then contain a part of the text, or all of it without being durable."""
+        try:
+            torn = on_new_line and self.read(1) not in (b"", b"\n")
+            write_all(self._fd, (b"\n" if torn else b"") + text, self._disk)
+            self._disk.sync(self._fd)
+        except OSError as error:
+            error.filename = error.filename or str(self._target)
+            raise
         if self._new:
             self._disk.sync_dir(self._target.parent)
             self._new = False

@@ -55,8 +55,8 @@ class AskedTasks:
         self._is_stopping = is_stopping
 
     def run(self, plugin: RunningPlugin, new: NewTask) -> Done:
-        """Have a task done, and return what it did. Raises ParkedError if it waits, UnavailableError if the engine stops
-        before, and what the plugin raised."""
+        """Have a task done, and return what it did. Raises ParkedError if it or one of its files waits, UnavailableError if the
+        engine stops before, and what the plugin raised."""
         with self._store.write() as tx:
             number = insert_task(tx, new, self._now())
         self._wake()
@@ -64,7 +64,22 @@ class AskedTasks:
         done = plugin.asked.pop(number, Done())
         if isinstance(done, TacitdError):
             raise done
+        self._require_written(done)
         return done
+
+    def _require_written(self, done: Done) -> None:
+        """Raises ParkedError if what was decided is not in a file yet, as on a full disk: it is written when that is over."""
+        planned = (
+            "SELECT d.what, d.hint FROM (SELECT path, change FROM plan UNION SELECT path, NULL FROM line_plan) p "
+            "LEFT JOIN change c ON c.number = p.change LEFT JOIN degradation d ON d.owner = 'plan' AND d.id = p.path "
+            "WHERE p.path = ? AND coalesce(c.key, ?) = ?"
+        )
+        asked = [(str(one.path), f"{one.cause.key} {one.path}") for one in done.files]
+        asked += [(str(one.path), "") for one in done.lines]
+        for path, key in asked:
+            for what, hint in self._store.rows(planned, path, key, key):
+                why = f"{path} waits to be written" + (f": {what}" if what else "")
+                raise ParkedError(why, hint or "tacitd tries again")
 
     def _wait(self, new: NewTask, number: int) -> None:
         begun, stopped = time.monotonic(), math.inf
