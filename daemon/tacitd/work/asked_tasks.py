@@ -79,7 +79,7 @@ class AskedTasks:
         for path, key in asked:
             for what, hint in self._store.rows(planned, path, key, key):
                 why = f"{path} waits to be written" + (f": {what}" if what else "")
-                raise ParkedError(why, hint or "tacitd tries again")
+                raise ParkedError(f"{why}; it is done as soon as that is over", hint or "")
 
     def _wait(self, new: NewTask, number: int) -> None:
         begun, stopped = time.monotonic(), math.inf
