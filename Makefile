@@ -2,7 +2,7 @@
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
-.PHONY: help install test unit dates scenario lint types style format bench soak docs real-client ci clean
+.PHONY: help install test unit dates scenario lint types style trace format bench soak docs real-client ci clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -41,11 +41,14 @@ types: install ## Run mypy --strict and pyright.
 style: ## Print the size of each folder beside its budget, and names that occur twice.
 	python3 scripts/print_style.py
 
+trace: install ## Print how many modules and functions one prompt passes.
+	$(BIN)/python scripts/trace_prompt.py
+
 format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Not that of what is learned, which needs recorded answers; docs/performance.md has their commands.
+# Not those of what is learned and of the hooks, which need recorded answers or a real client; docs/performance.md has their commands.
 bench: install ## Run the benchmarks of docs/performance.md in less than ten minutes: memory, catching up, from an append to the handler, the start of commands, a tenth of a year.
 	-$(BIN)/python benchmarks/memory.py --size 300MB
 	-$(BIN)/python benchmarks/catch_up.py
