@@ -66,13 +66,6 @@ def get_paths() -> Paths:
     return Paths.from_env(os.environ)
 
 
-def connect_daemon(socket: Path, timeout: float | None) -> CallMethod:
-    """A `CallMethod` on the running daemon. `timeout` is in seconds; None waits without a limit."""
-    from tacitd.control.client import call_daemon
-
-    return lambda method, /, **params: call_daemon(socket, method, params, timeout)
-
-
 @contextmanager
 def connect_or_run() -> Iterator[CallMethod]:
     """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends."""
@@ -89,7 +82,7 @@ def connect_or_run() -> Iterator[CallMethod]:
         with run_in_process(places) as own:
             yield own
         return
-    yield connect_daemon(places.socket, None)
+    yield lambda method, /, **params: call_daemon(places.socket, method, params, timeout=None)
 
 
 def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from tacitd.cli.common import (
-    connect_daemon,
     connect_or_run,
     echo_json,
     echo_message,
@@ -92,9 +91,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     places = get_paths()
     # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever.
     call_running_daemon(places, "ping")
-    said = connect_daemon(places.socket, None if timeout is None else timeout + LATE)(
-        "sync", timeout=timeout, write=write
-    )
+    limit = None if timeout is None else timeout + LATE
+    said = call_daemon(places.socket, "sync", {"timeout": timeout, "write": write}, limit)
     if as_json:
         echo_json(said)
     else:

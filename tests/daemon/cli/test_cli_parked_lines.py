@@ -130,7 +130,7 @@ def test_sync_write_ends_with_75_where_something_still_waits(
     facts of its project."""
     said = SAID | {"parked": parked, "waits": waits}
     monkeypatch.setattr("tacitd.cli.status_command.call_daemon", lambda *_, **__: None)
-    monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
+    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
     assert (written.code, read.code) == (code, 0)
     assert ("waits: 1 fact in /app" in written.err) is bool(waits)
