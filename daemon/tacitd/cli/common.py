@@ -263,11 +263,7 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
         why = "not a directory"
     except FileNotFoundError:
         why = "no such directory" if given else "the current directory was removed"
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # also an unknown `~name`, and a NUL
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
 

@@ -251,11 +251,8 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
         after = call("sync") if said["retried"] or everything else None
     if ids and not said["retried"]:
         raise TacitdError("nothing was rejected under these ids", "`tacitd rescue` lists the ids")
-    rejected, parked = (
-        count_noun(said["retried"], "rejected prompt"),
-        count_noun(said["parked"], "parked work item"),
-    )
-    echo_message(f"tried again: {rejected}" + (f", {parked}" if everything else ""))
+    parked = f", {count_noun(said['parked'], 'parked work item')}" if everything else ""
+    echo_message(f"tried again: {count_noun(said['retried'], 'rejected prompt')}{parked}")
     if after is not None:
         echo_sync(after)
         ctx.exit(PARKED if find_undone(after) or not after["done"] else 0)

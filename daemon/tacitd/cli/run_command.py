@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, Signals, getsignal
@@ -171,13 +171,23 @@ def run_in_process(places: Paths) -> Iterator[CallMethod]:
 
 @contextmanager
 def open_app(places: Paths) -> Iterator[App]:
-    """Take the lock, run the engine in a thread, yield its App. Raises InterruptedByError, what `App` raises."""
+    """Take the lock, run the engine in a thread, yield its App. A signal stops the engine as it stops a daemon: no child of the model
+    outlives it. Raises InterruptedByError, what `App` raises."""
     app = App(places, os.environ, watcher_for=SilentWatcher)
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
+
+    def leave(signal: Signals) -> None:
+        if not asked:
+            echo_message("stopping; a running call has some seconds to end")
+        asked.append(signal)
+        app.request_stop()
+
+    actions = {one: partial(leave, one) for one in (SIGTERM, SIGINT, SIGHUP)}
+    is_main = threading.current_thread() is threading.main_thread()
     try:
         # In this order: a second signal must not interrupt the closing.
-        with _stop_on_signals(app, asked), app:
+        with handle_signals(actions) if is_main else nullcontext(), app:
             thread = threading.Thread(target=app.run, name="tacitd-engine")
             thread.start()
             try:
@@ -198,23 +208,6 @@ class InterruptedByError(TacitdError):
     def __init__(self, signal: Signals) -> None:
         super().__init__(f"ended by {signal.name}; no work is lost", "run the same command again to continue")
         self.code = 128 + signal
-
-
-@contextmanager
-def _stop_on_signals(app: App, asked: list[Signals]) -> Iterator[None]:
-    """While this is entered, a signal stops the engine as it stops a daemon: no child of the model outlives it."""
-
-    def leave(signal: Signals) -> None:
-        if not asked:
-            echo_message("stopping; a running call has some seconds to end")
-        asked.append(signal)
-        app.request_stop()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with handle_signals({one: partial(leave, one) for one in (SIGTERM, SIGINT, SIGHUP)}):
-        yield
 
 
 # --- the banner

@@ -325,11 +325,8 @@ def _make_spending(budget: Mapping[str, Any], now: float) -> StatusLine:
 
 
 def _list_watching(document: Mapping[str, Any], *, verbose: bool) -> Lines:
-    watching, model, projects = (
-        document["watching"],
-        document["model"],
-        document["watching"].get("projects", ()),
-    )
+    watching, model = document["watching"], document["model"]
+    projects = watching.get("projects", ())
     sources = watching.get("sources", {})
     named = [f"{number} of {name}" for name, number in sources.items()] if len(sources) > 1 else []
     where = f": {', '.join(named)}" if named else f" below {watching['root']}"

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -31,6 +31,7 @@ from tacitd.control.protocol import (
 from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentResource
 from tacitd.mcp.tools import BoundTool, bound_output, describe_tool, run_tool
 
+T = TypeVar("T")
 SCHEME = "tacitd://"
 INTERNAL_ERROR = -32603
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -89,23 +90,22 @@ def _call_method(offer: Offer, cwd: Path, method: str, params: Mapping[str, Any]
         case "ping":
             return {}
         case "tools/list":
-            empty = offer.find_empty()
-            return {"tools": [describe_tool(one) for name, one in offer.tools.items() if name not in empty]}
+            return {"tools": [describe_tool(one) for one in _list_known(offer, offer.tools)]}
         case "tools/call":
             return _call_tool(offer, params)
         case "resources/list":
-            empty = offer.find_empty()
-            return {
-                "resources": [
-                    _describe_resource(one) for name, one in offer.resources.items() if name not in empty
-                ]
-            }
+            return {"resources": [_describe_resource(one) for one in _list_known(offer, offer.resources)]}
         case "resources/read":
             return _read_resource(offer, cwd, params)
         case _ if method.startswith("notifications/"):
             return {}
         case _:
             raise Refused(METHOD_NOT_FOUND, f"there is no method {method[:80]}")
+
+
+def _list_known(offer: Offer, offered: Mapping[str, T]) -> list[T]:
+    empty = offer.find_empty()
+    return [one for name, one in offered.items() if name not in empty]
 
 
 def _call_tool(offer: Offer, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -260,9 +260,8 @@ def _note_end(tx: Tx, number: int, now: float) -> None:
 
 def _insert(tx: Tx, call: ModelRequest, now: float) -> int:
     root = call.project
-    if root and not tx.rows(
-        "SELECT 1 FROM project WHERE root=?", root
-    ):  # a command may ask where nothing was read yet
+    # A command may ask where nothing was read yet.
+    if root and not tx.rows("SELECT 1 FROM project WHERE root=?", root):
         common = str(Path(root, ".git")) if Path(root, ".git").exists() else None
         sql = "INSERT OR IGNORE INTO project(root, common, first_seen) VALUES(?, ?, ?)"
         tx.execute(sql, root, common, now)

@@ -182,9 +182,8 @@ def handle_signals(
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    before = {
-        number: signal.signal(number, lambda *_: None) for number in actions
-    }  # instead of the default action
+    # Instead of the default action.
+    before = {number: signal.signal(number, lambda *_: None) for number in actions}
     known = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_listen, args=(reader, actions), name="tacitd-signals", daemon=True)
     thread.start()

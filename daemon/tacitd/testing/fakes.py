@@ -67,11 +67,9 @@ class ScriptedModel(Struct):
             (r for pattern, r in self.rules if re.search(pattern, ask.prompt, re.DOTALL)), self.default
         )
         said = reply(ask) if callable(reply) else reply
-        return (
-            said
-            if isinstance(said, NoAnswer)
-            else Answer(said, "scripted", self.usd, len(ask.prompt) // 4, len(said) // 4)
-        )
+        if isinstance(said, NoAnswer):
+            return said
+        return Answer(said, "scripted", self.usd, len(ask.prompt) // 4, len(said) // 4)
 
     @property
     def prompts(self) -> list[str]:
