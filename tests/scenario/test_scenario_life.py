@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -205,26 +202,6 @@ def test_what_a_killed_daemon_left_running_is_ended_by_the_next(make: MakeDaemon
     daemon.start()
     daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 1)
     assert daemon.put_to_model() == ["Prefers amber-1"] * 2
-
-
-def test_the_line_of_the_readme_is_answered(make: MakeDaemon) -> None:
-    """Control: JSON-RPC 2.0, one message a line; `nc -U` ends by itself. The socket is private."""
-    daemon = make()
-    daemon.start()
-    named = daemon.cli("config", "socket").stdout.strip()
-    assert named == str(daemon.socket)
-    assert stat.S_IMODE(daemon.socket.stat().st_mode) == 0o600
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(named)
-        connection.sendall(LINE)
-        answer = json.loads(connection.makefile().readline())
-    assert answer["id"] == 1
-    assert answer["result"]["running"] is True
-    if shutil.which("nc"):
-        answered = subprocess.run(
-            ["nc", "-U", named], input=LINE, capture_output=True, timeout=60, check=True
-        )
-        assert json.loads(answered.stdout)["result"]["pid"] == answer["result"]["pid"]
 
 
 def test_once_leaves_nothing_behind_when_it_is_asked_to_end(make: MakeDaemon) -> None:

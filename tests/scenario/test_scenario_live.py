@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import signal
-from pathlib import Path
 
 import pytest
 
-from support_daemon import Daemon, MakeDaemon, until
-from support_waiting import PATIENCE
+from support_daemon import Daemon, MakeDaemon
 
 pytestmark = pytest.mark.scenario
 
@@ -48,27 +45,3 @@ def test_the_way_of_a_prompt_is_told(make: MakeDaemon) -> None:
     assert daemon.status()["learned"]["today"] == 1, "a restart forgets nothing of today"
     again = _texts(daemon)
     assert len(again) == len(set(again)) and set(again) == set(stored)
-
-
-def test_log_follows_the_daemon_and_the_next_one(make: MakeDaemon) -> None:
-    """`tacitd log -f` survives a restart, prints each line once, and Ctrl-C ends it without a word."""
-    daemon = make()
-    daemon.start()
-    log = daemon.spawn("log", "-f", output="follow")
-    file = Path(daemon.root / "follow")
-    try:
-        daemon.type_("s1", "Prefers amber-1")
-        until(lambda: "read: 1 prompt" in file.read_text(), PATIENCE, file.read_text)
-        daemon.synthesize()
-        until(lambda: "learned: Prefers amber-1" in file.read_text(), PATIENCE, file.read_text)
-        daemon.stop()
-        daemon.start()
-        daemon.type_("s1", "Prefers basalt-2")
-        daemon.synthesize()
-        until(lambda: "learned: Prefers basalt-2" in file.read_text(), PATIENCE, file.read_text)
-    finally:
-        log.send_signal(signal.SIGINT)
-        code = log.wait(PATIENCE)
-    said = file.read_text()
-    assert code == 0 and "Traceback" not in said and "Abort" not in said
-    assert said.count("learned: Prefers amber-1") == 1 and said.count("learned: Prefers basalt-2") == 1

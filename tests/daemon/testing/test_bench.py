@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -18,8 +17,7 @@ from tacitd.errors import ConfigError
 from tacitd.handler import Notice
 from tacitd.plugin import GatherRule, PluginSpec, TimedJob
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.testing import DAY, FakeClock, HandlerBench, ScriptedModel
-from tacitd_handlers.continuity import make_plugin
+from tacitd.testing import DAY, FakeClock, HandlerBench
 
 
 def run(task: Task, tools: Tools) -> Outcome:
@@ -88,22 +86,6 @@ def test_parked_work_and_what_is_wrong_are_seen(tmp_path: Path) -> None:
         HandlerBench(tmp_path / "b", PluginSpec("broken", jobs=PLUGIN.jobs))
     with pytest.raises(ConfigError):
         HandlerBench(tmp_path / "c", PLUGIN, settings={"TACITD_SESSION__IDLE": "soon"})
-
-
-def test_one_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC P-22: continuity writes the file of a session; its status and its section follow. No model is asked."""
-    model = ScriptedModel()
-    for name in ("CLAUDE_CONFIG_DIR", "USER_MEMORY_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with HandlerBench(tmp_path, make_plugin(), model=model) as bench:
-        bench.type("add a cart to the shop")
-        bench.answer("I add the cart.")
-        bench.sync()
-        (file,) = (bench.home / ".claude/user-memory/sessions").glob("session-*.json")
-        assert json.loads(file.read_text())["sessionId"] == "session"
-        assert bench.status["sessions"] == 1 and bench.status["as_of"] is not None
-        assert model.prompts == []
 
 
 # --- The clocks of the tests and their dates.
