@@ -19,7 +19,7 @@ from tacitd.cli.common import (
     echo_json,
     echo_message,
     echo_paged,
-    echo_text,
+    echo_table,
     escape_output,
     json_option,
     parse_since,
@@ -27,7 +27,7 @@ from tacitd.cli.common import (
     to_json_line,
 )
 from tacitd.clock import parse_utc
-from tacitd.text.wording import format_dollars, format_table
+from tacitd.text.wording import format_dollars
 from tacitd.work.activities import list_newest, list_since
 
 if TYPE_CHECKING:
@@ -127,13 +127,11 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     columns = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if total.unanswered else [])]
     cells = [
         (
-            escape_output(row.name),
+            row.name,
             f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}",
             f"{row.calls:,}",
             str(row.unanswered or ""),
         )
         for row in (*rows, total)
     ]
-    right = range(1, len(columns))
-    for line in format_table(columns, (row[: len(columns)] for row in cells), right=right):
-        echo_text(line)
+    echo_table(columns, (row[: len(columns)] for row in cells), "", right=range(1, len(columns)))

@@ -62,17 +62,16 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
     elif in_the_way is None:
         for text in _layout_status(list_status_lines(document, time.time(), verbose=verbose)):
             echo_text(text)
+    if document["running"]:
+        return 0
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
-        return UNAVAILABLE
-    if silent is not None:
+    elif silent is not None:
         process = f" (process {document['pid']})" if document["pid"] else ""
         echo_message(f"{silent.what}{process}; this is what the store says", silent.hint)
-        return UNAVAILABLE
-    if not document["running"]:
+    else:
         echo_message("no daemon runs; `tacitd run` starts one")
-        return UNAVAILABLE
-    return 0
+    return UNAVAILABLE
 
 
 def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:

@@ -85,14 +85,8 @@ def collect_reasons(
 
 def _check_reason(one: Any) -> dict[str, Any]:
     """Return a match with the fields that the output needs. Raises KeyError, TypeError if one is missing."""
-    texts = {name: str(one[name]) for name in ("what", "where", "at")}
-    return {
-        **one,
-        "id": str(one.get("id", "")),
-        **texts,
-        "sessions": list(one["sessions"]),
-        "words": list(one["words"]),
-    }
+    texts = {"id": str(one.get("id", ""))} | {name: str(one[name]) for name in ("what", "where", "at")}
+    return {**one, **texts} | {name: list(one[name]) for name in ("sessions", "words")}
 
 
 def format_reason(one: Mapping[str, Any]) -> Iterator[str]:
