@@ -255,6 +255,18 @@ def test_a_draft_that_was_marked_wrong_stays_away(begin: Begin) -> None:
         assert ASK not in lesson(world, "list")
 
 
+def test_a_draft_leaves_with_the_line_of_its_words(begin: Begin) -> None:
+    """E-32: a person who deletes the line in LEARNED.md marks the lesson that was made of the same words wrong."""
+    with begin(DRAFTED) as world:
+        for session in ("s1", "s2"):
+            world.say(session, "I pushed to main.").type(session, CORRECTION).leave(session)
+        (line,) = world.bullets("LEARNED.md")
+        world.edit("LEARNED.md", remove=line).wait(120)
+        assert ASK not in lesson(world, "list") and "its line was deleted by hand" in lesson(
+            world, "show", "1"
+        )
+
+
 def test_lessons_work_without_a_daemon_and_in_tacitd(begin: Begin) -> None:
     """Design "Plugins": `lesson` and `tacitd lesson` are one, with and without a daemon."""
     with begin() as world:

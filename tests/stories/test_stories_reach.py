@@ -28,6 +28,7 @@ def test_every_session_loads_what_is_known_of_the_person(begin: Begin) -> None:
         world.wait(120)
         text = world.read(RULES)
         assert "Go" in text and "neovim" in text and LESSON in text and len(text.encode()) <= 2048
+        assert world.path(RULES).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_line_deleted_there_is_withdrawn(begin: Begin) -> None:
