@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, no request, light and dark. Pure.
+"""The report as one HTML page: no script, no request, light and dark, on a phone and on paper. Pure.
 
 All text of sections is a stranger's: hidden characters are removed and it is escaped. The Content-Security-Policy forbids
 everything but the style sheet with its hash, so a mistake here cannot load or run anything either.
@@ -40,6 +40,15 @@ th,td{text-align:left;vertical-align:top;padding:.3rem .75rem .3rem 0;border-bot
 .number{text-align:right}
 .bar{width:100%}
 .bar svg{display:block;width:100%;height:1.2em;fill:var(--fill)}
+@media (max-width:40rem){
+.rows thead{position:absolute;clip-path:inset(50%)}
+.rows tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}
+.rows td{display:grid;grid-template-columns:8.5rem 1fr;padding:.1rem 0;border:0;text-align:left;white-space:normal}
+.rows td::before{content:attr(data-label);color:var(--soft)}
+.rows td:first-child{display:block;font-weight:600}
+.rows td:first-child::before{content:none}
+}
+@media print{:root{--ground:#fff;--text:#000;--soft:#444;--line:#bbb}tr{break-inside:avoid}}
 """
 
 
@@ -104,21 +113,24 @@ def _render_table(table: ReportTable) -> Iterator[str]:
         all(not isinstance(cell, str) or re.fullmatch(r"~?<?\$[\d,.]+", cell) for cell in column)
         for column in zip(*table.rows, strict=True)
     ]
-    columns = zip(table.columns, numeric, strict=True)
-    head = "".join(f'<th scope="col"{_mark(right)}>{_clean(name)}</th>' for name, right in columns)
-    yield f"<table><thead><tr>{head}</tr></thead><tbody>"
+    names = [_clean(name) for name in table.columns]
+    head = "".join(
+        f'<th scope="col"{_mark(right)}>{name}</th>' for name, right in zip(names, numeric, strict=True)
+    )
+    yield f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>'
     for row in table.rows[:ROWS]:
-        yield f"<tr>{''.join(map(_render_cell, row, numeric))}</tr>"
+        cells = zip(names, row, numeric, strict=True)
+        yield f"<tr>{''.join(_render_cell(*cell) for cell in cells)}</tr>"
     yield "</tbody></table>"
     if len(table.rows) > ROWS:
         yield f'<p class="soft">and {len(table.rows) - ROWS:,} more: `tacitd report --json` has all of them</p>'
 
 
-def _render_cell(cell: Cell, right: bool) -> str:
+def _render_cell(name: str, cell: Cell, right: bool) -> str:
     if cell is None:
-        return f'<td class="unknown{" number" if right else ""}">unknown</td>'
+        return f'<td class="unknown{" number" if right else ""}" data-label="{name}">unknown</td>'
     text = cell if isinstance(cell, str) else format_value(cell)
-    return f"<td{_mark(right)}>{_clean(text)}</td>"
+    return f'<td{_mark(right)} data-label="{name}">{_clean(text)}</td>'
 
 
 def _mark(right: bool) -> str:
