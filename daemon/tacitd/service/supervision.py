@@ -1,7 +1,7 @@
 """A daemon under a service manager: ready, alive, reloading, stopping. Decides what counts as alive and reports it.
 
-The engine's loop sends `WATCHDOG=1`, and only if all is well: the loop runs, no worker has been busy for longer than any
-call may take, and the watcher delivers hints or has reported why it does not.
+The engine's loop sends `WATCHDOG=1`, and only if all is well: the loop runs, and no worker has been busy for longer than any
+call may take.
 
 Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names (an abstract one if it
 begins with `@`). Without NOTIFY_SOCKET nothing is sent.
@@ -145,8 +145,6 @@ def find_fault(app: App, now: float) -> str:
     for (name, lane), since in app.engine.runner.running.items():
         if now - since > STUCK_AFTER:
             return f"the handler {name} has been busy{f' with {lane}' if lane else ''} for {(now - since) / 60:.0f} min"
-    if not app.engine.follower.is_well:
-        return "the watcher has ended"
     return ""
 
 

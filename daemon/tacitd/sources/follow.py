@@ -81,7 +81,7 @@ class Follower:
         ]
         self._stamps: dict[str, Stamp] = {}
         self._own: dict[str, Stamp] = {}
-        """Those of persons. It is replaced and not changed: other threads may read it."""
+        """Those of persons."""
         self._hot: dict[str, float] = {}
         """When the hot files changed last (monotonic seconds), oldest first."""
         self._changes: dict[str, bool] = {}
@@ -120,15 +120,6 @@ class Follower:
             self._compare_some(paths, now)
         self._last = (self._clock.now(), now)
         changes, self._changes = self._changes, {}
-        if changes:
-            gone = [path for path, is_there in changes.items() if not is_there]
-            new = [
-                path for path, is_there in changes.items() if is_there and not self._source.is_subagent(path)
-            ]
-            own = self._own | {path: self._stamps[path] for path in new}
-            for path in gone:
-                own.pop(path, None)
-            self._own = own
         return FileChanges(
             tuple(Path(path) for path, is_there in changes.items() if is_there),
             tuple(Path(path) for path, is_there in changes.items() if not is_there),
@@ -154,20 +145,13 @@ class Follower:
         return max(0.0, due - self._clock.monotonic())
 
     @property
-    def is_well(self) -> bool:
-        """Whether each root gives hints, or the reason is known: it is missing, or the system refused the watch."""
-        return all(
-            root.watcher.alive or not root.there or bool(root.watcher.list_problems()) for root in self._roots
-        )
-
-    @property
     def stamps(self) -> Mapping[str, Stamp]:
         """Every known transcript with its last stamp. A live view."""
         return self._stamps
 
     def list_own(self) -> dict[str, Stamp]:
-        """The transcripts that are not a sub-agent's, by their path, as of the last poll; it is not to be changed."""
-        return self._own
+        """The transcripts that are not a sub-agent's, by their path, as of the last poll."""
+        return self._own.copy()
 
     def list_degradations(self) -> list[Degradation]:
         """The present problems, each with a hint."""
@@ -243,20 +227,26 @@ class Follower:
                 self._note_stamp(path, stamp, now)
             return
         wall = self._clock.now()
-        self._stamps.update(listing.stamps)
-        self._changes |= dict.fromkeys(listing.stamps, True)
+        for path, stamp in listing.stamps.items():
+            self._set_stamp(path, stamp)
         ages = [(max(0.0, wall - stamp.mtime_ns / 1e9), path) for path, stamp in listing.stamps.items()]
         self._hot |= {path: now - age for age, path in sorted(ages, reverse=True) if age < HOT}
 
     def _note_stamp(self, path: str, stamp: Stamp, now: float) -> None:
         if self._stamps.get(path) != stamp:
-            self._stamps[path] = stamp
             self._hot.pop(path, None)  # to the newest place
             self._hot[path] = now
-            self._changes[path] = True
+            self._set_stamp(path, stamp)
+
+    def _set_stamp(self, path: str, stamp: Stamp) -> None:
+        self._stamps[path] = stamp
+        self._changes[path] = True
+        if not self._source.is_subagent(path):
+            self._own[path] = stamp
 
     def _note_gone(self, path: str) -> None:
         if self._stamps.pop(path, None) is not None:
+            self._own.pop(path, None)
             self._hot.pop(path, None)
             self._changes[path] = False
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tacitd.clock import Clock
 
@@ -19,40 +19,6 @@ _HUMAN = {
     "turnOrigin": "human",
 }
 Record = dict[str, Any]
-
-
-def append_sample_turn(home: Path, cwd: Path, number: int, spoken: str, typed: str, at: float) -> None:
-    """Append one turn to the transcript of a session below `home`: the assistant's text, then the person's prompt."""
-    append_sample_record(home, "demo", "assistant", spoken, cwd=cwd, number=number, at=at)
-    append_sample_record(home, "demo", "user", typed, cwd=cwd, number=number, at=at)
-
-
-def append_sample_record(
-    home: Path,
-    session: str,
-    kind: Literal["assistant", "user"],
-    text: str,
-    *,
-    cwd: Path,
-    number: int,
-    at: float,
-) -> None:
-    """Append one record to a session's transcript below `home`: the assistant's text, or a prompt that a person typed.
-
-    `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time.
-    """
-    record = {
-        "uuid": f"{kind}-{number}",
-        "sessionId": session,
-        "cwd": str(cwd),
-        "timestamp": _format_stamp(at),
-        "version": VERSION,
-        "isSidechain": False,
-        "userType": "external",
-        "type": kind,
-        "message": {"role": kind, "content": text if kind == "user" else [{"type": "text", "text": text}]},
-    }
-    _append(home / "projects" / "demo" / f"{session}.jsonl", session, [record], at)
 
 
 def _append(path: Path, session: str, records: Iterable[Mapping[str, Any]], at: float) -> None:
@@ -82,14 +48,14 @@ def _format_stamp(at: float) -> str:
 
 
 class SampleTranscripts:
-    """The transcripts below a client's own directory, for `tacitd.testing.World`: each method appends what the client appends for one
-    act. The ids of records are numbers, in the form of a UUID."""
+    """The transcripts below a client's own directory: each method appends what the client appends for one act. The ids of records are
+    numbers, in the form of a UUID."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
         """`home`: the client's own directory."""
         self.root = home / "projects"
         """The directory that they are in."""
-        self.root.mkdir(parents=True)
+        self.root.mkdir(parents=True, exist_ok=True)
         self._clock = clock
         self._count = 0
         self._last: dict[str, str] = {}

@@ -18,7 +18,7 @@ from tacitd.plugins import FoundPlugins
 from tacitd.report.sections import ReportScope, ReportSection
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import explain_text, list_items, make_report, make_section
-from tacitd.sources.samples import append_sample_record
+from tacitd.sources.samples import SampleTranscripts
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
@@ -63,7 +63,7 @@ class HandlerBench:
         """A git work tree, in which sessions work unless another is named."""
         self.environ = {"HOME": str(self.home), **(settings or {})}
         """The environment in which commands find the same files."""
-        self._records = 0
+        self._client = SampleTranscripts(self.home / ".claude", self.clock)
         self._start()
 
     def _start(self) -> None:
@@ -111,23 +111,11 @@ class HandlerBench:
     def type(self, *words: str, session: str = "session", cwd: Path | None = None) -> None:
         """A person types: one prompt for each text, in a session that works in `cwd`."""
         for text in words:
-            self._append(session, "user", text, cwd)
+            self._client.type(session, cwd or self.project, text)
 
     def answer(self, text: str, session: str = "session", cwd: Path | None = None) -> None:
         """The assistant answers in a session."""
-        self._append(session, "assistant", text, cwd)
-
-    def _append(self, session: str, kind: Literal["assistant", "user"], text: str, cwd: Path | None) -> None:
-        self._records += 1
-        append_sample_record(
-            self.home / ".claude",
-            session,
-            kind,
-            text,
-            cwd=cwd or self.project,
-            number=self._records,
-            at=self.clock.now(),
-        )
+        self._client.say(session, cwd or self.project, text)
 
     def settle(self, seconds: float = 2.0) -> None:
         """Let so many seconds pass, and run the engine until nothing is left to do now. Raises RuntimeError if that

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import time
 from unittest import mock
 
 from loguru import logger
@@ -18,7 +17,7 @@ from tacitd.app import App
 from tacitd.cli.status_command import format_status
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
-from tacitd.sources.samples import append_sample_turn
+from tacitd.sources.samples import SampleTranscripts
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
@@ -97,8 +96,10 @@ def _project(directory: Path) -> Path:
 def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     methods = build_methods(app)
     yield "\n1. Prompts are typed into Claude Code; its transcript grows:"
-    for number, (words, before) in enumerate(TYPED):
-        append_sample_turn(app.paths.config_dir, project, number, before, words, time())
+    client = SampleTranscripts(app.paths.config_dir, app.clock)
+    for words, before in TYPED:
+        client.say("demo", project, before)
+        client.type("demo", project, words)
     yield from (f"     > {words}" for words, _ in TYPED)
     methods["sync"]({})
     yield f"\n2. {len(TYPED)} prompts were sent together, in one call of the fast model. It answered:"

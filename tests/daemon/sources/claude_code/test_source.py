@@ -11,9 +11,10 @@ import pytest
 
 from tacitd.sources.claude_code.transcripts import TAIL, ClaudeCode
 from tacitd.sources.registry import make_source
-from tacitd.sources.samples import append_sample_turn
+from tacitd.sources.samples import SampleTranscripts
 from tacitd.sources.source import ClientUse, SessionClaim
 from tacitd.sources.transcript import read_records
+from tacitd.testing import FakeClock
 
 SOURCE = ClaudeCode(Path("/nonexistent"))
 
@@ -66,7 +67,9 @@ def test_a_session_file_is_a_claim_unless_it_is_half_written(tmp_path: Path) -> 
 
 def test_a_sample_turn_is_read_as_what_it_is(tmp_path: Path) -> None:
     """The demonstration's transcript has the format that is read."""
-    append_sample_turn(tmp_path, Path("/p"), 1, "Ran npm.", "use pnpm", 1_700_000_000)
+    client = SampleTranscripts(tmp_path, FakeClock(1_700_000_000.0))
+    client.say("demo", Path("/p"), "Ran npm.")
+    client.type("demo", Path("/p"), "use pnpm")
     (path,) = (tmp_path / "projects").rglob("*.jsonl")
     records = read_records(make_source(tmp_path), path, 0, path.stat().st_size)
     assert [(one.text, [p.text for p in one.prompts]) for one in records] == [
