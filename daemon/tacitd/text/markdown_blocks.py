@@ -8,9 +8,7 @@ ordinary text: otherwise a bullet added at the end would not be found again, and
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from enum import Enum, auto
-from itertools import accumulate
 
 from msgspec import Struct
 
@@ -25,6 +23,7 @@ _BULLET = compile_lazily(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<t
 _LONGEST_HEADING = 50
 """Maximum lines of an underlined heading. A longer paragraph is none, so that a file of underlines takes linear time."""
 _FENCE = compile_lazily(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+_COMMENT_END = compile_lazily(r".*-->")
 
 
 class LineKind(Enum):
@@ -61,10 +60,10 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     found: list[MarkdownLine] = []
     ends = [at + 1 for at, text in enumerate(lines) if at and text.rstrip() in ("---", "...")]
     at = ends[0] if ends and lines[0].rstrip() == "---" else 0  # behind the front matter
-    last = _LastEnds.find_in(lines)
+    unclosed: dict[str, int] = {}
     found.extend(MarkdownLine(text, LineKind.OPAQUE) for text in lines[:at])
     while at < len(lines):
-        end = _opaque_until(lines, at, last)
+        end = _opaque_until(lines, at, unclosed)
         if end > at:
             found.extend(_inside(lines[at:end], _in_item(found)))
             at = end
@@ -74,67 +73,34 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     return found
 
 
-class _LastEnds(Struct, frozen=True):
-    """The last lines that can end a comment or a fence: an opening below is never closed. Without this, a file with many unclosed
-    openings would take quadratic time."""
+def _opaque_until(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
+    """The end (exclusive) of the code or comment that begins at this line; `at` itself if none begins.
 
-    comment: int
-    fences: dict[str, tuple[list[int], list[int]]]
-    """By kind of fence, its lengths in ascending order, and for each the last line with this length or a longer one."""
-
-    @classmethod
-    def find_in(cls, lines: list[str]) -> _LastEnds:
-        comment, ends = -1, dict[str, dict[int, int]]()
-        for at, text in enumerate(lines):
-            if "-->" in text:
-                comment = at
-            bare = text.strip()
-            if bare.startswith(("```", "~~~")) and not bare.strip(bare[0]):
-                ends.setdefault(bare[0], {})[len(bare)] = at
-        fences: dict[str, tuple[list[int], list[int]]] = {}
-        for kind, found in ends.items():
-            lengths = sorted(found)
-            latest = list(accumulate((found[one] for one in reversed(lengths)), max))
-            fences[kind] = (lengths, latest[::-1])
-        return cls(comment, fences)
-
-    def can_close(self, at: int, fence: str) -> bool:
-        lengths, latest = self.fences.get(fence[0], ([], []))
-        first = bisect_left(lengths, len(fence))
-        return first < len(lengths) and latest[first] > at
-
-
-def _opaque_until(lines: list[str], at: int, last: _LastEnds) -> int:
-    """The end (exclusive) of the code or comment that begins at this line; `at` itself if none begins."""
+    `unclosed`: by the first character of an opening, the shortest one that nothing below closes, so that a file with many of them is
+    not searched to its end for each.
+    """
     text = lines[at]
     bullet = _BULLET.match(text.rstrip(" \t"))
     fence = _FENCE.match(bullet["text"] if bullet else text)
-    if fence and last.can_close(at, fence["fence"]):
+    if fence is not None:
+        opening = fence["fence"]
+        closing = re.compile(rf"[ \t]*{re.escape(opening[0])}{{{len(opening)},}}[ \t]*$")
         floor = count_columns(bullet["indent"]) if bullet else -1
-        return _fence_end(lines, at, fence["fence"], floor)
-    if at <= last.comment and text.lstrip().startswith("<!--"):
-        return _comment_end(lines, at)
-    return at
-
-
-def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
-    """The index after the closing fence; `at` if it is not closed, or not before the bullet that contains it ends, which has the
-    indentation `floor` in columns, -1 without one."""
-    closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    elif text.lstrip().startswith("<!--"):
+        opening, closing, floor = "<!--", _COMMENT_END, -1
+        if "-->" in text[text.index("<!--") + 4 :]:
+            return at + 1
+    else:
+        return at
+    if len(opening) >= unclosed.get(opening[0], len(opening) + 1):
+        return at
     for end in range(at + 1, len(lines)):  # a slice would copy the rest of the file
-        text = lines[end]
-        if floor >= 0 and text.strip() and count_columns(text) <= floor:
-            return at
-        if closing.match(text):
+        line = lines[end]
+        if floor >= 0 and line.strip() and count_columns(line) <= floor:
+            return at  # the bullet that contains it ends
+        if closing.match(line):
             return end + 1
-    return at
-
-
-def _comment_end(lines: list[str], at: int) -> int:
-    begin = lines[at].index("<!--") + 4
-    for end in range(at, len(lines)):
-        if "-->" in (lines[end][begin:] if end == at else lines[end]):
-            return end + 1
+    unclosed[opening[0]] = len(opening)
     return at
 
 
