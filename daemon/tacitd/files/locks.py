@@ -99,13 +99,18 @@ def name_process(pid: int | None = None) -> str:
 def is_alive(process: str) -> bool:
     """Whether a process that planned a change still runs."""
     pid, _, start = process.partition(" ")
+    return pid.isdigit() and process_exists(int(pid)) and _read_start(int(pid)) == start
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process of any user has this id. It may be another one by now."""
     try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass
-    return _read_start(int(pid)) == start
+    return pid > 0
 
 
 def _read_start(pid: int) -> str:

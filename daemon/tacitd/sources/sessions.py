@@ -9,7 +9,6 @@ looks dead. Growth after an end begins the session again.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
+from tacitd.files.locks import process_exists
 from tacitd.sources.source import SessionClaim
 
 GONE_FOR = 120.0
@@ -62,21 +62,11 @@ class _Session(Struct):
         return self.left is None and any(one.gone_since is None for one in list(self.clients.values()))
 
 
-def process_is_alive(pid: int) -> bool:
-    """Whether a process of any user has this id. It may be another one by now: then idle time ends the session."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return pid > 0
-    return pid > 0
-
-
 class Sessions:
     """All sessions that are live, or that ended within the hour.
 
-    `read_claims` is that of a source; `is_alive` says whether a process id is in use.
+    `read_claims` is that of a source; `is_alive` says whether a process has an id; it may be
+    another one by now: then idle time ends the session.
     """
 
     def __init__(
@@ -84,7 +74,7 @@ class Sessions:
         clock: Clock,
         idle: float,
         read_claims: Callable[[], Sequence[SessionClaim]],
-        is_alive: Callable[[int], bool] = process_is_alive,
+        is_alive: Callable[[int], bool] = process_exists,
     ) -> None:
         self._clock = clock
         self.idle = idle

@@ -64,13 +64,8 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
 
 def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
     """Yield what the engine finds in a transcript, in file order, in bounded memory. Raises FileNotFoundError, FileRefusedError."""
-    tail, more = Tail(path, 0, source), True
-    while more:
-        more = tail.read_next_slice().more
-        if not more:
-            tail.take_unterminated()
-        if not more or tail.assembler.held_bytes > WAITING:
-            tail.assembler.release_queued()
+    tail = Tail(path, 0, source)
+    for _ in _read_to_end(tail):
         for record in tail.take_final():
             yield from record.prompts
 
@@ -78,12 +73,8 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
 def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
     """Yield each line that might contain a person's words, with why it was read as such or not, and at the end bytes that are not a
     complete record. In file order, in bounded memory. Raises FileNotFoundError, FileRefusedError."""
-    tail, more, left = Tail(path, 0, source, explain=True), True, 0
-    while more:
-        more = tail.read_next_slice().more
-        if not more:
-            left = tail.take_unterminated()
-            tail.assembler.release_queued()
+    tail, left = Tail(path, 0, source, explain=True), 0
+    for left in _read_to_end(tail):  # noqa: B007 - the last one is used
         tail.take_final()
         judged = tail.assembler.judged or []
         tail.assembler.judged = [one for one in judged if one.start >= tail.safe_end]
@@ -91,6 +82,17 @@ def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
     if left:
         reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
         yield JudgedLine(tail.read_end, PromptVerdict(UNFINISHED, (), reason))
+
+
+def _read_to_end(tail: Tail) -> Iterator[int]:
+    """Read slice by slice. Yields 0 after each, and at the end how many bytes are not a record yet."""
+    more = True
+    while more:
+        more = tail.read_next_slice().more
+        left = 0 if more else tail.take_unterminated()
+        if not more or tail.assembler.held_bytes > WAITING:
+            tail.assembler.release_queued()
+        yield left
 
 
 class Tail:

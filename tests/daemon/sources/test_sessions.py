@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tacitd.files.locks import process_exists
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions, process_is_alive
+from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions
 
 IDLE = 1800.0
 T = Path("/p/s1.jsonl")
@@ -115,12 +116,12 @@ def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
 
 
-def test_a_real_process_is_alive_until_it_ended() -> None:
+def test_a_real_process_exists_until_it_ended() -> None:
     """Also one of another user; ids that no process can have are not."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert process_is_alive(child.pid) and process_is_alive(1)
+    assert process_exists(child.pid) and process_exists(1)
     child.communicate(b"\n")
-    assert not any(map(process_is_alive, (child.pid, 0, -1, 2**30, 10**30)))
+    assert not any(map(process_exists, (child.pid, 0, -1, 2**30, 10**30)))
 
 
 def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
