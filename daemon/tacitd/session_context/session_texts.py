@@ -158,11 +158,11 @@ class SessionTexts:
 
     def _look_up_client(self) -> None:
         try:
-            used = self._source.list_clients(self._clock.now() - KEPT)
+            found = self._source.find_version(self._clock.now() - KEPT)
         except OSError as error:  # a directory was removed meanwhile; it is looked up again later
             logger.debug("the client's version is not known: {}", error.strerror)
             return
-        self._client = next((one.version for one in used if one.version), self._client)
+        self._client = found or self._client
 
 
 def is_in_transcript(transcript: Path) -> bool:

@@ -72,9 +72,10 @@ class Source:
         """The sessions of which the transcript with this path may be a copy; empty if it has no record yet. Lists its directory."""
         return set()
 
-    def list_clients(self, since: float) -> Sequence[ClientUse]:
-        """Which clients wrote the transcripts that changed after `since` (seconds since 1970, UTC), the newest first. Lists the roots."""
-        return ()
+    def find_version(self, since: float) -> str:
+        """The version of the client that wrote last, after `since` (seconds since 1970, UTC), as it gives it: `2.1.328`; "" if it is not
+        known. Lists the roots."""
+        return ""
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         """The assembler for a transcript that is read from `start` on. `explain`: verdicts are wanted."""
@@ -138,8 +139,8 @@ class CombinedSource(Source):
     def list_originals(self, path: Path) -> set[str]:
         return self._of(path).list_originals(path)
 
-    def list_clients(self, since: float) -> Sequence[ClientUse]:
-        return [use for one in self._all for use in one.list_clients(since)]
+    def find_version(self, since: float) -> str:
+        return self._first.find_version(since)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         return self._of(path).make_assembler(path, start, explain)
@@ -219,19 +220,6 @@ class SessionClaim(Struct, frozen=True):
     pid: int
     session: str
     cwd: str
-
-
-class ClientUse(Struct, frozen=True):
-    """A client that wrote into a transcript last."""
-
-    version: str
-    """As the client gives it: `2.1.328`."""
-    cwd: str
-    """The directory of the session; "" if the end of the transcript does not name it."""
-    headless: bool
-    """Whether a program drove the session."""
-    at: float
-    """When the transcript changed last: seconds since 1970, UTC."""
 
 
 class HookInput(Struct, frozen=True):

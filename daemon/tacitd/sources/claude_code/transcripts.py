@@ -19,11 +19,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tacitd.sources.claude_code.prompts import is_headless
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.claude_code.records import decode_line
 from tacitd.sources.lines import read_some
-from tacitd.sources.source import ClientUse, HookInput, SessionClaim, Source
+from tacitd.sources.source import HookInput, SessionClaim, Source
 from tacitd.text.lazy_pattern import compile_lazily
 
 SUFFIX = ".jsonl"
@@ -82,16 +81,18 @@ class ClaudeCode(Source):
         others = (other for other in path.parent.glob(f"*{SUFFIX}") if other != path)
         return {other.stem for other in others if first and _read_first_id(other) == first}
 
-    def list_clients(self, since: float) -> Sequence[ClientUse]:
+    def find_version(self, since: float) -> str:
         """A transcript that cannot be read, or whose end names no version, is left out."""
         from tacitd.sources.follow import scan_below  # with logging, for a command that only reads
 
         changed = [
-            (stamp.mtime_ns / 1e9, path)
+            (stamp.mtime_ns, path)
             for path, stamp in scan_below(self).stamps.items()
             if stamp.mtime_ns > since * 1e9 and not self.is_subagent(path)
         ]
-        return [use for at, path in nlargest(_MOST, changed) if (use := _read_last_use(path, at)) is not None]
+        return next(
+            (found for _, path in nlargest(_MOST, changed) if (found := _read_last_version(path))), ""
+        )
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> ClaudeAssembler:
         return ClaudeAssembler(path, self.own, start, explain)
@@ -150,16 +151,12 @@ def _read_first_id(path: Path) -> bytes:
     return found[1] if found else b""
 
 
-def _read_last_use(path: str, at: float) -> ClientUse | None:
-    version, cwd, headless = "", "", None
+def _read_last_version(path: str) -> str:
     for raw in reversed(read_some(path, TAIL, at_end=True).split(b"\n")):
         with suppress(ValueError, RecursionError):
-            if raw.startswith(b"{") and (line := decode_line(raw)) is not None:
-                version, cwd = version or line.version or "", cwd or line.cwd or ""
-                headless = is_headless(line) if headless is None else headless
-                if version and cwd and headless is not None:
-                    break
-    return ClientUse(version, cwd, bool(headless), at) if version else None
+            if raw.startswith(b"{") and (line := decode_line(raw)) is not None and line.version:
+                return line.version
+    return ""
 
 
 def is_path(text: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from tacitd.sources.claude_code.transcripts import TAIL, ClaudeCode
 from tacitd.sources.registry import make_source
 from tacitd.sources.samples import SampleTranscripts
-from tacitd.sources.source import ClientUse, SessionClaim
+from tacitd.sources.source import SessionClaim
 from tacitd.sources.transcript import read_records
 from tacitd.testing import FakeClock
 
@@ -97,30 +97,21 @@ def user(version: str, cwd: str, **more: str) -> dict[str, Any]:
     return {"type": "user", "version": version, "cwd": cwd, "message": {"content": "hi"}, **more}
 
 
-def test_who_wrote_last_in_each_transcript(tmp_path: Path) -> None:
-    """The newest first; the last client of a session that was resumed with another; what a program drove."""
-    summary = {"type": "summary", "summary": "no version here"}
-    write(tmp_path, "a.jsonl", NOW, user("2.1.63", "/old"), user("2.1.328", "/w/app"), summary)
-    write(tmp_path, "b.jsonl", NOW + 1, user("2.1.63", "/w/app", entrypoint="sdk-cli"), summary)
-    assert make_source(tmp_path).list_clients(NOW - 10) == [
-        ClientUse("2.1.63", "/w/app", True, NOW + 1),
-        ClientUse("2.1.328", "/w/app", False, NOW),
-    ]
-    assert [use.version for use in make_source(tmp_path).list_clients(NOW)] == ["2.1.63"]
-
-
-def test_only_the_end_is_read(tmp_path: Path) -> None:
-    """A transcript of megabytes costs no more than a short one."""
+def test_the_version_that_wrote_last(tmp_path: Path) -> None:
+    """The newest transcript whose end names one; a summary, sub-agents, odd and damaged lines say nothing. Only the end is read, a FIFO
+    does not block, and a link is not followed."""
+    source = make_source(tmp_path)
+    assert source.find_version(0.0) == ""
     long = {"type": "user", "message": {"content": "x" * TAIL}}
-    write(tmp_path, "a.jsonl", NOW, user("2.0.76", "/a"), long, user("2.1.328", ""), '{"torn')
-    assert make_source(tmp_path).list_clients(0.0) == [ClientUse("2.1.328", "", False, NOW)]
-
-
-def test_bad_files_are_left_out(tmp_path: Path) -> None:
-    """A FIFO does not block; a link is not followed; sub-agents and records without a version say nothing."""
-    path = write(tmp_path, "a.jsonl", NOW, "null", "[1]", '{"version":7}', "\0\0")
+    summary = {"type": "summary", "summary": "no version here"}
+    write(tmp_path, "a.jsonl", NOW, user("2.1.63", "/old"), user("2.1.328", "/w/app"), summary, '{"torn')
+    path = write(
+        tmp_path, "b.jsonl", NOW + 1, user("2.0.76", "/w"), long, "null", "[1]", '{"version":7}', "\0\0"
+    )
     os.mkfifo(path.with_name("fifo.jsonl"))
     path.with_name("link.jsonl").symlink_to(path)
-    write(tmp_path, "agent-1.jsonl", NOW, user("2.1.328", "/a"))
-    assert make_source(tmp_path).list_clients(0.0) == []
-    assert make_source(tmp_path / "nowhere").list_clients(0.0) == []
+    write(tmp_path, "agent-1.jsonl", NOW + 2, user("2.1.330", "/a"))
+    assert source.find_version(NOW - 10) == "2.1.328"
+    assert source.find_version(NOW) == ""
+    write(tmp_path, "c.jsonl", NOW + 1, user("2.1.64", "/w/app", entrypoint="sdk-cli"))
+    assert source.find_version(NOW) == "2.1.64"
