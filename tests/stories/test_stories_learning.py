@@ -300,6 +300,24 @@ def test_a_pause_of_one_session_leaves_the_others(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [SHORT]
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+def test_what_was_said_in_an_excluded_project_is_no_context_in_another(begin: Begin, scanned: bool) -> None:
+    """DESIGN "Ingest": a session may go on in another directory; nothing of the excluded one is put to the model or kept."""
+    world = begin(FACTS)
+    secret = world.new_project("secret")
+    with world:
+        world.run("exclude", str(secret))
+        world.run(*(("pause",) if scanned else ("resume",)))
+        world.type("s1", "begin", cwd=secret).say("s1", "The launch word is Zebra. npm or pnpm?", cwd=secret)
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        if scanned:
+            world.run("resume")
+            assert world.run("scan", "--since", "1d", "--yes").code == 0
+            world.wait()
+        assert any("use pnpm, not npm" in one for one in world.prompts)
+        assert not any("Zebra" in one for one in world.prompts)
+
+
 def test_scan_learns_from_before_the_first_start(begin: Begin) -> None:
     """DESIGN "The way of a prompt": what was typed before the first start is read, and learned only by `scan`."""
     world = begin(FACTS)

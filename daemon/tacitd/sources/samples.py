@@ -58,6 +58,8 @@ class SampleTranscripts:
         self.root.mkdir(parents=True, exist_ok=True)
         self._clock = clock
         self._count = 0
+        self._paths: dict[str, Path] = {}
+        """The transcript of each session: it stays where the session began."""
         self._last: dict[str, str] = {}
         """The id of the last record of each session."""
 
@@ -153,7 +155,7 @@ class SampleTranscripts:
         """A fork: the history is copied with its ids into a transcript of another session."""
         source = self.find(session)
         lines = source.read_text("utf-8").replace(f'"sessionId": "{session}"', f'"sessionId": "{new}"')
-        path = source.with_name(f"{new}.jsonl")
+        path = self._paths[new] = source.with_name(f"{new}.jsonl")
         path.write_text(lines, "utf-8")
         os.utime(path, (self._clock.now(), self._clock.now()))
         self._last[new] = self._last[session]
@@ -164,7 +166,8 @@ class SampleTranscripts:
 
     def append(self, session: str, cwd: Path, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records as they are. A new transcript begins as the client begins it."""
-        _append(self.name_path(session, cwd), session, records, self._clock.now())
+        path = self._paths.setdefault(session, self.name_path(session, cwd))
+        _append(path, session, records, self._clock.now())
 
     def _fill(self, session: str, cwd: Path, fields: Mapping[str, Any]) -> Record:
         self._count += 1

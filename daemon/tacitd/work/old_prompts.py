@@ -22,7 +22,7 @@ from tacitd.sources.follow import Stamp
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
-from tacitd.work.passing import blank_prompt
+from tacitd.work.passing import blank_prompt, keep_context
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import insert_prompt, queue_prompt
 
@@ -45,9 +45,10 @@ class Scanner(Struct, frozen=True):
             prompts = [one for one in found if one.time is None or one.time >= since]
         except (OSError, TacitdError):
             return 0
-        places = {one.cwd: self.find_project(one.cwd) for one in prompts}
+        named = {where for one in prompts for where in (one.cwd, one.context_cwd or one.cwd)}
+        places = {where: self.find_project(where) for where in named}
         wanted = [
-            (blank_prompt(one), place)
+            (blank_prompt(keep_context(one, place, places)), place)
             for one in prompts
             if isinstance(place := places[one.cwd], Project) and (not roots or str(place.root) in roots)
         ]

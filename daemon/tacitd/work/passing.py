@@ -6,7 +6,7 @@ raised. What the assistant wrote after a prompt of a pause, up to the next promp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -53,7 +53,7 @@ def split_passed(
                 after = after or bool(tx.rows(known_passed, one.id))
                 said = one.context_time
                 if before or (said is not None and choices.is_paused_at(place, session, said)):
-                    one = replace(one, context="", context_cwd="", context_time=None)
+                    one = drop_context(one)
                 prompts.append(one)
             record = replace(record, prompts=tuple(prompts))
         marked.append(("paused" if after or is_paused else usual, record, time, after))
@@ -68,6 +68,18 @@ def was_paused(tx: Tx, session: str) -> bool:
     """Whether the newest prompt of a session was typed in a pause."""
     found = tx.rows("SELECT passed FROM prompt WHERE session = ? ORDER BY number DESC LIMIT 1", session)
     return bool(found) and found[0][0] == "paused"
+
+
+def drop_context(prompt: Prompt) -> Prompt:
+    """The prompt without the assistant's words before it."""
+    return replace(prompt, context="", context_cwd="", context_time=None)
+
+
+def keep_context(prompt: Prompt, place: object, places: Mapping[str, object]) -> Prompt:
+    """The prompt without the assistant's words if they were said in another project, which the person may have excluded. `place`: its
+    project. `places`: the projects of directories."""
+    is_here = not prompt.context_cwd or places[prompt.context_cwd] == place
+    return prompt if is_here else drop_context(prompt)
 
 
 def blank_prompt(prompt: Prompt) -> Prompt:

@@ -29,7 +29,7 @@ from tacitd.sources.source import Recognition, Source
 from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
-from tacitd.work.passing import PassedRecords, blank_prompt, split_passed, was_paused
+from tacitd.work.passing import PassedRecords, blank_prompt, keep_context, split_passed, was_paused
 from tacitd.work.project_lookup import ProjectLookup
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import (
@@ -281,9 +281,10 @@ class Reader:
 
     def _find_runs(self, records: Sequence[Record], cwd: str) -> list[_Run] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
-        of those that name none."""
+        of those that name none. What the assistant said in another project, which the person may have excluded, is no context."""
         places: dict[str, Project | NoProject] = {}
-        for where in {record.cwd or cwd for record in records}:
+        contexts = {one.context_cwd for record in records for one in record.prompts if one.context_cwd}
+        for where in {record.cwd or cwd for record in records} | contexts:
             found = self._lookup.find_project(where) if where else NOWHERE
             if found is None:
                 return None
@@ -292,7 +293,10 @@ class Reader:
         by_place = groupby(records, key=lambda record: places[record.cwd or cwd])
         for place, some in by_place if len(places) > 1 else zip(places.values(), [records], strict=False):
             taken = [
-                replace(record, prompts=tuple(map(blank_prompt, record.prompts)))
+                replace(
+                    record,
+                    prompts=tuple(blank_prompt(keep_context(one, place, places)) for one in record.prompts),
+                )
                 if record.prompts
                 else record
                 for record in some
