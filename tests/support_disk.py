@@ -1,20 +1,13 @@
-"""Every disk of the process, failing on demand, and one that knows what a power cut would take. `support_faulty_disk` has one disk that
-fails."""
+"""A disk that knows what a power cut would take. `support_faulty_disk` has one that fails."""
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support_faulty_disk import Crash, FaultyDisk
-from tacitd.files.disk import Disk
+from support_faulty_disk import FaultyDisk
 
 CHANGES = (
     "open_append",
@@ -32,43 +25,25 @@ CHANGES = (
 )
 """The methods of `Disk` that change something."""
 
-each_fault = pytest.mark.parametrize(
-    "disk_for",
-    [
-        lambda at: FaultyDisk(crash_at=at),
-        lambda at: FaultyDisk(crash_at=at, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
-    ],
-    ids=["crash", "torn", "full", "broken"],
-)
-"""Runs a test with each disk that crashes or fails at the change `at`: `disk_for(at)`."""
-
 
 def count_faults(patch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Count from now on how often a `FaultyDisk` crashed or failed and a `DiskFaults` failed. What is returned gives the number."""
+    """Count from now on how often a `FaultyDisk` crashed or failed. What is returned gives the number."""
     made: list[str] = []
-    end, fails = FaultyDisk._end, DiskFaults.fails
+    end = FaultyDisk._end
 
     def end_counted(disk: FaultyDisk) -> None:
         made.append("crash or failure")
         end(disk)
 
-    def fails_counted(faults: DiskFaults, what: str) -> bool:
-        found = fails(faults, what)
-        made.extend([what] * found)
-        return found
-
     patch.setattr(FaultyDisk, "_end", end_counted)
-    patch.setattr(DiskFaults, "fails", fails_counted)
     return lambda: len(made)
 
 
 class PowerCutDisk(FaultyDisk):
     """Knows what a power cut now would take. A temporary file that comes back is no loss, so its removal is not counted."""
 
-    def __init__(self, *, can_swap: bool = True, crash_at: int = 0) -> None:
-        super().__init__(crash_at=crash_at)
+    def __init__(self, *, can_swap: bool = True) -> None:
+        super().__init__()
         self.can_swap = can_swap
         self.lost_bytes: set[int] = set()
         """The inodes of files with bytes that are not synced."""
@@ -118,59 +93,3 @@ class PowerCutDisk(FaultyDisk):
     def _name(self, source: Path) -> None:
         assert self.stat(source).st_ino not in self.lost_bytes, "renamed before its bytes were synced"
         self.lost_names.add(source.parent)
-
-
-@dataclass(slots=True)
-class DiskFaults:
-    """Lets every disk of the process fail on demand, for tests of a whole daemon, whose parts open their own logs."""
-
-    fail_at: int = 0
-    """The number of the change that fails, counted from `arm` on; 0: none."""
-    code: int = errno.ENOSPC
-    lasting: bool = False
-    """Whether the changes after it fail too."""
-    part: float = 0.0
-    """The share of the bytes that a failing write writes; 1: all but the last byte."""
-    dead: bool = False
-    """Whether the process was killed: nothing changes any more, and every attempt raises `Crash`."""
-    count: int = 0
-
-    def arm(self, fail_at: int, code: int, *, lasting: bool, part: float) -> None:
-        """Count from 1 again and fail as the arguments say."""
-        self.fail_at, self.code, self.lasting, self.part = fail_at, code, lasting, part
-        self.count, self.dead = 0, False
-
-    def mend(self) -> None:
-        """Let every change succeed again, and a new process run."""
-        self.fail_at, self.dead = 0, False
-
-    def fails(self, what: str) -> bool:
-        """Count a change, and return whether it fails."""
-        if self.dead:
-            raise Crash(what)
-        self.count += 1
-        return bool(self.fail_at) and (
-            self.count == self.fail_at or (self.lasting and self.count > self.fail_at)
-        )
-
-    @contextmanager
-    def everywhere(self) -> Iterator[None]:
-        """All disks use these settings while the block runs."""
-        with pytest.MonkeyPatch.context() as patch:
-            for name in CHANGES:
-                patch.setattr(Disk, name, self._counted(name, getattr(Disk, name)))
-            yield
-
-    def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def change(disk: Disk, *args: Any, **options: Any) -> Any:
-            if not self.fails(name):
-                # A sync costs milliseconds and is only observable after a power cut.
-                return None if name.startswith("sync") else real(disk, *args, **options)
-            if name == "write":
-                fd, data = args
-                some = data[: min(len(data) - 1, int(len(data) * self.part))]
-                if some:
-                    real(disk, fd, some)
-            raise OSError(self.code, os.strerror(self.code))
-
-        return change

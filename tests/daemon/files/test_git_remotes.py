@@ -9,65 +9,42 @@ import pytest
 
 from tacitd.files.git import find_repository, normalise_remote, read_remote
 
+SAME = """
+https://github.com/me/app https://github.com/Me/App.git https://github.com/me/app/ http://github.com/me/app.git
+https://me:ghp_token@github.com/me/app.git https://x-access-token:ghs_token@GitHub.com/me/app git@github.com:me/app.git
+github.com:me/app ssh://git@github.com/me/app.git ssh://git@github.com:22/me/app.git git://github.com/me/app.git
+git+ssh://git@github.com/me/app https://github.com/me/app.git?token=x#y
+"""
+OTHER = {
+    "https://github.com/you/app.git": "github.com/you/app",
+    "https://gitlab.com/me/app.git": "gitlab.com/me/app",
+    "git@host:group/sub/app.git": "host/group/sub/app",
+    "ssh://git@[::1]:2222/me/app": "[::1]/me/app",
+    "/srv/git/app.git": "/srv/git/app",
+    "file:///srv/git/app.git": "/srv/git/app",
+    "../app": "/home/u/app",
+    "": "",
+    "  ": "",
+    # A token with a raw slash, which should be encoded: git takes the user for the host, and the address must not contain the token.
+    "https://user:to/ken@example.com/me/app.git": "",
+    "https://user:to#ken@example.com/me/app": "",
+    "https://to/ken@example.com/me/app": "",
+    "https://user:a/b@to/ken@example.com/me/app": "",
+    "https://user:12345/ken@example.com/me/app": "",
+    # An "@" of a path is not one of a user.
+    "https://example.com/me/app@v2": "example.com/me/app@v2",
+    "https://user:secret@example.com/me/app@v2.0": "example.com/me/app@v2.0",
+    "https://example.com:8443/@scope/app": "example.com/@scope/app",
+    "ssh://git@intranet/me/app@v2": "intranet/me/app@v2",
+}
+
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "https://github.com/me/app",
-        "https://github.com/Me/App.git",
-        "https://github.com/me/app/",
-        "http://github.com/me/app.git",
-        "https://me:ghp_token@github.com/me/app.git",
-        "https://x-access-token:ghs_token@GitHub.com/me/app",
-        "git@github.com:me/app.git",
-        "github.com:me/app",
-        "ssh://git@github.com/me/app.git",
-        "ssh://git@github.com:22/me/app.git",
-        "git://github.com/me/app.git",
-        "git+ssh://git@github.com/me/app",
-        "https://github.com/me/app.git?token=x#y",
-    ],
+    ("url", "address"), [*dict.fromkeys(SAME.split(), "github.com/me/app").items(), *OTHER.items()]
 )
-def test_clones_of_one_repository_have_one_address(url: str) -> None:
-    assert normalise_remote(url) == "github.com/me/app"
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("https://github.com/you/app.git", "github.com/you/app"),
-        ("https://gitlab.com/me/app.git", "gitlab.com/me/app"),
-        ("git@host:group/sub/app.git", "host/group/sub/app"),
-        ("ssh://git@[::1]:2222/me/app", "[::1]/me/app"),
-        ("/srv/git/app.git", "/srv/git/app"),
-        ("file:///srv/git/app.git", "/srv/git/app"),
-        ("../app", "/home/u/app"),
-        ("", ""),
-        ("  ", ""),
-    ],
-)
-def test_other_addresses(url: str, address: str) -> None:
+def test_clones_of_one_repository_have_one_address(url: str, address: str) -> None:
+    """Whatever the way to it, and without what identifies a person."""
     assert normalise_remote(url, Path("/home/u/clone")) == address
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("https://user:to/ken@example.com/me/app.git", ""),
-        ("https://user:to#ken@example.com/me/app", ""),
-        ("https://to/ken@example.com/me/app", ""),
-        ("https://user:a/b@to/ken@example.com/me/app", ""),
-        ("https://user:12345/ken@example.com/me/app", ""),
-        # An "@" of a path is not one of a user.
-        ("https://example.com/me/app@v2", "example.com/me/app@v2"),
-        ("https://user:secret@example.com/me/app@v2.0", "example.com/me/app@v2.0"),
-        ("https://example.com:8443/@scope/app", "example.com/@scope/app"),
-        ("ssh://git@intranet/me/app@v2", "intranet/me/app@v2"),
-    ],
-)
-def test_a_token_with_a_raw_slash_is_not_in_the_address(url: str, address: str) -> None:
-    """The slash should be encoded. git then takes the user for the host, and the key must not contain the token."""
-    assert normalise_remote(url) == address
 
 
 def repository(root: Path, config: str | bytes) -> str:
@@ -88,22 +65,16 @@ def test_origin_is_the_remote_that_counts(tmp_path: Path) -> None:
     assert repository(tmp_path / "c", "[core]\n\tbare = false\n") == ""
 
 
-def test_a_config_that_cannot_be_read_has_no_remote(tmp_path: Path) -> None:
-    """Bad input: bytes, a directory in its place, and no file."""
-    assert repository(tmp_path / "a", b"\xff\xfe[remote\0") == ""
-    found = find_repository(tmp_path / "a")
-    assert found is not None
-    (tmp_path / "a/.git/config").unlink()
-    assert read_remote(found) == ""
-    (tmp_path / "a/.git/config").mkdir()
-    assert read_remote(found) == ""
-
-
 @pytest.mark.timeout(10)
-def test_a_configuration_that_is_a_fifo_is_no_address(tmp_path: Path) -> None:
-    """An unpacked archive may contain one; reading it would wait for a writer."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    os.mkfifo(tmp_path / ".git/config")
-    repository = find_repository(tmp_path)
-    assert repository is not None and read_remote(repository) == ""
+def test_a_config_that_cannot_be_read_has_no_remote(tmp_path: Path) -> None:
+    """Bad input: bytes, no file, a directory in its place, a FIFO, which would wait for a writer."""
+    assert repository(tmp_path, b"\xff\xfe[remote\0") == ""
+    found, config = find_repository(tmp_path), tmp_path / ".git/config"
+    assert found is not None
+    config.unlink()
+    assert read_remote(found) == ""
+    config.mkdir()
+    assert read_remote(found) == ""
+    config.rmdir()
+    os.mkfifo(config)
+    assert read_remote(found) == ""

@@ -25,19 +25,6 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
-    """DESIGN "Sources": each change is reported once."""
-    path = scene.write("s.jsonl")
-    nested = scene.write("s/subagents/agent-1.jsonl")
-    assert sorted(scene.follower.poll().changed) == sorted([path, nested])
-    assert not scene.follower.poll()
-    assert not scene.follower.poll(full=True)
-    assert scene.follower.stamps[str(path)].size == 2 and set(scene.follower.stamps) == {
-        str(path),
-        str(nested),
-    }
-
-
 def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
     """RELIABILITY row 10: a hint is handled at once, and reports new, changed and vanished files."""
     scene.follower.poll()
@@ -219,23 +206,6 @@ def test_of_thousands_of_hot_files_the_newest_are_compared(
     assert set(scene.later(HOT_EVERY).changed) == set(paths[2:])
     scene.clock.move(ALL_EVERY - 2 * HOT_EVERY)
     assert set(scene.later(HOT_EVERY).changed) >= set(paths[:2])
-
-
-def test_what_is_listed_is_as_of_the_last_poll(scene: Scene) -> None:
-    """`status` and `sync` count unread bytes by it: growth, new files and removed ones are in it after the poll that finds them."""
-
-    def sizes() -> dict[str, int]:
-        scene.follower.poll(full=True)
-        return {Path(name).name: stamp.size for name, stamp in scene.follower.list_own().items()}
-
-    one = scene.write("one.jsonl", "a")
-    scene.write("s/subagents/agent-1.jsonl")
-    assert sizes() == {"one.jsonl": 1}
-    scene.write("one.jsonl", "bc")
-    scene.write("two.jsonl", "a")
-    assert sizes() == {"one.jsonl": 3, "two.jsonl": 1}
-    one.unlink()
-    assert sizes() == {"two.jsonl": 1}
 
 
 # --- Stamps of files: what they are compared by, in few bytes.

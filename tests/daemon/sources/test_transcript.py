@@ -60,27 +60,16 @@ def test_slices_are_bounded(path: Path) -> None:
     assert len(list_prompts(tail, 0)) == 100
 
 
-@pytest.mark.parametrize("kept", [5, 0])
-def test_a_shrunken_file_is_read_anew(path: Path, kept: int) -> None:
-    """DESIGN "Sources": a shrunken file is read again from 0."""
-    lines = [typed(f"p{n}", f"u{n}") for n in range(10)]
-    write(path, *lines)
+@pytest.mark.parametrize("kept", [["p0", "p1", "p2"], [], [f"q{n}" for n in range(10)]])
+def test_a_file_that_shrank_or_is_another_one_is_read_anew(path: Path, kept: list[str]) -> None:
+    """DESIGN "Sources": a shrunken file is read again from 0, also one of the same size, by the mark before the offset."""
+    write(path, *(typed(f"p{n}", f"u{n}") for n in range(10)))
     tail = read(path)
-    path.write_bytes(BEGUN + b"".join(lines[:kept]))
+    path.write_bytes(BEGUN + b"".join(typed(text, f"u{n}") for n, text in enumerate(kept)))
     done = tail.read_next_slice()
     assert (done.shrunk, tail.read_end, tail.list_records(0)) == (True, 0, ())
     drain(tail)
-    assert len(list_prompts(tail, 0)) == kept
-
-
-def test_a_rewritten_file_of_the_same_size_is_read_anew(path: Path) -> None:
-    """DESIGN "Sources": the mark before the offset identifies the file."""
-    write(path, typed("one", "u1"))
-    tail = read(path)
-    path.write_bytes(BEGUN + typed("two", "u2"))
-    assert tail.read_next_slice().shrunk
-    drain(tail)
-    assert said(tail) == [("typed", "two")]
+    assert said(tail) == [("typed", text) for text in kept]
 
 
 def test_a_long_line_is_addressed_and_passed_over(path: Path) -> None:

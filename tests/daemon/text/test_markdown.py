@@ -191,37 +191,10 @@ def test_lines_and_their_headings() -> None:
     assert lines_of(None) == []
 
 
-PIECES = st.sampled_from(
-    [
-        "## A",
-        "## B",
-        "# T",
-        "- x",
-        "- y  ",
-        "  - z",
-        "* s",
-        "\twords",
-        "more",
-        "",
-        "",
-        " ",
-        "---",
-        "===",
-        "```",
-        "~~~",
-        "  ```",
-        "- ```",
-        "<!--",
-        "-->",
-        "<!-- c -->",
-        "***",
-        "> q",
-        "1. n",
-        "\x0c",
-        "é\u2028",
-        "\xa0",
-    ]
-)
+PIECES = st.sampled_from([
+    "## A", "## B", "# T", "- x", "- y  ", "  - z", "* s", "\twords", "more", "", "", " ", "---", "===", "```", "~~~", "  ```", "- ```",
+    "<!--", "-->", "<!-- c -->", "***", "> q", "1. n", "\x0c", "é\u2028", "\xa0",
+])  # fmt: skip
 PARTS = st.lists(PIECES, max_size=8)
 
 

@@ -7,27 +7,20 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.wording import count_noun, format_dollars, format_table, measure_width
 
 
-@pytest.mark.parametrize(
-    ("usd", "text"),
-    [(0.0, "$0.00"), (0.004, "<$0.01"), (0.005, "$0.01"), (0.0149, "$0.01"), (1234.5, "$1234.50")],
-)
-def test_what_cost_something_is_not_nothing(usd: float, text: str) -> None:
-    """Less than a cent is said as such."""
-    assert format_dollars(usd) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
-)
-def test_one_has_no_s(number: int, text: str) -> None:
-    """And thousands are grouped."""
-    assert count_noun(number, "call") == text
+def test_amounts_and_counts() -> None:
+    """What cost less than a cent is said as such; one has no s, and thousands are grouped."""
+    amounts = {0.0: "$0.00", 0.004: "<$0.01", 0.005: "$0.01", 0.0149: "$0.01", 1234.5: "$1234.50"}
+    assert {usd: format_dollars(usd) for usd in amounts} == amounts
+    assert [count_noun(number, "call") for number in (0, 1, 2, 1200)] == [
+        "0 calls",
+        "1 call",
+        "2 calls",
+        "1,200 calls",
+    ]
 
 
 def test_columns_are_aligned_and_numbers_are_to_the_right() -> None:
@@ -38,10 +31,6 @@ def test_columns_are_aligned_and_numbers_are_to_the_right() -> None:
         "2026-11-22    $0.50      3  a longer text",
         "total       ~$12.00     14",
     ]
-
-
-def test_without_rows_there_is_no_head() -> None:
-    """The command then says in words that there is nothing."""
     assert format_table(("ID", "LINE"), []) == []
 
 

@@ -58,6 +58,10 @@ def text(words: str) -> dict[str, str]:
 
 
 ZAP = "<command-name>/zap</command-name>"
+FLAGS = "isMeta isCompactSummary isVisibleInTranscriptOnly isVirtual textNotTyped handedOff"
+PROGRAMS = (
+    "task-notification channel peer coordinator observer observer-activity auto-continuation unclassified"
+)
 NOTICE = "<task-notification>\n<task-id>1"
 ODD: list[object] = [[], "x", 5, {"q": 3}, {"q": None}, None]
 NOBODY: list[tuple[int, PromptVerdict]] = [
@@ -95,37 +99,13 @@ NOBODY: list[tuple[int, PromptVerdict]] = [
     (6, queued_command("words", line={"isMeta": True})),
     (7, queued_command("words", line={"origin": {"kind": "channel"}})),
     # Skill bodies, caveats, summaries, wake-ups.
-    *[
-        (6, user("Do zap", **{flag: True}))
-        for flag in (
-            "isMeta",
-            "isCompactSummary",
-            "isVisibleInTranscriptOnly",
-            "isVirtual",
-            "textNotTyped",
-            "handedOff",
-        )
-    ],
+    *[(6, user("Do zap", **{flag: True})) for flag in FLAGS.split()],
     (6, user("Do zap", wakeupSource="loop")),
     (6, user("Do zap", scheduledTaskId="t1")),
     (6, user("Do zap", queueSkipAttachments=True)),
     (6, user("Do zap", sourceToolUseID="t1")),
     # An origin that is not human; older clients name none.
-    *[
-        (7, user("words", origin={"kind": kind}))
-        for kind in (
-            [
-                "task-notification",
-                "channel",
-                "peer",
-                "coordinator",
-                "observer",
-                "observer-activity",
-                "auto-continuation",
-                "unclassified",
-            ]
-        )
-    ],
+    *[(7, user("words", origin={"kind": kind})) for kind in PROGRAMS.split()],
     (7, user("words", promptSource="system")),
     (7, user("<teammate-message from=a>x")),
     (7, user('<cross-session-message from="a">x')),
