@@ -51,6 +51,11 @@ class FileSnapshot(NamedTuple):
     data: bytes
     stat: os.stat_result
 
+    @property
+    def identity(self) -> tuple[int, int, bytes]:
+        """Differs after each save. The bytes too: two saves within a tick of the kernel's clock leave the same time."""
+        return self.stat.st_ino, self.stat.st_mtime_ns, self.data
+
 
 def read_snapshot(target: Path, disk: Disk = DISK) -> FileSnapshot | None:
     """The file's bytes and stat from one descriptor; None if it does not exist.
@@ -129,11 +134,9 @@ def edit_file(
         temp = _write_temp(target, wanted, seen, mode, disk)
         with _removed_on_failure(temp, disk):
             # Compared as late as possible: writing and syncing the temporary file takes milliseconds, in which a person
-            # may save. The bytes too: two saves within a tick of the kernel's clock leave the same time.
+            # may save.
             now = read_snapshot(target, disk)
-            if (now and (now.stat.st_ino, now.stat.st_mtime_ns, now.data)) != (
-                seen and (seen.stat.st_ino, seen.stat.st_mtime_ns, seen.data)
-            ):
+            if (now and now.identity) != (seen and seen.identity):
                 disk.unlink(temp)
                 continue
             if seen is None:
@@ -227,11 +230,10 @@ def _write_temp(target: Path, data: bytes, seen: FileSnapshot | None, mode: int 
     with _removed_on_failure(temp, disk):
         try:
             write_all(fd, data, disk)
-            kept = (
-                _keep_owner(fd, seen.stat, disk)
-                if seen
-                else disk.stat(disk.resolve(target.parent)).st_mode & 0o666
-            )
+            if seen is not None:
+                kept = _keep_owner(fd, seen.stat, disk)
+            else:
+                kept = disk.stat(disk.resolve(target.parent)).st_mode & 0o666
             disk.chmod(fd, kept if mode is None else mode)
             # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)).
             disk.sync(fd)

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tacitd.sources.claude_code import CONTEXT_FILES
+from tacitd.sources.claude_code import RULES
 
 if TYPE_CHECKING:
     from tacitd.sources.source import OwnCalls, Source
 
-__all__ = ["CONTEXT_FILES", "find_codex", "make_source"]
+__all__ = ["RULES", "find_codex", "make_source"]
 
 
 def make_source(

@@ -50,11 +50,6 @@ class SilentWatcher:
     def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
         """`wake` is called for each hint, and `is_transcript` for each changed file, in any thread. Both must be quick and must not raise."""
 
-    @property
-    def alive(self) -> bool:
-        """Whether hints can come at all."""
-        return True
-
     def start(self) -> None:
         """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
 
@@ -109,7 +104,7 @@ class WatchdogWatcher(SilentWatcher):
 
     @property
     def alive(self) -> bool:
-        """The observer, its emitters, and the reader of the kernel's queue."""
+        """Whether hints can come: the observer, its emitters, and the reader of the kernel's queue run."""
         if self._observer is None:
             return False
         reader = getattr(self._observer, "_inotify_fd", None)

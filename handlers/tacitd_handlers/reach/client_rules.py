@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.sources.registry import RULES
 from tacitd.text.hashes import sha256
 
 LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
-PROJECT_RULE = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
+PROJECT_RULE = f"{RULES}/tacitd-learned.md"
 """The copy of LEARNED.md, relative to a work tree."""
-MODULE_RULES = f"{CONTEXT_FILES.rules}/tacitd"
+MODULE_RULES = f"{RULES}/tacitd"
 """The directory of the modules' copies, relative to a work tree."""
 TEAM_RULE = f"{MODULE_RULES}/AGENTS.md"
 """The source of a project whose LEARNED.md git tracks: the client loads it where it is. Linked work trees have copies of it."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_repository
 from tacitd.session_context.context_request import ContextFile, ContextRequest
-from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.sources.registry import RULES
 from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, PROJECT_RULE
@@ -85,8 +85,8 @@ def _list_candidates(home: Path, place: Directory, *, with_agents: bool) -> Iter
         for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"):
             has_instructions = has_instructions or (folder / name).is_file()
             yield folder / name
-        if not leads_out(folder / CONTEXT_FILES.rules, tree):
-            yield from list_rules(folder / CONTEXT_FILES.rules)
+        if not leads_out(folder / RULES, tree):
+            yield from list_rules(folder / RULES)
     if with_agents and not has_instructions:
         yield from (tree / AGENTS, here / AGENTS)
 

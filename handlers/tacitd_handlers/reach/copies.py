@@ -20,7 +20,7 @@ from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
 from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_foreign, refuse_unwritable
-from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.sources.registry import RULES
 from tacitd_handlers.learning.folders import GENERAL
 from tacitd_handlers.learning.learned_rows import (
     list_listeners,
@@ -133,7 +133,7 @@ def plan_copies(rows: Rows, number: int | None, root: Path, *, blocks: bool) -> 
 
 
 def find_tree(path: Path) -> Path:
-    return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(CONTEXT_FILES.rules).parts)
+    return next(one.parents[1] for one in path.parents if one.parts[-2:] == Path(RULES).parts)
 
 
 def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
