@@ -50,13 +50,6 @@ def test_links_modes_and_odd_files(tmp_path: Path) -> None:
             append_text(tmp_path / odd, b"y\n")
 
 
-def test_one_write_one_sync(tmp_path: Path) -> None:
-    """L-37: written, flushed, fsynced."""
-    disk = FaultyDisk()
-    append_text(tmp_path / "l.md", b"x\n", disk=disk)
-    assert disk.trail == ["open_append", "write", "sync", "sync_dir"]
-
-
 @pytest.mark.parametrize("torn", [False, True])
 def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
     """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append completes a torn line."""

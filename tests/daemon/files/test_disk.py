@@ -29,22 +29,6 @@ def test_a_directory_of_a_project_has_its_parents_mode(tmp_path: Path, mode: int
         assert made.stat().st_mode & 0o7777 == mode
 
 
-def test_a_mode_that_is_right_is_not_set(tmp_path: Path) -> None:
-    """Only the calls that are needed, and each new name is synced."""
-    tmp_path.chmod(0o755)
-    before = os.umask(0o022)
-    disk = FaultyDisk()
-    try:
-        make_dirs(tmp_path / "a" / "b", disk, private=False)
-    finally:
-        os.umask(before)
-    assert disk.trail == ["mkdir", "sync_dir"] * 2
-    make_dirs(tmp_path / "a" / "b", disk, private=False)
-    assert len(disk.trail) == 4
-    make_dirs(tmp_path / "c" / "d", disk, private=True)
-    assert [each.stat().st_mode & 0o777 for each in (tmp_path / "c", tmp_path / "c" / "d")] == [0o700] * 2
-
-
 def test_a_file_system_without_locks_or_syncs_of_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
