@@ -41,6 +41,7 @@ from tacitd.state.socket_file import remove_socket_file, write_hook_script, writ
 from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import activity_line, find_newest, list_since
+from tacitd.work.inbox import Wake
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.project_lookup import ProjectLookup
 from tacitd.work.project_rows import list_aliases
@@ -102,7 +103,7 @@ class App:
     ) -> None:
         paths, environ, store, clock = self.paths, self.environ, self.store, self.clock
         config, found = self.config, self.found
-        self.stopping, wake = threading.Event(), threading.Event()
+        self.stopping, wake = threading.Event(), Wake()
         self.asked_to_stop = threading.Event()
         """Set by whoever asks for the end; `close` sets `stopping` too, also where another App is to follow."""
         self.degraded = dict[str, Degradation]()
@@ -163,7 +164,7 @@ class App:
             clock,
             self.files,
             is_held=lambda task: self.engine.is_held(task),
-            on_done=wake.set,
+            on_done=wake.note_end,
             pool=pool,
             pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
         )

@@ -25,7 +25,7 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
-from tacitd.work.inbox import Inbox, make_stopped_error
+from tacitd.work.inbox import Inbox, Wake, make_stopped_error
 from tacitd.work.old_prompts import FirstStart, note_known_prompts
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
@@ -61,6 +61,8 @@ SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
 NOTE_EVERY = 1.0
 """Minimum seconds between two notes of the daemon's state while there is more to read."""
+BETWEEN = 0.2
+"""Seconds between two passes while only tasks end."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
@@ -82,7 +84,7 @@ class Engine:
         source: Source,
         plugins: RunningPlugins,
         clock: Clock,
-        wake: threading.Event,
+        wake: Wake,
         note_state: Callable[[], None],
         default_mode: str,
     ) -> None:
@@ -199,11 +201,24 @@ class Engine:
                 on_pass()
                 if self._may_leave():
                     break
-                self.wake.wait(min(self.sleep_seconds(), max_sleep))
-                self.wake.clear()
+                self._sleep(min(self.sleep_seconds(), max_sleep))
         finally:
             self.inbox.close()
             self._answer_waiters(make_stopped_error())
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait until the next pass. If only a task has ended, the next one begins, and the pass comes soon: most tasks are over in a
+        moment, and nothing else of a pass depends on their ends."""
+        now = self._clock.monotonic()
+        until, soon = now + seconds, now + BETWEEN
+        while self.wake.wait(max(0.0, until - self._clock.monotonic())):
+            if self.wake.take() or self._stop.is_set() or self.problem is not None:
+                break
+            with suppress(Exception):  # the pass meets it too
+                self.runner.start_ready()
+            if not self.runner.running:
+                break
+            until = min(until, soon)
 
     def _may_leave(self) -> bool:
         if self._leaving is None:

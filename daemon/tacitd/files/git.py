@@ -8,9 +8,11 @@ An unpacked archive may contain a `.git` file, so that is trusted only if the di
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
+import stat
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -75,19 +77,33 @@ class UnsafeGitDirectory(NamedTuple):
 def find_repository(directory: Path) -> Repository | None:
     """Given an existing directory, return the repository whose work tree it is in, as git would find it: none if a `.git` file on the
     way names no git directory."""
+    here, above = "", os.fspath(directory)  # texts: it is asked for each look at a file
     try:
-        for here in (directory, *directory.parents):
-            mark = here / ".git"
-            if mark.is_file():
-                return _from_file(here, mark)
-            if (mark / "HEAD").is_file():
-                return Repository(here, here, mark, mark)
-            if (here / _JJ).exists():
-                return _from_jj(here)
+        while here != above:
+            here = above
+            mark = f"{here}/.git"
+            mode = _mode_of(mark)
+            if stat.S_ISREG(mode):
+                return _from_file(Path(here), Path(mark))
+            if mode and stat.S_ISREG(_mode_of(f"{mark}/HEAD")):
+                return Repository(Path(here), Path(here), Path(mark), Path(mark))
+            if _mode_of(f"{here}/{_JJ}"):
+                return _from_jj(Path(here))
+            above = os.path.dirname(here)  # noqa: PTH120
     except (OSError, ValueError):
         # A directory on the way is not accessible: git would not find the repository either.
         return None
     return None
+
+
+def _mode_of(path: str) -> int:
+    """The type and mode of what a path leads to; 0 if there is nothing. Raises OSError if that is not known, and ValueError."""
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return 0
+        raise
 
 
 def _from_file(here: Path, mark: Path) -> Repository | None:
@@ -132,7 +148,9 @@ def find_project_root(directory: Path) -> Path:
     """The root of the project that a directory belongs to: the git top level, the main worktree's in a linked one,
     otherwise the directory itself. The directory need not exist; links are resolved.
     """
-    here = next((each for each in (directory, *directory.parents) if each.is_dir()), directory)
+    here = directory
+    while not here.is_dir() and here != here.parent:
+        here = here.parent
     found = find_repository(Path(os.path.realpath(here)))
     return found.top if found is not None else Path(os.path.realpath(directory))
 
@@ -213,8 +231,10 @@ def read_head(root: Path) -> str:
     It is the commit id; "" without a commit or without git. If refs are not files (reftable), it is a hash of their table.
     """
     found = _repository_at(root)
-    if found is None:
-        return ""
+    return _read_head(found) if found is not None else ""
+
+
+def _read_head(found: Repository) -> str:
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
         return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]
@@ -249,7 +269,7 @@ def read_checkout(root: Path) -> str:
         size = (found.git_dir / "logs/HEAD").stat().st_size
     except OSError:
         size = 0
-    return f"{read_head(root)} {stash} {size}"
+    return f"{_read_head(found)} {stash} {size}"
 
 
 def is_same_commit(checkout: str, other: str) -> bool:

@@ -32,7 +32,9 @@ def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
 def refuse_leading_away(path: Path, root: Path) -> None:
     """Raise FileRefusedError if a link leads from a file of this project, or of one of its work trees, out of it or to what `refuse_link`
     refuses. A file elsewhere is the person's, who may link it."""
-    tree = next((one for one in (root, *git.list_work_trees(root)) if path.is_relative_to(one)), None)
+    tree: Path | None = root
+    if not path.is_relative_to(root):
+        tree = next((one for one in git.list_linked_worktrees(root) if path.is_relative_to(one)), None)
     if tree is None:
         return
     real, home = Path(os.path.realpath(path)), Path(os.path.realpath(tree))

@@ -322,6 +322,8 @@ def _places(small: str, cue: str) -> list[int]:
 
 
 def _merge_places(places: dict[str, list[int]], cues: tuple[str, ...]) -> list[int]:
+    if len(cues) == 1:
+        return places.get(cues[0], [])
     return sorted({at for cue in cues for at in places.get(cue, ())})
 
 

@@ -14,6 +14,30 @@ T = TypeVar("T")
 Work = Callable[[], object]
 
 
+class Wake(threading.Event):
+    """Wakes the loop for a pass or, if only a task has ended, for the next task to begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_full = False
+
+    def set(self) -> None:
+        self._is_full = True
+        super().set()
+
+    def note_end(self) -> None:
+        """A task has ended. Any thread."""
+        super().set()
+
+    def take(self) -> bool:
+        """Forget what it was woken for; return whether that wants a pass."""
+        self.clear()
+        is_full = self._is_full
+        if is_full:  # what is set from here on is for the next time
+            self._is_full = False
+        return is_full
+
+
 class Inbox:
     """`call_soon` may be used from any thread, `call` from any but the engine's."""
 

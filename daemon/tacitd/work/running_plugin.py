@@ -109,7 +109,8 @@ class RunningPlugin:
         except (OSError, FileRefusedError) as error:
             return self._wait_for_file(error, task, tools)
         waits = (
-            "SELECT 1 FROM degradation d JOIN task t ON t.plugin = d.owner AND t.reason = d.what "
+            # Problems are few and tasks many, which SQLite cannot know.
+            "SELECT 1 FROM degradation d CROSS JOIN task t ON t.plugin = d.owner AND t.reason = d.what "
             "WHERE d.owner = ? AND d.id = ? AND t.number <> ?"
         )
         if not tools.rows(waits, self.name, self._refused, task.number):

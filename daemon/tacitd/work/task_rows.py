@@ -7,14 +7,14 @@ session's prompts waits for the plugin. Live work goes before that of `scan`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct, field
 
-from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Rows, StoredPrompt, Task, Tx
+from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
 from tacitd.model.budget import list_paid
 from tacitd.plugin import GatherRule
@@ -26,10 +26,14 @@ _ASKED = f"kind IN {ASKED}"
 _IS_READY = """k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))"""
-_LANES = f"""
-SELECT plugin, lane FROM task k WHERE {_IS_READY} GROUP BY plugin, lane
-ORDER BY max({_ASKED}) DESC, min(priority), min(due), min(number)
+# The plugins are found one by one in an index: the tasks that nobody waits for are many.
+_ASKED_LANES = f"""
+WITH RECURSIVE p(name) AS (SELECT min(plugin) FROM task UNION ALL
+  SELECT (SELECT min(plugin) FROM task WHERE plugin > p.name) FROM p WHERE p.name IS NOT NULL)
+SELECT plugin, lane FROM p JOIN task k ON k.plugin = p.name WHERE {_ASKED} AND {_IS_READY} ORDER BY priority, due, number
 """
+_LANES = f"SELECT plugin, lane FROM task k WHERE {_IS_READY} ORDER BY priority, due, number LIMIT ? OFFSET ?"
+_AT_ONCE = 64
 # What a person decided goes first, and what a person typed goes before what is made of it, such as a synthesis.
 _READY = f"""
 SELECT k.number, k.session, k.project, k.kind FROM task k
@@ -94,22 +98,42 @@ def list_ready(
 ) -> list[ReadyTask]:
     """The tasks that may begin now: one for each lane, none for a lane that is busy, and the lane first whose oldest task is due for
     longest. `single`: plugins with one lane for all projects. `is_held`: whether a task must not begin now."""
-    found, known = list[ReadyTask](), set(busy)
-    for plugin, lane in rows(_LANES, now):
+    found, known, seen = list[ReadyTask](), set(busy), set[tuple[str, str]]()
+    for plugin, lane in _list_lanes(rows, now):
         place = plugin, "" if plugin in single else lane
-        if place not in known and len(found) < most:
-            ready = (ReadyTask(number, *place, *about) for number, *about in rows(_READY, plugin, lane, now))
-            for one in ready:
-                if not is_held(one):
-                    known.add(place)
-                    found.append(one)
-                    break
+        if place in known or (plugin, lane) in seen:
+            continue
+        if len(found) >= most:
+            break
+        seen.add((plugin, lane))
+        for number, *about in rows(_READY, plugin, lane, now):
+            one = ReadyTask(number, *place, *about)
+            if not is_held(one):
+                known.add(place)
+                found.append(one)
+                break
     return found
+
+
+def _list_lanes(rows: Rows, now: float) -> Iterator[Row]:
+    """The plugin and lane of each task that is ready, those first that a person waits for."""
+    yield from rows(_ASKED_LANES, now)
+    at, size = 0, _AT_ONCE
+    while len(part := rows(_LANES, now, size, at)) == size:
+        yield from part
+        at, size = at + size, 2 * size
+    yield from part
+
+
+_NEXT_DUE = """
+SELECT min(due) FROM (SELECT min(due) AS due FROM task WHERE priority = 'live' AND due > ?1
+  UNION ALL SELECT min(due) FROM task WHERE priority = 'scan' AND due > ?1)
+"""
 
 
 def next_due(rows: Rows, now: float) -> float | None:
     """When the next task that is not due yet will be; None if there is none."""
-    found: float | None = rows("SELECT min(due) FROM task WHERE due > ?", now)[0][0]
+    found: float | None = rows(_NEXT_DUE, now)[0][0]
     return found
 
 

@@ -157,7 +157,7 @@ def _report_link(project: Project, tools: Tools) -> None:
     path = project.root / AGENTS
     what = f"{path} is a link that leads out of the project: it is not read"
     hint = "replace it with a regular file, or name the file behind it in `directives`"
-    is_out = leads_out(path, project.root)
+    is_out = path.is_symlink() and leads_out(path, project.root)
     report_problem(tools, f"learning.document:{project.root}", what if is_out else "", hint)
 
 
@@ -220,11 +220,11 @@ def build_summary(lines: Iterable[tuple[str, str]]) -> str:
 def _write_summary(project: Project, text: str, tools: Tools) -> None:
     """Write the summary, unless a file of that name is somebody else's. If it cannot be written, nothing depends on it."""
     path = project.root / SUMMARY
-    if leads_out(path, project.root) or why_no_temporary(project.root):
-        return
     before = read_text(path, project.root)
+    if before == text or leads_out(path, project.root) or why_no_temporary(project.root):
+        return
     is_theirs = path.exists() and not before.startswith(HEAD)
-    if before == text or is_theirs or is_tracked_source(project, path):
+    if is_theirs or is_tracked_source(project, path):
         return
     with suppress(OSError, TacitdError):
         # A raw file that is made from now on did not come with the project.

@@ -329,7 +329,7 @@ def read_text(path: Path, root: Path | None = None) -> str:
 
     `root`: the project of a document whose text goes to a model; a link that leads out of it is not read.
     """
-    if root is not None and leads_out(path, root):
+    if root is not None and (not os.path.lexists(path) or leads_out(path, root)):
         return ""
     text = places.read_text(path, TEXT_LIMIT)
     return strip_block(text) if path.name == AGENTS else text

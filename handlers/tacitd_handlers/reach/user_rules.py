@@ -132,7 +132,7 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
     files = [path, *(file for one in sources.values() for file in one.list_files())]
     # Also each hour: confidences decay, and what waits for the next day is due.
     stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git, now // HOUR])
-    if stamp == memory.stamp and not (restore or forced):
+    if stamp == memory.stamp and not forced and not (restore and memory.state in ("missing", "incomplete")):
         return Done()
     next_memory = replace(memory, stamp=stamp)
     try:
