@@ -156,7 +156,7 @@ class WatchdogWatcher(SilentWatcher):
             return False
         self._real = os.path.realpath(self._top)
         try:
-            self._observer = _observe(self._real, self._add, self._is_transcript)
+            self._observer = _observe(self._real, self._add)
         except _REFUSALS as error:
             self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
             return False
@@ -168,7 +168,10 @@ class WatchdogWatcher(SilentWatcher):
         if observer is not None:
             _stop_observer(observer)
 
-    def _add(self, path: str) -> None:
+    def _add(self, path: str, *, is_directory: bool) -> None:
+        # Thousands of events may wait, most of them of files that are hinted already.
+        if path in self._hints or not (is_directory or self._is_transcript(path)):
+            return
         with self._lock:
             self._hints.add(path)
         self._wake()
@@ -194,7 +197,7 @@ def limit_hint(number: int | None) -> str:
     return f"Raise the limit: sudo sysctl fs.inotify.{name}={wanted}"
 
 
-def _observe(path: str, add: Callable[[str], None], is_transcript: IsTranscript) -> BaseObserver:
+def _observe(path: str, add: Callable[..., None]) -> BaseObserver:
     """Start an observer on a directory and everything below. Raises one of `_REFUSALS` if the system refuses."""
     from watchdog.events import (
         DirCreatedEvent,
@@ -209,8 +212,8 @@ def _observe(path: str, add: Callable[[str], None], is_transcript: IsTranscript)
         def dispatch(self, event: FileSystemEvent) -> None:
             for name in (event.src_path, event.dest_path):
                 hint = os.fsdecode(name)
-                if hint and (event.is_directory or is_transcript(hint)):
-                    add(hint)
+                if hint:
+                    add(hint, is_directory=event.is_directory)
 
     # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.
     warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)

@@ -30,7 +30,7 @@ _IS_READY = """k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND
 _ASKED_LANES = f"""
 WITH RECURSIVE p(name) AS (SELECT min(plugin) FROM task UNION ALL
   SELECT (SELECT min(plugin) FROM task WHERE plugin > p.name) FROM p WHERE p.name IS NOT NULL)
-SELECT plugin, lane FROM p JOIN task k ON k.plugin = p.name WHERE {_ASKED} AND {_IS_READY} ORDER BY priority, due, number
+SELECT plugin, lane FROM p CROSS JOIN task k ON k.plugin = p.name WHERE {_ASKED} AND {_IS_READY} ORDER BY priority, due, number
 """
 _LANES = f"SELECT plugin, lane FROM task k WHERE {_IS_READY} ORDER BY priority, due, number LIMIT ? OFFSET ?"
 _AT_ONCE = 64

@@ -116,7 +116,7 @@ def _ask(
 ) -> tuple[Answer | NoAnswer, tuple[str, ...]]:
     root = str(found.place.root)
     shown, known = number_known(found.known.summary)
-    prompt = redact_secrets(extend_prompt(extraction_prompt(shown, found.messages), extensions, root))[0]
+    prompt = extend_prompt(extraction_prompt(shown, found.messages), extensions, root)
     parts = [Part("prompt", at, one.id, one.text) for at, one in enumerate(found.prompts, 1)]
     # An answer that is used again after a crash names known lines by these numbers.
     parts.append(Part("work", 0, "known", shown))

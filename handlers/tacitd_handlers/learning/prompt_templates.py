@@ -136,8 +136,8 @@ class PromptExtension(Protocol):
 
 
 def extend_prompt(prompt: str, extensions: Iterable[PromptExtension], project: str) -> str:
-    """Return the prompt with the extensions' parts below it, separated by blank lines."""
-    added = [_call(one, "", "render_addition", project).strip() for one in extensions]
+    """Return the prompt with the extensions' parts below it, separated by blank lines. `prompt` is as the functions above make it."""
+    added = [redact_secrets(_call(one, "", "render_addition", project).strip())[0] for one in extensions]
     return "\n\n".join([prompt, *filter(None, added)])
 
 
