@@ -208,24 +208,22 @@ def _observe(path: str, add: Callable[..., None]) -> BaseObserver:
     )
     from watchdog.observers import Observer
 
+    wanted = (FileModifiedEvent, FileCreatedEvent, FileMovedEvent, DirCreatedEvent)
+
     class Collect(FileSystemEventHandler):
         def dispatch(self, event: FileSystemEvent) -> None:
-            for name in (event.src_path, event.dest_path):
+            for name in (event.src_path, event.dest_path) if isinstance(event, wanted) else ():
                 hint = os.fsdecode(name)
                 if hint:
                     add(hint, is_directory=event.is_directory)
 
     # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.
     warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)
-    observer = Observer()
-    wanted: list[type[FileSystemEvent]] = [
-        FileModifiedEvent,
-        FileCreatedEvent,
-        FileMovedEvent,
-        DirCreatedEvent,
-    ]
+    observer, collect = Observer(), Collect()
     try:
-        observer.schedule(Collect(), path, recursive=True, event_filter=wanted)
+        observer.schedule(collect, path, recursive=True, event_filter=list(wanted))
+        for emitter in observer.emitters:  # without the queue to another thread: a hint takes no time
+            emitter.queue_event = collect.dispatch  # type: ignore[method-assign]
         observer.start()
     except _REFUSALS:
         _stop_observer(observer)

@@ -46,7 +46,7 @@ Test = Callable[[re.Match[str]], bool]
 
 
 class _Rule(NamedTuple):
-    cues: tuple[str, ...]
+    cues: frozenset[str]
     """What a match begins with, in small letters."""
     pattern: re.Pattern[str]
     """It has the group `value`."""
@@ -212,7 +212,7 @@ _RECOVERY_CODE = r"(?=[a-z]{0,12}[\d-])[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,8}(?!
 
 
 def _rule(cues: str, pattern: str, is_secret: Test = lambda found: True) -> _Rule:
-    return _Rule(tuple(cues.split(",")), compile_lazily(pattern, re.IGNORECASE), is_secret)
+    return _Rule(frozenset(cues.split(",")), compile_lazily(pattern, re.IGNORECASE), is_secret)
 
 
 _RULES: tuple[_Rule, ...] = (
@@ -321,10 +321,8 @@ def _places(small: str, cue: str) -> list[int]:
     return places
 
 
-def _merge_places(places: dict[str, list[int]], cues: tuple[str, ...]) -> list[int]:
-    if len(cues) == 1:
-        return places.get(cues[0], [])
-    return sorted({at for cue in cues for at in places.get(cue, ())})
+def _merge_places(places: dict[str, list[int]], cues: frozenset[str]) -> list[int]:
+    return sorted({at for cue in places.keys() & cues for at in places[cue]})
 
 
 def _merge(spans: Spans, text: str) -> Spans:

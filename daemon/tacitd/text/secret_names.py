@@ -37,7 +37,7 @@ alarm safe entry bestätigungs sicherheits zugangs tür 暗証番号 認証コ�
 account auth encryption signing master license admin service deploy client app subscription shared webhook
 session bot credential clé cle jeton chave токен ключ トークン 秘密鍵 令牌 密钥 密鑰 토큰 sas connection
 """
-NAME_CUES = (*_BEGINNINGS.split(), "code p", "code d")
+NAME_CUES = frozenset((*_BEGINNINGS.split(), "code p", "code d"))
 """The beginnings of these names, in small letters."""
 NAME = rf"(?P<name>(?P<pin>{_PIN})|(?P<token>{_TOKEN})|(?:{PASSWORD}))"
 SUFFIX = r"(?:[_-](?:base|prod|production|dev|staging|test|live|value|string|text|new|old|root|admin|user|db)|_?\d{1,2})?"

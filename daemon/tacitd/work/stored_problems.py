@@ -127,20 +127,21 @@ RELEASED = "breaker released "
 RESUME = "`tacitd resume` asks the model about them now; it also goes on by itself when no more begin"
 
 
-def list_closed(rows: Rows, now: float) -> dict[str, int]:
-    """The directories in which too many sessions began within the last hour, with their number."""
+def list_closed(rows: Rows, now: float, session: str = "") -> dict[str, int]:
+    """The directories in which too many sessions began within the last hour, with their number. `session`: only that of this one."""
     found = rows(
         "SELECT s.cwd, count(*) FROM session s LEFT JOIN setting r ON r.key = ? || s.cwd "
         "WHERE s.started > ? AND s.started > coalesce(CAST(r.value AS REAL), 0) "
+        "AND (?3 = '' OR s.cwd = (SELECT cwd FROM session WHERE id = ?3)) "
         "AND EXISTS(SELECT 1 FROM prompt p WHERE p.session = s.id) GROUP BY s.cwd HAVING count(*) > ?",
-        *(RELEASED, now - HOUR, LIMIT),
+        *(RELEASED, now - HOUR, session, LIMIT),
     )
     return dict(found)
 
 
 def find_refusal(rows: Rows, session: str, root: str, now: float) -> NoAnswer | None:
     """The model's answer to requests of a session, or of a project's job if it is ""; None if the model is called."""
-    closed = list_closed(rows, now)
+    closed = list_closed(rows, now, session)
     if not closed:
         return None
     found = rows(
