@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from tacitd.state import paths
 from tacitd_handlers.learner.ledger_file import (
@@ -105,6 +106,8 @@ KEPT_SESSIONS = 200
 
 
 class ReportRecord(Struct):
+    """A row of the ledger that was reported, or that is in the profile."""
+
     row: LedgerRow
     tested: tuple[str, ...] | None = None
     """The tags that the session tested. None if they were not given (SPEC L-21)."""
@@ -125,14 +128,8 @@ class TagRecord(Struct):
 
 
 class LearnerState(Struct):
-    rows: int = 0
-    """The ledger's rows that are in the profile, from the first on; later ones are if their report is done."""
-    last_row: LedgerRow | None = None
-    """The last of them. If it is elsewhere in the ledger, the ledger was changed by hand."""
-    reports: list[ReportRecord] = field(default_factory=list)
+    reports: dict[RowKey, ReportRecord] = field(default_factory=dict)
     tags: dict[str, TagRecord] = field(default_factory=dict)
-    stamps: str = ""
-    """Those of both files when they were compared last and nothing was missing."""
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -149,7 +146,7 @@ class LearnerState(Struct):
     @property
     def tested(self) -> dict[RowKey, tuple[str, ...]]:
         """The tags that sessions reported as tested, by the keys of their rows."""
-        return {report.row.key: report.tested for report in self.reports if report.tested is not None}
+        return {key: one.tested for key, one in self.reports.items() if one.tested is not None}
 
     def find_tag(self, tag: str) -> TagRecord:
         return self.tags.setdefault(tag, TagRecord())
@@ -160,58 +157,48 @@ class LearnerState(Struct):
         record.waits = waits
         self.tags[tag] = record
 
-    def finish_reports(self, in_profile: Collection[RowKey]) -> None:
-        for report in self.reports:
-            if report.row.key in in_profile:
-                report.is_done, report.observations, report.texts = True, "", {}
+    def finish_row(self, row: LedgerRow) -> None:
+        """Note that a row is in the profile."""
+        record = self.reports.setdefault(row.key, ReportRecord(row))
+        record.is_done, record.observations, record.texts = True, "", {}
 
 
 def read_state(rows: Rows) -> LearnerState:
     state = LearnerState()
-    for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
-        state.last_row = next(iter(parse_ledger(last.encode()).rows), None)
     found = rows("SELECT row, tested, observations, descriptions, done FROM learner_report ORDER BY number")
     for line, tested, observations, texts, done in found:
         for row in parse_ledger(line.encode()).rows:
             named = None if tested is None else tuple(json.loads(tested))
-            state.reports.append(ReportRecord(row, named, observations, json.loads(texts), bool(done)))
+            state.reports[row.key] = ReportRecord(row, named, observations, json.loads(texts), bool(done))
     for tag, label, removed, waits, description in rows("SELECT * FROM learner_tag ORDER BY rowid"):
         state.tags[tag] = TagRecord(label, bool(removed), bool(waits), description)
     return state
 
 
 def store_state(tx: Tx, state: LearnerState) -> None:
-    add_reports(tx, state.reports)
+    add_reports(tx, state.reports.values())
+    kept = [(tag, *astuple(one)) for tag, one in state.tags.items() if one != TagRecord()]
     tx.execute("DELETE FROM learner_tag")
-    tx.executemany(
-        "INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)",
-        [
-            (tag, one.label, one.removed, one.waits, one.description)
-            for tag, one in state.tags.items()
-            if one != TagRecord()
-        ],
-    )
-    last = format_row(state.last_row) if state.last_row is not None else ""
-    tx.execute("DELETE FROM learner_ledger")
-    tx.execute("INSERT INTO learner_ledger VALUES(?, ?, ?)", state.rows, last, state.stamps)
+    tx.executemany("INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)", kept)
 
 
 def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:
     """Store reports; one whose row is known gets the other fields."""
+    values = [
+        (
+            format_row(one.row),
+            json.dumps(one.tested),
+            one.observations,
+            json.dumps(one.texts, ensure_ascii=False),
+            one.is_done,
+        )
+        for one in reports
+    ]
     tx.executemany(
-        "INSERT INTO learner_report(row, tested, observations, descriptions, done) VALUES(?, ?, ?, ?, ?) "
+        "INSERT INTO learner_report(row, tested, observations, descriptions, done) VALUES(?, nullif(?, 'null'), ?, ?, ?) "
         "ON CONFLICT(row) DO UPDATE SET observations = excluded.observations, "
         "descriptions = excluded.descriptions, done = excluded.done WHERE done < excluded.done",
-        [
-            (
-                format_row(one.row),
-                None if one.tested is None else json.dumps(one.tested),
-                one.observations,
-                json.dumps(one.texts, ensure_ascii=False),
-                one.is_done,
-            )
-            for one in reports
-        ],
+        values,
     )
 
 
@@ -235,6 +222,13 @@ def note_session(tx: Tx, session: str, **values: str | int) -> None:
         "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
         KEPT_SESSIONS,
     )
+
+
+def note_stamp(tx: Tx, at: SessionStamp, **values: str | int) -> None:
+    """Store the stamp of all writes of a session, unless it has one."""
+    if names_a_session(at.session):
+        known = tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session)
+        note_session(tx, at.session, **({} if known else {"stamp": at.stamp}), **values)
 
 
 # --- a session's id and its one timestamp (SPEC L-47 to L-49)

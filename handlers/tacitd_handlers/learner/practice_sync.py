@@ -95,8 +95,13 @@ def sync_profile(
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
     if WEAKNESSES not in lost:
         _notice_edits(entries, known, removed, state, tags)
+    # Without a memory of the profile, rows up to its newest stamp count as known: what is in the profile is the input.
     newest = max([one.stamp for one in sessions] + [max(one.dates) for one in entries], default="")
-    new, later = _find_new(state, rows, "" if base else newest, is_settled=is_settled)
+    known_to = "" if base else newest
+    ours = {key: one.observations for key, one in state.reports.items() if not one.is_done}
+    others = [row for row in rows if row.key not in state.reports and row.stamp > known_to]
+    later = set() if is_settled else {row.key for row in others}
+    new = in_order([row for row in rows if row.key in ours] + ([] if later else others))
     wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or not base else new
     if WEAKNESSES in lost and base:
         new, later = in_order(rows), set()
@@ -112,11 +117,11 @@ def sync_profile(
         book.put({}, made)
     fresh = [Notice("waits", tag, PROFILE) for tag in state.waiting if tag not in waited]
     result.notices = book.notices + fresh
-    texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
-    added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
-    ours = None if is_settled else set(texts)
+    added = [(row, ours.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
     result.changes = {name: name for name in lost}
-    result.changes |= book.list_changes() | change_sessions(sessions, rows, added, ours)
+    result.changes |= book.list_changes() | change_sessions(
+        sessions, rows, added, None if is_settled else ours
+    )
     after = {leaf: text for leaf, text in {**leaves, **result.changes}.items() if text is not None}
     for tag, entry in match_entries(list_entries(after), tags, state.aliases).items():
         record = state.find_tag(tag)
@@ -127,10 +132,9 @@ def sync_profile(
     for one in kept:
         if base.get(one.leaf) != one.text:
             result.changes.setdefault(one.leaf, one.text)
-    while state.rows < len(rows) and rows[state.rows].key not in later:
-        state.rows += 1
-    state.last_row = rows[state.rows - 1] if state.rows else None
-    state.finish_reports({row.key for row in new})
+    for row in rows:
+        if row.key not in later:
+            state.finish_row(row)
     return result
 
 
@@ -166,25 +170,6 @@ def _notice_edits(
             record.removed = not record.waits
 
 
-def _find_new(
-    state: LearnerState, rows: Sequence[LedgerRow], known_to: str, *, is_settled: bool
-) -> tuple[list[LedgerRow], set[RowKey]]:
-    """The rows to apply now, by stamp, and the keys of those to apply later.
-
-    `known_to`: without a memory of the profile, its newest stamp. Rows up to it count as known: what is in the profile is the input.
-    Corrects the number of known rows if the ledger was changed by hand.
-    """
-    if state.rows and (state.rows > len(rows) or rows[state.rows - 1] != state.last_row):
-        there = [at for at, row in enumerate(rows, start=1) if row == state.last_row]
-        state.rows = there[-1] if there else min(state.rows, len(rows))
-    planned = {report.row.key: report.is_done for report in state.reports}
-    others = [row for row in rows[state.rows :] if row.key not in planned and row.stamp > known_to]
-    ours = [row for row in rows if planned.get(row.key) is False]
-    if is_settled:
-        return in_order([*ours, *others]), set()
-    return in_order(ours), {row.key for row in others}
-
-
 def _apply_rows(
     book: EntryBook,
     state: LearnerState,
@@ -192,13 +177,12 @@ def _apply_rows(
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
 ) -> Replay:
-    reports = {report.row.key: report for report in state.reports}
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]
     made = replay(known, state.tested)
     book.correct(made)
     for row in new:
-        before, report = dict(made.tags), reports.get(row.key)
+        before, report = dict(made.tags), state.reports.get(row.key)
         known.append(row)
         if row.stamp < made.last:
             made = replay(known, state.tested)

@@ -6,13 +6,12 @@ changed by the next one: the ledger is the source of truth, and is written first
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from loguru import logger
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,6 +37,7 @@ from tacitd_handlers.learner.learner_state import (
     find_stamp,
     format_state,
     note_session,
+    note_stamp,
     read_state,
     resolve_paths,
     store_state,
@@ -47,7 +47,6 @@ from tacitd_handlers.learner.ledger_file import (
     format_row,
     lacks_header,
     make_ledger,
-    names_a_session,
     newline_of,
     parse_ledger,
 )
@@ -141,11 +140,10 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
         send_message(tx, "learner", "learner", f"state {session}", about, {"do": "state"}, started)
     for one in records:
         for given in find_reports(one.text):
-            tx.execute(
-                "INSERT OR IGNORE INTO learner_found(id, session, given) VALUES(?, ?, ?)",
-                *(report_id(one, given), one.session or session, json.dumps(given, ensure_ascii=False)),
-            )
-            send_message(tx, "learner", "learner", "reports", about, {"do": "reports"}, started)
+            id = report_id(one, given)
+            if tx.execute("INSERT OR IGNORE INTO learner_found VALUES(?)", id).changed:
+                data = {"do": "record", "report": given, "session": one.session or session}
+                send_message(tx, "learner", "learner", f"report {id}", about, data, started)
 
 
 # --- tasks
@@ -164,9 +162,7 @@ class Desk:
         self._settings: LearnerSettings = tools.settings["learner"]
         self._places = resolve_paths(os.environ, self._settings.profile, self._settings.ledger)
         self._now = tools.clock.now()
-        self._planned = list[ReportRecord]()
-        self._stamps = list[SessionStamp]()
-        """Those of the sessions that something was planned for."""
+        self._is_command = task.kind == "command"
 
     @cached_property
     def _ledger(self) -> bytes:
@@ -180,17 +176,9 @@ class Desk:
         """Do the task. Raises UsageError, TacitdError, FileRefusedError, OSError."""
         data = self._task.data
         name, tag = str(data.get("name", "")), str(data.get("tag", ""))
-        acts: dict[str, Act] = {
-            "forget": lambda book: book.forget(name),
-            "restore": lambda book: book.bring_back(name),
-            "archive": lambda book: book.archive(name),
-            "join": lambda book: book.join(name, tag),
-        }
         match "state" if self._task.kind == "compaction" else data.get("do", ""):
             case "state":
                 return self._save_session_state()
-            case "reports":
-                return self._take_reports()
             case "record":
                 return self._record()
             case "follow" if name not in map(format_row, self._rows):
@@ -204,62 +192,46 @@ class Desk:
                 return self._heal() or Done()
             case "check":
                 return self._sync(is_settled=True)
-            case do if do in acts:
-                return self._sync(is_settled=True, act=acts[do])
+            case "forget" | "restore" | "archive" | "join" as do:
+                return self._sync(is_settled=True, act=lambda book: book.decide(do, name, tag))
             case _:
                 return self._compare()
 
     # --- rows of the ledger
 
-    def _take_reports(self) -> Done:
-        taken = list[tuple[str, int]]()
-        for number, session, given in self._tools.rows(
-            "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"
-        ):
-            why = ""
-            try:
-                self._plan(json.loads(given), session)
-            except FileRefusedError:
-                raise  # the ledger cannot be read, so the reports wait
-            except TacitdError as error:
-                logger.warning("refused a report of session {}: {}", session, error.what)
-                why = f"{session}: {error.what}"
-            taken.append((why, number))
+    def _record(self) -> Done:
+        """Append the row of a report, of a command or of a transcript; the notice has it, also if it is there already."""
+        rows, data = self._rows, self._task.data
+        try:
+            report = parse_report(data["report"])
+            at = self._find_stamp(report.row.session or data.get("session", ""), report.row.stamp)
+            made = plan_report(report, at, rows, self._settings)
+        except TacitdError as error:
+            if self._is_command:
+                raise
+            return Done(
+                notices=[Notice("refused", f"a report of {data.get('session')}: {error.what}", LEDGER)]
+            )
+        new = [made] if isinstance(made, ReportRecord) else []
+        row = made.row if isinstance(made, ReportRecord) else made
+        notice = Notice(
+            "recorded" if new else "again",
+            f"{row.problem} ({row.mode}, {row.verdict})",
+            LEDGER,
+            item=format_row(row),
+        )
 
         def apply(tx: Tx) -> None:
-            tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", taken)
-            self._store_planned(tx)
-            if self._planned:
+            add_reports(tx, new)
+            note_stamp(tx, at)
+            if new and not self._is_command:
                 self._queue_sync(tx)
 
-        return self._append([one.row for one in self._planned], apply)
-
-    def _record(self) -> Done:
-        """Record a problem for a command; the notice has its row."""
-        made = self._plan(dict(self._task.data["report"]))
-        row, did = (made, "again") if isinstance(made, LedgerRow) else (made.row, "recorded")
-        notice = Notice(did, f"{row.problem} ({row.mode}, {row.verdict})", LEDGER, item=format_row(row))
-        return self._append([one.row for one in self._planned], self._store_planned, notice)
-
-    def _plan(self, given: Mapping[str, Any], session: str = "") -> ReportRecord | LedgerRow:
-        """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
-        report = parse_report(given)
-        at = self._find_stamp(report.row.session or session, report.row.stamp)
-        made = plan_report(report, at, [*self._rows, *(one.row for one in self._planned)], self._settings)
-        self._stamps.append(at)
-        self._planned += [made] if isinstance(made, ReportRecord) else []
-        return made
+        return self._append([one.row for one in new], apply, notice)
 
     def _find_stamp(self, session: str, stamp: str) -> SessionStamp:
         now = local_minutes(self._now)
         return find_stamp(self._tools.rows, session, stamp, self._places.session_state, now)
-
-    def _store_planned(self, tx: Tx) -> None:
-        add_reports(tx, self._planned)
-        for at in self._stamps:
-            known = tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session)
-            if names_a_session(at.session) and not known:
-                note_session(tx, at.session, stamp=at.stamp)
 
     def _append(self, rows: list[LedgerRow], apply: Callable[[Tx], None], *notices: Notice) -> Done:
         """Append rows to the ledger, which is made if it is missing (SPEC L-37, L-54). Raises FileBusyError: an editor has it open."""
@@ -286,7 +258,7 @@ class Desk:
             [_examine(path) for path in (self._places.profile, self._places.ledger)],
         )
         stamps = " ".join(f"{one.st_mtime_ns}:{one.st_size}:{one.st_ino}" if one else "-" for one in found)
-        if found[0] is not None and rows("SELECT 1 FROM learner_ledger WHERE stamps = ?", stamps):
+        if found[0] is not None and rows("SELECT 1 FROM learner_compared WHERE stamps = ?", stamps):
             return Done()
         if bad := parse_ledger(self._ledger).bad:
             what = f"{len(bad)} lines of {self._places.ledger} are not rows and are skipped"
@@ -349,18 +321,19 @@ class Desk:
 
         def apply(tx: Tx) -> None:
             result = made[0]
-            if not result.changes and not view.doubt:
-                result.state.stamps = stamps
             store_state(tx, result.state)
+            if not result.changes and not view.doubt:
+                tx.execute("DELETE FROM learner_compared")
+                tx.execute("INSERT INTO learner_compared VALUES(?)", stamps)
             add_notices(tx, format_repairs(result.repaired))
 
         result = made[0]
         for notice in result.notices:
             logger.info("weakness {}: {}", notice.text, notice.did)
-        by_command, do = self._task.kind == "command", str(self._task.data.get("do", ""))
+        do = str(self._task.data.get("do", ""))
         cause = Cause(
             f"learner {self._task.key} {self._now}",
-            "person" if by_command else "tacitd",
+            "person" if self._is_command else "tacitd",
             _CAUSES.get(do, "what only one file had"),
             self._task.session,
         )
@@ -368,7 +341,7 @@ class Desk:
         files = [change] if result.changes or view.doubt else []
         if makes:
             make_ledger(self._places.ledger)
-        notices = result.notices if by_command else []
+        notices = result.notices if self._is_command else []
         if act is not None:
             waiting = result.state.waiting if do == "archive" else []
             notices = [Notice("done", one, PROFILE) for one in (*result.named, *waiting)]
@@ -379,10 +352,9 @@ class Desk:
         if not self._tools.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
             return Done()
         at = self._find_stamp(session, "")
-        self._stamps.append(at)
         text = format_state(at, self._places.shorten_profile())
         replace_file(self._places.session_state, text.encode(), mode=0o600)
-        return Done(self._store_planned)
+        return Done(lambda tx: note_stamp(tx, at))
 
 
 def _examine(path: Path) -> os.stat_result | None:

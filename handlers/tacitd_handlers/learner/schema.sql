@@ -9,15 +9,9 @@ CREATE TABLE learner_session(
   first_start INTEGER NOT NULL DEFAULT 0  -- whether it was the first session of all
 );
 
-CREATE TABLE learner_found(             -- reports in transcripts
-  number INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,              -- digest: a fork copies a report
-  session TEXT NOT NULL,
-  given TEXT,                           -- text: JSON; NULL once it is taken
-  refused TEXT NOT NULL DEFAULT ''      -- text: why it was not
-);
+CREATE TABLE learner_found(id TEXT PRIMARY KEY);  -- digests of the reports in transcripts: a fork copies them
 
-CREATE TABLE learner_report(            -- problems that were recorded
+CREATE TABLE learner_report(            -- the ledger's rows that were reported, or that are in the profile
   number INTEGER PRIMARY KEY,
   row TEXT NOT NULL UNIQUE,             -- text: its line of the ledger
   tested TEXT,                          -- text: JSON, the tags that were tested; NULL if they were not named
@@ -39,8 +33,4 @@ CREATE TABLE learner_notice(
   shown_in TEXT                         -- the session that got it
 );
 
-CREATE TABLE learner_ledger(            -- one row: how far the two files were compared
-  rows INTEGER NOT NULL,                -- of the ledger, from the first on, that are in the profile
-  last TEXT NOT NULL,                   -- text: the last of them. If it is elsewhere, the ledger was changed by hand
-  stamps TEXT NOT NULL                  -- of both files at the last comparison that changed nothing
-);
+CREATE TABLE learner_compared(stamps TEXT NOT NULL);  -- one row: those of both files, when nothing was missing

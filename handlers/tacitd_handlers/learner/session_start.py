@@ -30,11 +30,11 @@ from tacitd_handlers.learner.learner_state import (
     SessionStamp,
     find_stamp,
     load_paths,
-    note_session,
+    note_stamp,
     read_section,
     read_waiting,
 )
-from tacitd_handlers.learner.ledger_file import SHORT, LedgerRow, format_command, names_a_session, time_of
+from tacitd_handlers.learner.ledger_file import SHORT, LedgerRow, format_command, time_of
 from tacitd_handlers.learner.profile_text import (
     ABOUT,
     HISTORY,
@@ -152,8 +152,7 @@ def note_start(made: SessionText) -> None:
             if store.off:
                 return
             with store.write() as tx:
-                if names_a_session(at.session):
-                    note_session(tx, at.session, stamp=at.stamp, **first)
+                note_stamp(tx, at, **first)
                 tx.executemany(
                     "INSERT INTO learner_notice VALUES(?, ?) "
                     "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
@@ -216,8 +215,6 @@ def hook_session(wait: float = 0.2) -> str:
 
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
 RETEST = timedelta(days=14)
-REFUSED = 10
-"""Refused reports that `status` shows, the newest."""
 SUGGESTED = 3
 """Entries suggested for archiving."""
 
@@ -268,16 +265,14 @@ def format_retests(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """What the two files contain, the retests and the tags that wait for room (SPEC L-50), and reports that were refused."""
-    newest = "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?"
-    refused = [text for (text,) in rows(newest, REFUSED)][::-1]
-    ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
+    """What the two files contain, the retests and the tags that wait for room (SPEC L-50)."""
+    ((count,),) = rows("SELECT count(*) FROM learner_report WHERE done")
     entries: list[WeaknessEntry] = []
     with suppress(OSError, FileRefusedError):  # the task that compares the files reports it
         entries = list_entries(
             PROFILE_FORMAT.read_leaves(read_plain_bytes(load_paths(os.environ).profile) or b"")
         )
-    if not (count or entries or refused):
+    if not (count or entries):
         return {}
     resolved, waiting = sum(one.resolved for one in entries), read_waiting(rows)
     active, retests = (
@@ -288,6 +283,5 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     lines = [f"{count_noun(count, 'review')} in the ledger, {active} active {nouns}, {resolved} resolved"]
     lines += [f"retests due: {', '.join(retests)}"] if retests else []
     lines += [f"! {text.removeprefix('[CAP] ')}" for text in format_waiting(waiting, entries)]
-    lines += [f"! refused a report of practice: {text}" for text in refused]
     shown = {"rows": count, "active": active, "resolved": resolved, "waiting_for_room": waiting}
-    return shown | {"retests": retests, "refused": refused, "lines": lines}
+    return shown | {"retests": retests, "lines": lines}

@@ -8,7 +8,7 @@ that finds no room waits, and nothing is promoted to make room without proof (SP
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -132,24 +132,27 @@ class EntryBook:
             changes[next(leaf for leaf in names if leaf not in taken)] = text
         return changes
 
-    # --- what a person decides (SPEC L-11, L-27, L-30); each raises TacitdError if the name fits nothing
+    # --- what a person decides (SPEC L-11, L-27, L-30)
 
-    def forget(self, name: str) -> list[str]:
-        """Remove the entry of a gap, and never write it again; return its tag."""
-        tag = self._find_tag(name)
-        self.slots.pop(tag, None)
-        self._state.set_waiting(tag, waits=False)
-        self._state.find_tag(tag).removed = True
-        return [tag]
+    def decide(
+        self, do: Literal["forget", "restore", "archive", "join"], name: str, gap: str = ""
+    ) -> list[str]:
+        """Do it, and return the names of what was changed. Raises TacitdError if a name fits nothing.
 
-    def bring_back(self, name: str) -> list[str]:
-        """Restore a removed weakness from the ledger, if there is room, and return its tag."""
+        forget: the entry of a gap is removed, and never written again. restore: it is made from the ledger, if there is room.
+        """
+        if do == "archive":
+            return self.archive(name)
+        if do == "join":
+            return self.join(name, gap)
         tag = self._find_tag(name)
-        if not self._state.find_tag(tag).removed:
+        if do == "restore" and tag not in self._state.removed:
             removed = ", ".join(sorted(self._state.removed)) or "none"
             raise UsageError(f"{tag} was not removed", f"removed: {removed}")
-        self._state.find_tag(tag).removed = False
-        self._state.set_waiting(tag, waits=True)
+        self._state.set_waiting(tag, waits=do == "restore")
+        self._state.find_tag(tag).removed = do == "forget"
+        if do == "forget":
+            self.slots.pop(tag, None)
         return [tag]
 
     def archive(self, name: str) -> list[str]:

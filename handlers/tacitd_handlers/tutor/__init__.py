@@ -40,7 +40,7 @@ def make_plugin() -> PluginSpec:
 
 
 def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
-    """For `uninstall --purge`: sessions and scores belong to the person and stay."""
+    """For `uninstall --purge`: sessions with their scores belong to the person and stay."""
     from pathlib import Path
 
     from tacitd.handler import Footprint
@@ -48,7 +48,7 @@ def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
 
     place = data_dir(environ) / "tutor"
     sessions = Path(place, "sessions")
-    return Footprint([], [sessions, place / "mastery.jsonl"], [place, sessions], own=[place, place.parent])
+    return Footprint([], [sessions], [place, sessions], own=[place, place.parent])
 
 
 def make_text(request: ContextRequest) -> str:
@@ -62,7 +62,6 @@ def make_text(request: ContextRequest) -> str:
     if not folder.exists():
         return ""
     from tacitd_handlers.tutor.session_log import TutorStore
-    from tacitd_handlers.tutor.session_policy import is_expired
 
     store = TutorStore(folder)
     places = {str(one) for one in (request.cwd, *request.cwd.parents)}
@@ -71,7 +70,7 @@ def make_text(request: ContextRequest) -> str:
         title, is_here = found.state.plan.title, found.state.plan.project in places
         if is_here and found.outcome == "ungraded":
             lines.append(f"- waits for its grade: {title} (`tacitd tutor grade`)")
-        elif is_here and found.state.is_open and not is_expired(found.state, store.clock.now() - found.last):
+        elif is_here and found.state.is_open:
             lines.append(f"- open session: {title} (`tacitd tutor resume`)")
     text = cut_text("\n".join(lines), request.budget)
     return text if "\n" in text else ""

@@ -16,15 +16,20 @@ from tacitd.model.port import NoAnswer
 from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, UnusableAnswer, clean_text
 from tacitd_handlers.tutor.agent_calls import AskAgent, run_model_step
-from tacitd_handlers.tutor.session_log import TutorSession, format_progress, format_question, format_results
+from tacitd_handlers.tutor.session_log import (
+    TutorSession,
+    describe_event,
+    describe_pending,
+    format_progress,
+    format_results,
+)
 from tacitd_handlers.tutor.session_model import (
     MODEL_STEPS,
+    QUESTION_STEPS,
     Answered,
     Ended,
     GradingFailed,
-    Judged,
     NotJudged,
-    Scored,
     SessionEvent,
     SessionState,
     Skipped,
@@ -33,9 +38,6 @@ from tacitd_handlers.tutor.session_model import (
 )
 from tacitd_handlers.tutor.session_policy import BACK, LETTERS, find_choice, find_known_verdict
 
-CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
-CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
-OFFER = "Two answers in a row were wrong. Would you like an extra explanation before you go on? (yes or no)"
 HELP = "/end: end with the test   /skip: skip this   /refs: references   Ctrl-D: save and leave"
 
 
@@ -120,24 +122,26 @@ class _Leader:
         match outcome:
             case NoAnswer():
                 return outcome
-            case UnusableAnswer():
-                self._handle_failure(state, outcome)
+            case UnusableAnswer(
+                fault, text
+            ):  # twice: the plain-text way, which does not advance the session (SPEC T-12)
+                if state.step is Step.CLOSE:
+                    self._close(state)
+                elif state.step is Step.GRADE:
+                    self._record(GradingFailed(fault))
+                    self._screen.show_note(
+                        "The test is saved without a grade. `tacitd tutor grade` tries again."
+                    )
+                elif state.step in BACK:
+                    self._record(NotJudged(text or fault))
+                    self._screen.show_note(
+                        "That was not a judgement, so the question is asked again. /skip goes on."
+                    )
+                else:
+                    self._offer_again(f"The model's answer could not be used ({fault}).")
             case _:
                 self._record(outcome)
         return None
-
-    def _handle_failure(self, state: SessionState, failed: UnusableAnswer) -> None:
-        """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
-        if state.step is Step.CLOSE:
-            self._close(state)
-        elif state.step is Step.GRADE:
-            self._record(GradingFailed(failed.fault))
-            self._screen.show_note("The test is saved without a grade. `tacitd tutor grade` tries again.")
-        elif state.step in BACK:
-            self._record(NotJudged(failed.text or failed.fault))
-            self._screen.show_note("That was not a judgement, so the question is asked again. /skip goes on.")
-        else:
-            self._offer_again(f"The model's answer could not be used ({failed.fault}).")
 
     def _close(self, state: SessionState) -> None:
         """The greeting without the model."""
@@ -145,16 +149,14 @@ class _Leader:
         self._record(Spoke("\n".join([*format_results(state), following])))
 
     def _offer_again(self, why: str) -> None:
+        """Anything but a command tries again. A test that was handed in can only wait: going on would repeat the cancelled call."""
         is_grading = self._session.state.step is Step.GRADE
         others = (
             "/end saves, and it is graded later" if is_grading else "/skip goes on, /end ends the session"
         )
         self._screen.show_note(f"{why} Press Enter to try again; {others}.")
         said = self._screen.read_answer("")
-        if is_grading and said:
-            # Nothing changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
-            said = None
-        self._obey(said)  # anything else tries again
+        self._obey(None if is_grading and said else said)
 
     def _obey(self, said: str | None) -> bool:
         """Do what can be done at every step; return whether it was that."""
@@ -184,7 +186,11 @@ class _Leader:
             self._screen.show_text(format_references(state))
         elif not text or said.lower() == "/help":
             self._screen.show_note(HELP)
-        elif _names_no_choice(state, text):
+        elif (
+            state.step in QUESTION_STEPS
+            and state.question.choices
+            and find_choice(state.question, text) is None
+        ):
             last = LETTERS[len(state.question.choices) - 1]
             self._screen.show_note(f"Answer with a letter, A to {last}; /skip leaves it out.")
         else:
@@ -194,36 +200,9 @@ class _Leader:
 
     def _record(self, event: SessionEvent) -> None:
         before = self._session.state
-        self._session.record_event(event)
-        match event:
-            case Spoke(text) if before.step is not Step.PROBE:
-                self._screen.show_text(text)
-            case Judged(verdict, feedback):
-                self._screen.show_text(f"**{verdict}.** {feedback}")
-            case NotJudged(text):
-                self._screen.show_text(text)
-            case Scored():
-                self._screen.show_text("\n".join(format_results(self._session.state)))
-            case _:
-                pass
-
-
-def _names_no_choice(state: SessionState, text: str) -> bool:
-    is_asked = state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER)
-    return is_asked and state.question.kind == "mcq" and find_choice(state.question, text) is None
-
-
-def describe_pending(state: SessionState) -> str:
-    """The pending question as Markdown. The key is never part of it (SPEC T-19)."""
-    match state.step:
-        case Step.CHOOSE:
-            return CHOOSE_AGAIN if state.choice_unclear else CHOOSE
-        case Step.PROBE_ANSWER:
-            return state.probe
-        case Step.OFFER:
-            return OFFER
-        case _:
-            return format_question(state.question)
+        after = self._session.record_event(event)
+        if text := describe_event(event, before, after):
+            self._screen.show_text(text)
 
 
 def format_references(state: SessionState) -> str:

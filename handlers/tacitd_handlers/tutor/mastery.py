@@ -1,53 +1,40 @@
 """Mastery: the latest graded score of each objective, and what follows from it (SPEC T-03 to T-05). Pure.
 
-Times are in seconds since 1970, UTC.
+Scores are in the logs of the sessions and nowhere else. Times are in seconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated
 
-from msgspec import Meta, Struct, field
-from msgspec.json import Decoder
+from msgspec import Struct
 
 from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph
-from tacitd_handlers.tutor.session_model import Objective
+from tacitd_handlers.tutor.session_model import Objective, ReplayedSession, Scored
 
 THRESHOLD = 0.70
 """A node is mastered at this mean of its objectives' scores."""
 RETEST_DAYS = 28
 """Days after which a mastered node that was not tested again is suggested for a retest."""
 
-
-class ScoreRecord(Struct):
-    """A record of the log of mastery."""
-
-    at: float
-    session: str
-    graph: str
-    node: str
-    scores: dict[str, Annotated[float, Meta(ge=0, le=1)]]
+MasteryBook = Mapping[tuple[str, str, str], tuple[float, float]]
+"""By graph, node and objective, when its latest score was given, and the score, 0 to 1."""
 
 
-SCORES = Decoder(ScoreRecord)
-
-
-class MasteryBook(Struct):
-    """The latest score by graph, node and objective (SPEC T-04). All scores are in the log."""
-
-    scores: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    """When it was given, and 0 to 1."""
-    sessions: set[str] = field(default_factory=set)
-    """The sessions whose scores are recorded."""
-
-    def fold_record(self, record: ScoreRecord) -> None:
-        """Add a record. Scores of a session count once."""
-        if record.session not in self.sessions:
-            self.sessions.add(record.session)
-            for id, one in record.scores.items():
-                self.scores[record.graph, record.node, id] = (record.at, one)
+def collect_scores(sessions: Iterable[ReplayedSession]) -> MasteryBook:
+    """The latest score of each objective that was graded (SPEC T-04)."""
+    graded = [
+        (each.at, one.state.plan, each.event.scores)
+        for one in sessions
+        for each in one.events
+        if isinstance(each.event, Scored)
+    ]
+    return {
+        (plan.graph, plan.node_id, id): (at, score)
+        for at, plan, scores in sorted(graded, key=lambda one: one[0])
+        for id, score in scores.items()
+    }
 
 
 class NodeMastery(Struct, frozen=True):
@@ -73,7 +60,7 @@ def compute_mean(scores: Sequence[float]) -> float:
 def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
     """The mastery of a node as it is in the graph now; scores of objectives that it no longer has do not count."""
     keys = {one.id: (graph, node.id, one.id) for one in node.objectives}
-    graded = {id: book.scores[key] for id, key in keys.items() if key in book.scores}
+    graded = {id: book[key] for id, key in keys.items() if key in book}
     scores = {id: score for id, (_, score) in graded.items()}
     return NodeMastery(
         mean=compute_mean([scores.get(one.id, 0.0) for one in node.objectives]),
@@ -107,9 +94,8 @@ def suggest_nodes(book: MasteryBook, graph: str, known: KnowledgeGraph, now: flo
             if days >= RETEST_DAYS:
                 retests.append(Suggestion(node, f"mastered, last tested {days} days ago", is_retest=True))
         elif one.weakest:
-            begun.append(
-                Suggestion(node, f"at {one.mean:.2f} of {THRESHOLD:.2f}; weakest: {one.weakest.text}")
-            )
+            why = f"at {one.mean:.2f} of {THRESHOLD:.2f}; weakest: {one.weakest.text}"
+            begun.append(Suggestion(node, why))
         elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):
             new.append(Suggestion(node, "its prerequisites are mastered" if node.prerequisites else "new"))
     return [*retests, *begun, *new]

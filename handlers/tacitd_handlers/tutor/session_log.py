@@ -1,5 +1,5 @@
-"""The tutor's files: the log of each session, its readable copy, and the log of scores. Answer keys are part of the copy only when
-the session is over (SPEC T-19).
+"""The tutor's files: the log of each session, which has its scores too, and its readable copy. Answer keys are part of the copy only
+when the session is over (SPEC T-19).
 
     sessions/<id>.jsonl
     {"v": 1, "at": 1763792000.5, "event": "started", "plan": {…}}      the first record
@@ -16,10 +16,10 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 from msgspec import Struct, to_builtins
 from msgspec.json import Decoder
@@ -30,19 +30,16 @@ from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.append_file import append_text
 from tacitd.files.atomic import replace_file
 from tacitd.files.locks import acquire_lock
-from tacitd_handlers.shared.model_text import fence_text
 from tacitd_handlers.shared.places import read_plain_bytes
-from tacitd_handlers.tutor.mastery import SCORES, MasteryBook, compute_mean, find_weakest
+from tacitd_handlers.tutor.mastery import compute_mean, find_weakest
 from tacitd_handlers.tutor.session_model import (
+    LEARNER_STEPS,
     TAIL,
     Answered,
     Closed,
     Ended,
-    GradingFailed,
     Judged,
     NotJudged,
-    Question,
-    QuestionsMade,
     ReplayedSession,
     Scored,
     SessionEvent,
@@ -55,19 +52,6 @@ from tacitd_handlers.tutor.session_model import (
 )
 from tacitd_handlers.tutor.session_policy import LETTERS, WrongEventError, advance, format_choice, is_expired
 
-HEADINGS = {
-    Step.INTRODUCE: "Introduction",
-    Step.SUMMARIZE: "Prerequisites",
-    Step.PROBE: "Probe",
-    Step.EXPLAIN: "Explanation",
-    Step.EXPLAIN_AGAIN: "Extra explanation",
-    Step.CLOSE: "Closing",
-    Step.BUILD_CHECK: "Questions on the prerequisites",
-    Step.BUILD_QUIZ: "Micro-quiz",
-    Step.BUILD_TEST: "Final test",
-}
-"""By step, the heading of what the model made there."""
-_ASKED = {Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER}
 _BEFORE = {Step.INTRODUCE, Step.CHOOSE, Step.SUMMARIZE, Step.BUILD_CHECK, Step.CHECK_ANSWER, Step.JUDGE_CHECK}
 """The steps before the first objective."""
 _SESSION_ID = re.compile(r"\d{8}-\d{4}-[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{4}")
@@ -152,7 +136,6 @@ class TutorStore:
     ) -> None:
         self.directory = directory
         self.sessions = Path(directory, "sessions")
-        self.mastery = directory / "mastery.jsonl"
         self.clock = clock or SystemClock()
         self.bad = 0
         """Damaged records and logs that `list_sessions` found last."""
@@ -161,28 +144,9 @@ class TutorStore:
     def list_sessions(self, newest: int = 0) -> list[ReplayedSession]:
         """Every session, or the newest ones, the oldest first."""
         paths = [path for path in self.sessions.glob("*.jsonl") if _SESSION_ID.fullmatch(path.stem)]
-        read = [_read_session(path) for path in sorted(paths)[-newest:]]
+        read = [self._read_session(path) for path in sorted(paths)[-newest:]]
         self.bad = sum(1 if one is None else one.bad for one in read)
         return sorted(filter(None, read), key=lambda one: one.started)
-
-    def tend_sessions(self) -> list[ReplayedSession]:
-        """Close sessions that nobody continued for thirty days (SPEC T-24), write scores and readable copies that a kill left out,
-        and list all.
-
-        A session that is open elsewhere is left to its terminal.
-        """
-        now, tended, recorded = self.clock.now(), [], self.read_mastery().sessions
-        for one in self.list_sessions():
-            found, id = one, one.state.plan.session
-            if found.state.scores is not None and id not in recorded:
-                self.record_scores(found.state, found.last)
-            if is_expired(found.state, now - found.last) or _lacks_copy(self._log_path(id)):
-                with suppress(UnavailableError), self.open_session(id) as session:
-                    if is_expired(session.state, now - session.found.last):
-                        session.record_event(Closed("expired"))
-                    found = session.found
-            tended.append(found)
-        return tended
 
     @contextmanager
     def start_session(self, plan: SessionPlan) -> Iterator[TutorSession]:
@@ -210,7 +174,7 @@ class TutorStore:
             hint = "continue there, or close that terminal first"
             raise UnavailableError(f"the session {id} is open in {who}", hint) from None
         try:
-            found = _read_session(path)
+            found = self._read_session(path)
             if found is None:
                 raise no_session(id)
             session = TutorSession(path, self.clock, found)
@@ -224,47 +188,21 @@ class TutorStore:
             lock.path.unlink(missing_ok=True)
             lock.release()
 
-    def read_mastery(self) -> MasteryBook:
-        """All scores. A damaged record is skipped: `tend_sessions` writes it again."""
-        book = MasteryBook()
-        for line in _read_lines(self.mastery):
-            with suppress(ValueError):
-                book.fold_record(SCORES.decode(line))
-        return book
-
-    def record_scores(self, state: SessionState, at: float) -> None:
-        """Add a session's scores to the log of mastery, once.
-
-        A crash between the session's record and this one is repaired by `tend_sessions`.
-        """
-        plan = state.plan
-        if state.scores is not None and plan.session not in self.read_mastery().sessions:
-            record = {"at": at, "session": plan.session, "graph": plan.graph, "node": plan.node_id}
-            _append_record(self.mastery, {**record, "scores": dict(state.scores)})
-
     def _log_path(self, id: str) -> Path:
         return self.sessions / f"{id}.jsonl"
+
+    def _read_session(self, path: Path) -> ReplayedSession | None:
+        """The session of a log; None if it is no log, or that of another session. One that nobody continued for thirty days is over."""
+        found = replay_session((read_plain_bytes(path) or b"").splitlines())
+        if found is None or found.state.plan.session != path.stem:
+            return None
+        is_over = is_expired(found.state, self.clock.now() - found.last)
+        return replace(found, state=advance(found.state, Closed("expired"))) if is_over else found
 
 
 def no_session(id: str) -> TacitdError:
     """The error that no session has this id."""
     return TacitdError(f"there is no session {id[:80]}", "`tacitd tutor history` lists the sessions")
-
-
-def _read_lines(path: Path) -> list[bytes]:
-    return (read_plain_bytes(path) or b"").splitlines()
-
-
-def _read_session(path: Path) -> ReplayedSession | None:
-    """The session of a log; None if it is no log, or that of another session."""
-    found = replay_session(_read_lines(path))
-    return found if found is not None and found.state.plan.session == path.stem else None
-
-
-def _lacks_copy(log: Path) -> bool:
-    """Whether a session was not written as Markdown since its log was."""
-    copy = log.with_suffix(".md")
-    return not copy.exists() or copy.stat().st_mtime_ns < log.stat().st_mtime_ns
 
 
 def _append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -273,16 +211,43 @@ def _append_record(path: Path, record: Mapping[str, Any]) -> None:
     append_text(path, f"{line}\n".encode("utf-8", "replace"))
 
 
-# --- the readable copy, and the texts that it shares with a terminal
+# --- what is shown in a terminal, and in the readable copy, which is the same with the answers
+
+CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
+CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
+OFFER = "Two answers in a row were wrong. Would you like an extra explanation before you go on? (yes or no)"
 
 
-def format_question(question: Question, *, with_key: bool = False) -> str:
-    """A question as Markdown, with its choices; the key only if the session is over."""
+def describe_pending(state: SessionState, *, with_key: bool = False) -> str:
+    """The pending question as Markdown. The key is part of it only if the session is over (SPEC T-19)."""
+    match state.step:
+        case Step.CHOOSE:
+            return CHOOSE_AGAIN if state.choice_unclear else CHOOSE
+        case Step.PROBE_ANSWER:
+            return state.probe
+        case Step.OFFER:
+            return OFFER
+    question = state.question
     lines = [question.text]
     lines += [f"- {letter}) {one}" for letter, one in zip(LETTERS, question.choices, strict=False)]
     if with_key and question.answer:
         lines.append(f"\nExpected: {format_choice(question, question.answer)}")
     return "\n".join(lines)
+
+
+def describe_event(event: SessionEvent, before: SessionState, after: SessionState) -> str:
+    """What the tutor says with an event, as Markdown; "" for nothing. A probe is shown when it is pending."""
+    match event:
+        case Spoke(text) if before.step is not Step.PROBE:
+            return text
+        case Judged(verdict, feedback):
+            return f"**{verdict}.** {feedback}"
+        case NotJudged(text):
+            return text
+        case Scored():
+            return "\n".join(format_results(after))
+        case _:
+            return ""
 
 
 def format_progress(state: SessionState) -> str:
@@ -311,55 +276,27 @@ def format_results(state: SessionState) -> list[str]:
 
 
 def format_session_log(found: ReplayedSession) -> str:
-    """A whole session as Markdown: every question, answer, score and reason."""
-    plan, state = found.state.plan, found.state
-    lines = [
+    """A whole session as Markdown: what was shown, and every answer."""
+    plan, is_over, progress = found.state.plan, not found.state.is_open, ""
+    started = f"Session {plan.session}, started {local_minutes(found.started)} (local time)."
+    parts = [
         f"# {plan.title}",
-        "",
-        f"Session {plan.session}, started {local_minutes(found.started)} (local time).",
+        started,
+        "\n".join(["Objectives:", *(f"- {one.text}" for one in plan.objectives)]),
     ]
-    lines += ["", "Objectives:", *(f"- {one.text}" for one in plan.objectives), ""]
-    for event in found.events:
-        lines += [*_format_event(event, is_over=not state.is_open), ""]
-    if state.is_open:
-        lines.append(f"The session is open: {format_progress(state)}")
-    else:
-        lines += ["## Result", "", f"{state.outcome or 'finished'}.", *format_results(state)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _format_event(timed: TimedEvent, *, is_over: bool) -> Iterator[str]:
-    event, before = timed.event, timed.before
-    match event:
-        case Spoke(text):
-            about = f": {before.objective.text}" if before.step in (Step.PROBE, Step.EXPLAIN) else ""
-            yield f"## {HEADINGS.get(before.step, 'Tutor')}{about}\n\n{text}"
-        case QuestionsMade(questions):
-            yield f"## {HEADINGS.get(before.step, 'Questions')}\n"
-            for number, one in enumerate(questions, 1):
-                yield f"{number}. ({one.kind}) {format_question(one, with_key=is_over)}\n"
-        case Answered(text):
-            shown = format_choice(before.question, text) if before.step in _ASKED else text
-            yield f"Learner ({local_minutes(timed.at)}){_name_question(before)}:\n\n{fence_text(shown)}"
-        case Judged(verdict, feedback, following):
-            yield f"Tutor: **{verdict}**. {feedback}{f' {following}' if following else ''}"
-        case NotJudged(text):
-            yield f"Tutor (not a judgement, the question is repeated): {text}"
-        case Skipped():
-            yield f"Learner: skipped{_name_question(before)}."
-        case Ended():
-            yield "Learner: ended the session."
-        case Scored():
-            yield f"Grader ({local_minutes(timed.at)}):"
-            tested = [one for one in before.plan.objectives if one.id in event.scores]
-            yield from (f"- {event.scores[one.id]:.2f} {one.text}" for one in tested)
-        case GradingFailed(reason):
-            yield f"Grading failed ({local_minutes(timed.at)}): {reason}"
-        case Closed(outcome):
-            yield f"The session was closed: {outcome}."
-        case _:
-            assert_never(event)
-
-
-def _name_question(state: SessionState) -> str:
-    return f", question {state.asked + 1}" if state.step in _ASKED else ""
+    after = [*(one.before for one in found.events[1:]), found.state]
+    for one, state in zip(found.events, after, strict=False):
+        event, before = one.event, one.before
+        if before.step in LEARNER_STEPS:
+            if progress != format_progress(before):
+                progress = format_progress(before)
+                parts.append(f"## {progress}")
+            parts.append(describe_pending(before, with_key=is_over))
+        match event:
+            case Answered(text):
+                parts.append(f"> {text}")
+            case Skipped() | Ended():
+                parts.append("> /skip" if isinstance(event, Skipped) else "> /end")
+            case _:
+                parts.append(describe_event(event, before, state))
+    return "\n\n".join(filter(None, [*parts, f"The session is {found.outcome}."])) + "\n"

@@ -87,11 +87,11 @@ class Step(StrEnum):
     FINISHED = "finished"
 
 
-LEARNER_STEPS = frozenset(
-    {Step.CHOOSE, Step.CHECK_ANSWER, Step.PROBE_ANSWER, Step.QUIZ_ANSWER, Step.OFFER, Step.TEST_ANSWER}
-)
+QUESTION_STEPS = frozenset({Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER})
+"""The steps at which a question of the model's is pending."""
+LEARNER_STEPS = QUESTION_STEPS | {Step.CHOOSE, Step.PROBE_ANSWER, Step.OFFER}
 """The steps at which the session waits for the learner: one question is pending."""
-MODEL_STEPS = frozenset(set(Step) - LEARNER_STEPS - {Step.FINISHED})
+MODEL_STEPS = frozenset(Step) - LEARNER_STEPS - {Step.FINISHED}
 """The steps at which the session waits for the model."""
 TAIL = frozenset({Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Step.FINISHED})
 """Final test, grader, greeting: the end of every path (SPEC T-21)."""

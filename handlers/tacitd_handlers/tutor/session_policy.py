@@ -37,8 +37,6 @@ from tacitd_handlers.tutor.session_model import (
 
 EXPIRED_AFTER = 30 * 86400.0
 """Seconds without an event after which a session that waits for the learner is over (SPEC T-24)."""
-IMPLAUSIBLE = 400 * 86400.0
-"""Seconds after which the clock is doubted: nothing expires because a machine started in another year."""
 FAILURES = 2
 """Wrong micro-quiz answers in a row after which an extra explanation is offered (SPEC T-13)."""
 BACK = {
@@ -58,8 +56,12 @@ LETTERS = "ABCDEFGH"
 _LETTER = re.compile(r"[(\[]?([A-Ha-h])(?:[)\].:]\s*(\S.*)|[)\].:]?)", re.DOTALL)
 # Everything else is no, so that an offer never blocks.
 _YES = {"y", "yes", "yeah", "yep", "sure", "ok", "okay", "please", "yes please", "ja", "oui", "si", "sí"}
-_SKIP = {"skip", "neither", "none", "no", "nothing", "skip it", "skip them", "start", "next"}
-"""What is not understood is left to the caller: the questions may be in the learner's language."""
+_ROUTES: Mapping[str, Literal["quiz", "summary", "skip"]] = {
+    **dict.fromkeys(("quiz", "q"), "quiz"),
+    **dict.fromkeys(("summary", "s", "recap", "summarize", "summarise"), "summary"),
+    **dict.fromkeys(("skip", "neither", "none", "no", "not", "don", "dont", "without", "nothing"), "skip"),
+}
+"""By word, what it asks for. What is not understood is left to the caller: the questions may be in the learner's language."""
 
 
 class WrongEventError(TacitdError):
@@ -113,7 +115,7 @@ def can_be_closed(state: SessionState) -> bool:
 
 def is_expired(state: SessionState, idle: float) -> bool:
     """Whether nobody continued the session for too long. `idle`: seconds since its last event."""
-    return can_be_closed(state) and EXPIRED_AFTER <= idle <= IMPLAUSIBLE
+    return can_be_closed(state) and idle >= EXPIRED_AFTER
 
 
 def find_known_verdict(state: SessionState) -> Judged | None:
@@ -333,13 +335,5 @@ def format_choice(question: Question, text: str) -> str:
 
 def parse_route(text: str) -> Literal["quiz", "summary", "skip"] | None:
     """What the learner wants of the prerequisites; None if it is not clear (SPEC T-08, T-10)."""
-    said = normalise_answer(text).removesuffix(" please").strip(" ,")
-    if said in _SKIP:
-        return "skip"
-    words = set(re.findall(r"\w+", said))
-    if words & {"not", "no", "don", "dont", "without"}:
-        return None
-    quiz, summary = words & {"quiz", "q"}, words & {"summary", "s", "recap", "summarize", "summarise"}
-    if bool(quiz) == bool(summary):
-        return "skip" if "skip" in words and not quiz else None
-    return "quiz" if quiz else "summary"
+    found = {_ROUTES[word] for word in re.findall(r"\w+", normalise_answer(text)) if word in _ROUTES}
+    return found.pop() if len(found) == 1 else None

@@ -35,7 +35,6 @@ from tacitd_handlers.tutor.conversation import HELP, Screen, lead_conversation
 from tacitd_handlers.tutor.knowledge_graph import (
     GraphFile,
     GraphNode,
-    KnowledgeGraph,
     find_graph_root,
     find_node,
     list_graphs,
@@ -44,6 +43,7 @@ from tacitd_handlers.tutor.knowledge_graph import (
 from tacitd_handlers.tutor.mastery import (
     THRESHOLD,
     MasteryBook,
+    collect_scores,
     compute_mean,
     measure_node,
     select_objectives,
@@ -54,7 +54,6 @@ from tacitd_handlers.tutor.session_model import (
     Closed,
     Ended,
     GradingFailed,
-    ReplayedSession,
     SessionPlan,
     Step,
 )
@@ -87,23 +86,23 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     store = _open_store()
     file, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
-    others = [one.state.plan for one in store.tend_sessions() if one.state.is_open]
+    sessions, access, screen = store.list_sessions(), ModelAccess(os.environ, file.project), Screen()
+    plan = plan_session(file, found, collect_scores(sessions), store.clock.now())
+    others = [one.state.plan for one in sessions if one.state.is_open]
     for other in others:
         if (other.graph, other.node_id) == (file.key, found.id):
             hint = "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it"
             raise UsageError(f"the session {other.session} on {other.title} is open", hint)
-    access, screen = ModelAccess(os.environ, file.project), Screen()
-    plan = plan_session(file, found, store.read_mastery(), store.clock.now())
+    count, limit = len(plan.objectives), f"${access.usd_per_day:.2f}"
     screen.show_note(
-        f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
-        f"${access.usd_per_day:.2f} a day."
+        f"{plan.title}: {count} objectives, about half an hour. The tutor may spend {limit} a day."
     )
     for other in others:
         hint = f"`tacitd tutor resume {other.session}` continues it"
         screen.show_note(f"Another session is open: {other.title} ({hint})")
     screen.show_note(HELP)
     with store.start_session(plan) as session:
-        ctx.exit(_lead(store, session, access, screen))
+        ctx.exit(_lead(session, access, screen))
 
 
 def plan_session(file: GraphFile, node: GraphNode, book: MasteryBook, now: float) -> SessionPlan:
@@ -141,7 +140,7 @@ def end(ctx: click.Context, session: str | None, discard: bool) -> None:
     """End the open session with its test over what was covered."""
     store = _open_store()
     if not discard:
-        ctx.exit(_resume(store, session, is_ending=True))
+        ctx.exit(_resume(store, session, Ended()))
     with store.open_session(session or _choose_session(store)) as found:
         if found.state.step is Step.GRADE:
             what = "the test of this session is handed in and waits for its grade"
@@ -156,17 +155,21 @@ def end(ctx: click.Context, session: str | None, discard: bool) -> None:
 def map_(project: str | None, as_json: bool) -> None:
     """Show the nodes of all graphs with their mastery, prerequisites first."""
     store = _open_store()
-    book, rows = store.read_mastery(), []
+    book, rows = collect_scores(store.list_sessions()), []
     for file in _list_usable(store, project):
-        if as_json:
-            for node in file.graph.nodes:
-                one = measure_node(book, file.key, node)
-                row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
-                rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
-        else:
-            click.echo(escape_output(f"{file.path.stem}: {file.graph.title}").removesuffix(": "))
-            for line in format_map(book, file.key, file.graph):
-                click.echo(f"  {line}")
+        graph, measured = file.graph, {one.id: measure_node(book, file.key, one) for one in file.graph.nodes}
+        width, lines = max(map(len, measured)), list[str]()
+        for node in graph.nodes:
+            one = measured[node.id]
+            row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
+            rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
+            is_ready = all(measured[id].is_mastered for id in node.prerequisites)
+            box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
+            mean = f"{one.mean:.2f}" if one.scores else "  - "
+            lines.append(f"  {box} {node.id:<{width}}  {mean}  {node.title}{_name_prerequisites(node)}")
+        if not as_json:
+            click.echo(escape_output(f"{file.path.stem}: {graph.title}").removesuffix(": "))
+            click.echo("\n".join(lines))
     if as_json:
         echo_json(rows)
     else:
@@ -178,11 +181,12 @@ def map_(project: str | None, as_json: bool) -> None:
 def history(as_json: bool) -> None:
     """List all sessions with their scores and the path of their readable log.
 
-    A test without scores is graded first. What nobody continued for thirty days is closed.
+    A test without scores is graded first.
     """
     store = _open_store()
     rows, cells = list[dict[str, Any]](), list[tuple[str, ...]]()
-    for one in _list_graded(store):
+    _grade_tests(store, pause=HOUR)
+    for one in store.list_sessions():
         plan, scores, started = one.state.plan, one.state.scores, local_minutes(one.started)
         mean = compute_mean(list(scores.values())) if scores is not None else None
         row = {"id": plan.session, "session": plan.session, "title": plan.title, "started": started}
@@ -204,7 +208,7 @@ def history(as_json: bool) -> None:
 def suggest(project: str | None) -> None:
     """Show what to learn or to repeat next, and why."""
     store = _open_store()
-    book, rows = store.read_mastery(), list[tuple[str, ...]]()
+    book, rows = collect_scores(store.list_sessions()), list[tuple[str, ...]]()
     for file in _list_usable(store, project):
         for one in suggest_nodes(book, file.key, file.graph, store.clock.now()):
             name = f"{file.path.stem}/{one.node.id}"
@@ -218,11 +222,7 @@ def suggest(project: str | None) -> None:
 @click.pass_context
 def grade(ctx: click.Context, session: str | None) -> None:
     """Try again to grade tests that have no scores: all of them, or one session's."""
-    store = _open_store()
-    known = [one for one in store.tend_sessions() if session in (None, one.state.plan.session)]
-    if session is not None and not known:
-        raise no_session(session)
-    are_graded = [_grade(store, one) for one in known if one.state.needs_grading]
+    are_graded = _grade_tests(_open_store(), session)
     if not are_graded:
         echo_message("no test waits for its grade")
     ctx.exit(OK if all(are_graded) else PARKED)
@@ -248,18 +248,6 @@ def graph(ctx: click.Context, file: str) -> None:
 # --- stores and graphs
 
 
-def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[str]:
-    """The map of a graph, prerequisites first: `[x] objects  1.00  The object store  after: basics`."""
-    measured = {node.id: measure_node(book, key, node) for node in graph.nodes}
-    width = max(map(len, measured))
-    for node in graph.nodes:
-        one = measured[node.id]
-        is_ready = all(measured[id].is_mastered for id in node.prerequisites)
-        box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
-        mean = f"{one.mean:.2f}" if one.scores else "  - "
-        yield f"{box} {node.id:<{width}}  {mean}  {node.title}{_name_prerequisites(node)}"
-
-
 def _name_prerequisites(node: GraphNode) -> str:
     return f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
 
@@ -282,38 +270,32 @@ def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
 
 def _choose_session(store: TutorStore) -> str:
     """The id of the open session that was used last. Raises UsageError if there is none."""
-    found = max(
-        (one for one in store.tend_sessions() if one.state.is_open), key=lambda one: one.last, default=None
-    )
-    if found is None:
+    found = [one for one in store.list_sessions() if one.state.is_open]
+    if not found:
         hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
         raise UsageError("no session is open", hint)
-    return found.state.plan.session
+    return max(found, key=lambda one: one.last).state.plan.session
 
 
-def _resume(store: TutorStore, id: str | None, *, is_ending: bool = False) -> int:
-    """Continue a session at its pending question; `is_ending`: with its test. Raises UsageError, UnavailableError."""
+def _resume(store: TutorStore, id: str | None, event: Ended | None = None) -> int:
+    """Continue a session at its pending question, after this event. Raises UsageError, UnavailableError."""
     with store.open_session(id or _choose_session(store)) as session:
-        plan, state = session.state.plan, session.state
-        if not state.is_open:
+        plan, screen = session.state.plan, Screen()
+        if not session.state.is_open:
             raise UsageError(f"the session {plan.session} is over", "`tacitd tutor history` shows its scores")
-        screen = Screen()
         if session.found.bad:
             screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
         screen.show_note(f"Continuing: {plan.title}")
-        if is_ending:
-            session.record_event(Ended())
-        return _lead(store, session, ModelAccess(os.environ, plan.project), screen)
+        if event is not None:
+            session.record_event(event)
+        return _lead(session, ModelAccess(os.environ, plan.project), screen)
 
 
-def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
+def _lead(session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
     """Lead a session in a terminal; return the exit code."""
-    try:
-        with _ended_by_signals():
-            waits = lead_conversation(session, ask, screen)
-            ask.settle()
-    finally:
-        store.record_scores(session.state, store.clock.now())
+    with _ended_by_signals():
+        waits = lead_conversation(session, ask, screen)
+        ask.settle()
     if waits is not None:
         screen.show_note(f"The model does not answer: {_describe_refusal(waits)}")
     if session.state.is_open:
@@ -342,21 +324,31 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(one, before)
 
 
-def _list_graded(store: TutorStore) -> list[ReplayedSession]:
-    """All sessions. Tests that have no scores are graded first, if that did not fail in the last hour (SPEC T-21)."""
-    now = store.clock.now()
-    for one in store.tend_sessions():
-        if one.state.needs_grading and (not one.state.grading_tries or now - one.last >= HOUR):
+def _grade_tests(store: TutorStore, session: str | None = None, *, pause: float = 0.0) -> list[bool]:
+    """Try again to grade tests that have no scores: all, or one session's; return whether each has scores now (SPEC T-21).
+
+    `pause`: one that failed less than so many seconds ago is left out.
+    """
+    known, found = store.list_sessions(), list[bool]()
+    if session is not None and session not in [one.state.plan.session for one in known]:
+        raise no_session(session)
+    for one in known:
+        state, age = one.state, store.clock.now() - one.last
+        if (
+            state.needs_grading
+            and session in (None, state.plan.session)
+            and (not state.grading_tries or age >= pause)
+        ):
             try:
-                _grade(store, one)
+                found.append(_grade(store, state.plan))
             except TacitdError as error:  # it is open in a terminal, or the store cannot be used
-                echo_message(f"{one.state.plan.title}: not graded: {error.what}")
-    return store.list_sessions()
+                echo_message(f"{state.plan.title}: not graded: {error.what}")
+                found.append(False)
+    return found
 
 
-def _grade(store: TutorStore, found: ReplayedSession) -> bool:
+def _grade(store: TutorStore, plan: SessionPlan) -> bool:
     """Ask for the grade of one test, and print what came of it; return whether it has scores now."""
-    plan = found.state.plan
     with store.open_session(plan.session) as session:
         if not session.state.needs_grading:
             return True  # another process has graded it since the sessions were listed
@@ -365,10 +357,7 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
         if isinstance(outcome, NoAnswer):
             echo_message(f"{plan.title}: not graded: {_describe_refusal(outcome)}")
             return False
-        if isinstance(outcome, UnusableAnswer):
-            session.record_event(GradingFailed(outcome.fault))
-        else:
-            store.record_scores(session.record_event(outcome), store.clock.now())
+        session.record_event(GradingFailed(outcome.fault) if isinstance(outcome, UnusableAnswer) else outcome)
         access.settle()
     for line in (f"{plan.title}:", *format_results(session.state)):
         echo_message(line)
