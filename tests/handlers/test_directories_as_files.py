@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.shared.places import read_plain_bytes
-from tacitd_handlers.tutor.knowledge_graph import _read_text
 
 
 def count_open() -> int:
@@ -18,19 +16,10 @@ def count_open() -> int:
     return len(os.listdir("/dev/fd"))
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        pytest.param(lambda path: read_plain_bytes(path, 10), id="learning"),
-        pytest.param(_read_text, id="tutor"),
-    ],
-)
-def test_a_directory_in_a_files_place_leaves_no_descriptor_open(
-    tmp_path: Path, read: Callable[[Path], object]
-) -> None:
+def test_a_directory_in_a_files_place_leaves_no_descriptor_open(tmp_path: Path) -> None:
     """A daemon that looks at such a file every minute would otherwise run out of descriptors within a day."""
     before = count_open()
     for _ in range(3):
         with pytest.raises(FileRefusedError):
-            read(tmp_path)
+            read_plain_bytes(tmp_path, 10)
     assert count_open() == before

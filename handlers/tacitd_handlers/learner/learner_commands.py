@@ -6,6 +6,7 @@ Options and output only. The review and the profile are imported inside the comm
 from __future__ import annotations
 
 import os
+import sys
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -237,26 +238,23 @@ def context(session_id: str, budget: int) -> None:
 
     What does not fit is left out. Never opens the ledger. Creates both files if the profile does not exist.
     """
-    import sys
+    from tacitd_handlers.learner.session_start import build_text, hook_session, note_start
 
-    from tacitd_handlers.learner.session_start import build_text, hook_session, note_start, read_repaired
-
-    session = session_id or hook_session() or find_own_session(os.environ)
+    asked = session_id or hook_session() or find_own_session(os.environ), _now(), budget
     places = load_paths(os.environ)
-    is_new = not places.profile.exists()
     try:
-        if is_new or read_repaired(places)[1]:
+        with open_rows(make_plugin(), get_paths().state_dir) as rows:
+            made = build_text(rows, places, *asked)
+    except (OSError, TacitdError) as error:
+        echo_message(str(error))
+        made = build_text(lambda sql, *values: [], places, *asked)
+    sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
+    note_start(made)
+    try:
+        if not made.is_whole:
             _change("prepare")
     except (OSError, TacitdError) as error:
         echo_message(str(error))
-    try:
-        with open_rows(make_plugin(), get_paths().state_dir) as rows:
-            made = build_text(rows, places, session, _now(), budget, is_first=is_new)
-    except (OSError, TacitdError) as error:
-        echo_message(str(error))
-        made = build_text(lambda sql, *values: [], places, session, _now(), budget, is_first=is_new)
-    note_start(made)
-    sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
 
 
 def _now() -> str:

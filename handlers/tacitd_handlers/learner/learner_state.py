@@ -207,9 +207,9 @@ def read_waiting(rows: Rows) -> list[str]:
 
 
 def add_notices(tx: Tx, lines: Iterable[str]) -> None:
-    """Print these lines at the next session start, each once; those that a session got are forgotten."""
-    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
+    """Print these lines at the next session start, each once, if no session got it by itself; what sessions got is forgotten."""
     tx.executemany("INSERT OR IGNORE INTO learner_notice(text) VALUES(?)", [(line,) for line in lines])
+    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
 
 
 def note_session(tx: Tx, session: str, **values: str | int) -> None:

@@ -214,33 +214,26 @@ def change_sessions(
 
     `wanted` is ordered by stamp. `ours`: the rows whose entries may be corrected now; None: all.
     """
-    names: dict[RowKey, Leaf] = {}
-    by_leaf: dict[Leaf, LedgerRow] = {}
     same: dict[HistoryKey, list[LedgerRow]] = {}
-    headers = {one.key for one in sessions} | {_header_of(row) for row, _ in wanted}
-    for row in rows:
-        if (key := _header_of(row)) in headers and row.key not in names:
-            same.setdefault(key, []).append(row)
-            names[row.key] = name_session(key, len(same[key]))
-            by_leaf[names[row.key]] = row
-    leaves = {one.leaf for one in sessions}
-    added = {names[row.key]: text for row, text in wanted if names[row.key] not in leaves}
+    by_leaf: dict[Leaf, LedgerRow] = {}
+    for row in in_order(rows):
+        same.setdefault(_header_of(row), []).append(row)
+        by_leaf[name_session(_header_of(row), len(same[_header_of(row)]))] = row
+    names = {row.key: leaf for leaf, row in by_leaf.items()}
+    there = {one.leaf for one in sessions}
+    added = {names[row.key]: text for row, text in wanted if names[row.key] not in there}
     # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
     ages = {one.leaf: one.stamp for one in reversed(sessions)} | {leaf: by_leaf[leaf].stamp for leaf in added}
-    leaving = sorted(ages, key=lambda leaf: ages[leaf])[: max(0, len(ages) - MAX_SESSIONS)]
-    changes: dict[Leaf, str | None] = {}
+    leaving = sorted(ages, key=ages.__getitem__)[: max(0, len(ages) - MAX_SESSIONS)]
+    changes: dict[Leaf, str | None] = {leaf: None for leaf in leaving if leaf in there}
     for one in sessions:
-        row_of = by_leaf.get(one.leaf)
-        if one.leaf in leaving:
-            changes[one.leaf] = None
-        elif row_of is None or (ours is not None and row_of.key not in ours):
-            continue
-        elif not any(matches_row(one, row) for row in same[one.key]):
-            changes[one.leaf] = correct_entry(one, row_of)
-    for leaf, text in added.items():
-        if leaf not in leaving:
-            changes[leaf] = format_session(by_leaf[leaf], text)
-    return changes
+        found = by_leaf.get(one.leaf)
+        is_ours = found is not None and (ours is None or found.key in ours)
+        if is_ours and one.leaf not in changes and not any(matches_row(one, row) for row in same[one.key]):
+            changes[one.leaf] = correct_entry(one, by_leaf[one.leaf])
+    return changes | {
+        leaf: format_session(by_leaf[leaf], text) for leaf, text in added.items() if leaf not in leaving
+    }
 
 
 def _header_of(row: LedgerRow) -> HistoryKey:

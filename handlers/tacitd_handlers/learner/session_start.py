@@ -62,9 +62,11 @@ class SessionText(Struct, frozen=True):
 
     text: str
     at: SessionStamp
-    notices: tuple[str, ...]
+    notices: Sequence[str]
     """Those that are in the text."""
     is_first: bool
+    is_whole: bool
+    """Whether the profile has all headings."""
 
 
 def make_text(request: ContextRequest) -> str:
@@ -82,63 +84,54 @@ def make_text(request: ContextRequest) -> str:
     return made.text
 
 
-def build_text(
-    rows: Rows, places: LearnerPaths, session: str, now: str, budget: int = BUDGET, *, is_first: bool = False
-) -> SessionText:
+def build_text(rows: Rows, places: LearnerPaths, session: str, now: str, budget: int = BUDGET) -> SessionText:
     """The session's blocks, at most `budget` characters.
 
-    `session` is the session's id, "" if unknown; `now` the local time as a stamp. `is_first`: the profile was made for it. A profile
-    that does not exist or lacks a heading is shown as it will be. Nothing is written.
+    `session` is the session's id, "" if unknown; `now` the local time as a stamp. A profile that does not exist or lacks a heading is
+    shown as it will be. Nothing is written.
     """
     at = find_stamp(rows, session, "", places.session_state, now)
-    data, repaired = read_repaired(places)
-    began = rows("SELECT 1 FROM learner_session WHERE session = ? AND first_start", at.session)
-    is_first = is_first or bool(began) or not places.profile.exists()
-    found = rows(
-        "SELECT text FROM learner_notice WHERE coalesce(shown_in, ?) = ? ORDER BY rowid", *(at.session,) * 2
-    )
-    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))
-    try:
+    data, repaired, blocks, entries = b"", list[str](), list[Block](), list[WeaknessEntry]()
+    with suppress(OSError, FileRefusedError):
+        there = read_plain_bytes(places.profile)
+        data = there or b""  # printed as it is if it is no text
+        repaired = [] if there is None else restore_sections(parse_profile(data))[1]
+        data = PROFILE_FORMAT.splice(there, {})
         blocks, entries = parse_profile(data), list_entries(PROFILE_FORMAT.read_leaves(data))
-    except FileRefusedError:
-        blocks, entries = [], []
-    notices = [*lines, *format_waiting(read_waiting(rows), entries)]
+    exists = places.profile.exists()
+    began = rows("SELECT 1 FROM learner_session WHERE session = ? AND first_start", at.session)
+    told = "SELECT text FROM learner_notice WHERE coalesce(shown_in, ?1) = ?1 ORDER BY rowid"
+    found = [*format_repairs(repaired), *(text for (text,) in rows(told, at.session))]
+    notices, is_first = list(dict.fromkeys(found)), bool(began) or not exists
+    more = format_waiting(read_waiting(rows), entries)
     retests = format_retests(find_retests(entries, now))
-
-    def end(*more: str) -> str:
-        given = [*notices, *more]
-        text = "\n" + "\n".join(given) + "\n" if given else ""
-        return END + text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
-
     title = "(new — first session)" if is_first else "(loaded automatically at session start)"
     head = (
         f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
         f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
     )
-    profile, tail = data.decode("utf-8", "surrogateescape"), end()
+
+    def end(lines: Sequence[str]) -> str:
+        text = "".join(f"{line}\n" for line in lines)
+        return (
+            END
+            + (f"\n{text}" if text else "")
+            + (f"\n{retests}" if retests else "")
+            + f"{FIRST}\n" * is_first
+        )
+
+    profile, tail = data.decode("utf-8", "surrogateescape"), end([*notices, *more])
     if len(head) + len(profile) + len(tail) > budget:
         path = places.shorten_profile()
         shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
-        tail = end(
-            f"[LEFT OUT] Parts of the profile: no room in {budget} characters. "
-            f"To read all of it when needed: `cat {shown}`."
-        )
+        left = f"[LEFT OUT] Parts of the profile: no room in {budget} characters. To read all of it when needed: `cat {shown}`."
+        tail = end([*notices, *more, left])
         parts = blocks or [Block(line) for line in profile.splitlines(True)]
         profile = fit_profile(parts, budget - len(head) - len(tail))
     text = head + profile + tail
     if len(text) > budget:  # the notices alone are too long, for example by labels without end
         text = text[: text.rfind("\n", 0, budget) + 1]
-    return SessionText(text, at, tuple(lines), is_first)
-
-
-def read_repaired(places: LearnerPaths) -> tuple[bytes, list[str]]:
-    """The profile with its headings, and those that were missing. A profile that is no text is returned as it is."""
-    data: bytes | None = b""
-    with suppress(OSError, FileRefusedError):
-        data = read_plain_bytes(places.profile)
-        if data is not None:
-            return PROFILE_FORMAT.splice(data, {}), restore_sections(parse_profile(data))[1]
-    return (PROFILE_FORMAT.splice(None, {}) if data is None else data), []
+    return SessionText(text, at, notices, is_first, exists and not repaired)
 
 
 def note_start(made: SessionText) -> None:
@@ -166,46 +159,39 @@ def fit_profile(blocks: Sequence[Block], room: int) -> str:
     Headings come first, then About Me with a fifth of the room, active weaknesses, sessions from the newest on, resolved weaknesses,
     and other lines. An entry is printed whole or not at all, and what is printed keeps its place.
     """
+    order = (ABOUT, WEAKNESSES, HISTORY, RESOLVED)
+    kinds = [
+        order.index(one.section) if one.section == ABOUT or one.leaf in order or "\n" in one.leaf else 4
+        for one in blocks
+    ]
     chosen = {at for at, block in enumerate(blocks) if block.leaf and "\n" not in block.leaf}
     left = room - sum(len(blocks[at].text) + 2 for at in chosen)
-    about, full = room // 5, set[int]()
+    rooms, full = {0: room // 5}, set[int]()
     given = [at for at, block in enumerate(blocks) if at not in chosen and block.text.strip()]
-    given.sort(key=lambda at: blocks[at].leaf if blocks[at].section == HISTORY else "", reverse=True)
-    for at in sorted(given, key=lambda at: _find_kind(blocks[at])):
-        kind, size = _find_kind(blocks[at]), len(blocks[at].text) + 2
-        is_full = kind in full and kind != 1  # a shorter weakness may still fit
-        if is_full or size > (min(about, left) if kind == 0 else left):
-            full.add(kind)
+    given.sort(key=lambda at: blocks[at].leaf if kinds[at] == 2 else "", reverse=True)
+    for at in sorted(given, key=kinds.__getitem__):
+        kind, size = kinds[at], len(blocks[at].text) + 2
+        if (kind in full and kind != 1) or size > min(left, rooms.get(kind, left)):
+            full.add(kind)  # a shorter weakness may still fit
             continue
         left -= size
-        about -= size if kind == 0 else 0
+        rooms[0] -= size if kind == 0 else 0
         chosen.add(at)
     kept = (at in chosen or (not block.text.strip() and at - 1 in chosen) for at, block in enumerate(blocks))
     return "".join(block.text for block, is_kept in zip(blocks, kept, strict=True) if is_kept)
 
 
-def _find_kind(block: Block) -> int:
-    if block.section == ABOUT:
-        return 0
-    return {WEAKNESSES: 1, HISTORY: 2, RESOLVED: 3}[block.section] if block.leaf else 4
-
-
 def hook_session(wait: float = 0.2) -> str:
-    """The session id of a hook's JSON on standard input; "" for a terminal, for invalid input, and if no complete object arrives.
+    """The session id of a hook's JSON on standard input; "" for a terminal, for invalid input, and if none arrives.
 
-    Each read waits at most `wait` seconds, because the parent process may leave the pipe open.
+    It waits at most `wait` seconds, because the parent process may leave the pipe open.
     """
-    text = b""
     try:
         fd = sys.stdin.fileno()
         ready = select.poll()  # `select` refuses descriptors above 1023
         ready.register(fd, select.POLLIN)
-        while not os.isatty(fd) and ready.poll(wait * 1000):
-            part = os.read(fd, 1 << 16)
-            text += part
-            if not part or text.rstrip().endswith(b"}"):
-                break
-        session = json.loads(text)["session_id"]
+        is_there = not os.isatty(fd) and ready.poll(wait * 1000)
+        session = json.loads(os.read(fd, 1 << 16) if is_there else b"")["session_id"]
     except (OSError, ValueError, RecursionError, AttributeError, LookupError, TypeError):
         return ""
     return session if isinstance(session, str) else ""
@@ -279,8 +265,8 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
         len(entries) - resolved,
         [one["label"] for one in find_retests(entries, local_minutes(now))],
     )
-    nouns = "weakness" if active == 1 else "weaknesses"
-    lines = [f"{count_noun(count, 'review')} in the ledger, {active} active {nouns}, {resolved} resolved"]
+    reviews, weaknesses = count_noun(count, "review"), "weakness" if active == 1 else "weaknesses"
+    lines = [f"{reviews} in the ledger, {active} active {weaknesses}, {resolved} resolved"]
     lines += [f"retests due: {', '.join(retests)}"] if retests else []
     lines += [f"! {text.removeprefix('[CAP] ')}" for text in format_waiting(waiting, entries)]
     shown = {"rows": count, "active": active, "resolved": resolved, "waiting_for_room": waiting}

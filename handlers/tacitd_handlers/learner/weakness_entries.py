@@ -8,6 +8,7 @@ that finds no room waits, and nothing is promoted to make room without proof (SP
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -123,12 +124,12 @@ class EntryBook:
             else:
                 is_same = slot.is_being_edited or slot.weakness == entry.as_weakness(key)
                 label, text = entry.label, entry.text if is_same else update_entry(entry.text, slot.weakness)
-            if entry is not None and entry.resolved is slot.is_resolved:
-                changes |= {entry.leaf: text} if text != entry.text else {}
-                continue
-            changes |= {entry.leaf: None} if entry is not None else {}
+                if entry.resolved is slot.is_resolved:
+                    changes |= {entry.leaf: text} if text != entry.text else {}
+                    continue
+                changes[entry.leaf] = None
             # A person may have one of this label there.
-            names = (name_entry(label, resolved=slot.is_resolved, number=number) for number in range(1, 1000))
+            names = (name_entry(label, resolved=slot.is_resolved, number=number) for number in count(1))
             changes[next(leaf for leaf in names if leaf not in taken)] = text
         return changes
 

@@ -29,7 +29,6 @@ def make_plugin() -> PluginSpec:
     return PluginSpec(
         "tutor",
         order=60,
-        settings={"tutor": f"{here}.agent_calls:TutorSettings"},
         commands={
             "tutor": (f"{here}.tutor_commands:tutor", "Learn a topic in a session with a tutor.", "More")
         },

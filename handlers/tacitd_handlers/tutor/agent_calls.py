@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.settings import load_config
 from tacitd.contract import Part
@@ -17,7 +16,6 @@ from tacitd.errors import TacitdError
 from tacitd.model.budget import Budget
 from tacitd.model.port import Answer, ModelRequest, NoAnswer
 from tacitd.model_factory import open_model
-from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
 from tacitd.text.hashes import sha256
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer, parse_agent_answer
@@ -30,19 +28,6 @@ PURPOSE = "tutor"
 """The plugin and the purpose of all calls of the tutor."""
 
 
-class TutorSettings(BaseModel):
-    """`tutor`: what its sessions may cost."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    usd_per_day: float | None = Field(
-        default=None,
-        ge=0,
-        allow_inf_nan=False,
-        description="Dollars a day for the tutor, within the budget. Default: half of budget.usd_per_day.",
-    )
-
-
 class ModelAccess:
     """An `AskAgent` for a terminal. `project`: the root that a call is counted for, "" for none."""
 
@@ -51,11 +36,8 @@ class ModelAccess:
         self._paths = Paths.from_env(environ)
         self._environ = environ
         self._project = project
-        plugins = find_plugins()
-        sections, broken = plugins.collect_sections(), bool(plugins.failed)
-        self._config = load_config(self._paths.config_file, environ, sections, broken=broken)
-        given: float | None = self._config.get_section("tutor").usd_per_day
-        self.usd_per_day: float = self._config.budget.usd_per_day / 2 if given is None else given
+        self._config = load_config(self._paths.config_file, environ, broken=True)
+        self.usd_per_day = self._config.budget.usd_per_day / 2
         """What the tutor may spend in a day, in US dollars."""
         self._answered: list[int] = []
 

@@ -129,7 +129,7 @@ class KnowledgeGraph(Struct, frozen=True):
 def check_graph(document: object) -> KnowledgeGraph:
     """The graph that YAML or JSON contains, or its faults, each with its node. Scalars must be text."""
     try:
-        file: _FileItem = _FILE.convert(_drop_empty(document))
+        file: _FileItem = _FILE.convert(document)
     except ValidationError as error:
         return KnowledgeGraph(faults=[_clean(describe_mismatch(error))[:LONGEST]])
     references = {_clean(one.id): one for one in file.references}
@@ -137,7 +137,7 @@ def check_graph(document: object) -> KnowledgeGraph:
     nodes, faults = list[GraphNode](), list[str]()
     for number, (id, item) in enumerate(zip(ids, file.nodes, strict=True), 1):
         try:
-            nodes.append(_make_node(_NODE.convert(_drop_empty(item)), references))
+            nodes.append(_make_node(_NODE.convert(item), references))
         except ValidationError as error:
             name = f"the node {_clean(id)[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
             faults.append(f"{name}: {_clean(describe_mismatch(error))[:LONGEST]}")
@@ -157,13 +157,6 @@ def check_graph(document: object) -> KnowledgeGraph:
         return KnowledgeGraph(faults=faults, warnings=warnings)
     sorted_nodes = tuple(by_id[id] for id in ordered)
     return KnowledgeGraph(_clean(file.title), _clean(file.level), sorted_nodes, (), warnings)
-
-
-def _drop_empty(item: object) -> object:
-    """The item without fields that are empty: a YAML key without a value."""
-    if not isinstance(item, dict):
-        return item
-    return {key: value for key, value in item.items() if value not in (None, "")}
 
 
 def _clean(text: str) -> str:
@@ -205,12 +198,14 @@ def _find_faults(
         where = f"the node {node.id}"
         if not node.title or not all(one.text for one in node.objectives):
             yield f"{where} has no title, or an objective without text"
-        repeated = _find_repeated([one.id for one in node.objectives])
-        yield from (f"{where} has the objective {id} twice" for id in repeated)
-        dangling = [id for id in node.prerequisites if id not in known]
-        yield from (f"{where} has the prerequisite {id}, which is not in the graph" for id in dangling)
-        unknown = {one.id for one in node.references}.difference(references)
-        yield from (f"{where} names the reference {id}, which is not in `references`" for id in unknown)
+        for id in _find_repeated([one.id for one in node.objectives]):
+            yield f"{where} has the objective {id} twice"
+        for id in node.prerequisites:
+            if id not in known:
+                yield f"{where} has the prerequisite {id}, which is not in the graph"
+        for id in dict.fromkeys(one.id for one in node.references):
+            if id not in references:
+                yield f"{where} names the reference {id}, which is not in `references`"
 
 
 def _find_repeated(ids: Sequence[str]) -> list[str]:
@@ -263,13 +258,19 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
     try:
         if root is not None and leads_out(path, root):
             raise ValueError("it is a link that leads out of the project")
-        graph = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
+        data = read_plain_bytes(path, LARGEST + 1)
+        if data is None:
+            raise ValueError(os.strerror(errno.ENOENT))
+        if len(data) > LARGEST:
+            raise ValueError(f"the file has more than {LARGEST // 1024} KB")
+        graph = check_graph(parse_document(data.decode("utf-8-sig"), is_json=path.suffix == ".json"))
     except FileRefusedError:
         graph = KnowledgeGraph(faults=["it is not an ordinary file"])
     except OSError as error:  # whoever prints it names the file
         graph = KnowledgeGraph(faults=[error.strerror or str(error)])
     except ValueError as error:
-        graph = KnowledgeGraph(faults=[str(error)])
+        what = "the file is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        graph = KnowledgeGraph(faults=[what])
     return GraphFile(path, str(root) if root is not None else "", graph, is_sample)
 
 
@@ -312,16 +313,3 @@ def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]
 
 def _list_paths(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("[!.]*") if path.suffix in SUFFIXES)[:MANY]
-
-
-def _read_text(path: Path) -> str:
-    """The text of a regular file. Raises OSError, FileRefusedError, and ValueError if it is too large or not UTF-8."""
-    data = read_plain_bytes(path, LARGEST + 1)
-    if data is None:
-        raise ValueError(os.strerror(errno.ENOENT))
-    if len(data) > LARGEST:
-        raise ValueError(f"the file has more than {LARGEST // 1024} KB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("the file is not UTF-8") from None

@@ -1,4 +1,4 @@
-"""`tacitd tutor`: start, resume, end, map, history, suggest, grade, graph.
+"""`tacitd tutor`: start, resume, discard, map, history, suggest, grade, graph.
 
 Exit codes of what leads or grades a session: 0 the session is over or saved, 75 it waits for the model.
 """
@@ -52,7 +52,6 @@ from tacitd_handlers.tutor.mastery import (
 from tacitd_handlers.tutor.session_log import TutorSession, TutorStore, format_results, no_session
 from tacitd_handlers.tutor.session_model import (
     Closed,
-    Ended,
     GradingFailed,
     SessionPlan,
     Step,
@@ -88,18 +87,14 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
     file, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
     sessions, access, screen = store.list_sessions(), ModelAccess(os.environ, file.project), Screen()
     plan = plan_session(file, found, collect_scores(sessions), store.clock.now())
-    others = [one.state.plan for one in sessions if one.state.is_open]
-    for other in others:
-        if (other.graph, other.node_id) == (file.key, found.id):
-            hint = "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it"
+    for other in (one.state.plan for one in sessions if one.state.is_open):
+        if (other.graph, other.node_id) == (plan.graph, plan.node_id):
+            hint = "`tacitd tutor resume` continues it, `tacitd tutor discard` closes it"
             raise UsageError(f"the session {other.session} on {other.title} is open", hint)
     count, limit = len(plan.objectives), f"${access.usd_per_day:.2f}"
     screen.show_note(
         f"{plan.title}: {count} objectives, about half an hour. The tutor may spend {limit} a day."
     )
-    for other in others:
-        hint = f"`tacitd tutor resume {other.session}` continues it"
-        screen.show_note(f"Another session is open: {other.title} ({hint})")
     screen.show_note(HELP)
     with store.start_session(plan) as session:
         ctx.exit(_lead(session, access, screen))
@@ -129,19 +124,20 @@ def plan_session(file: GraphFile, node: GraphNode, book: MasteryBook, now: float
 @click.pass_context
 def resume(ctx: click.Context, session: str | None) -> None:
     """Continue the open session, or the one with this id, at the same question."""
-    ctx.exit(_resume(_open_store(), session))
+    with _open_session(_open_store(), session) as found:
+        plan, screen = found.state.plan, Screen()
+        if found.found.bad:
+            screen.show_note(f"{found.found.bad} damaged records of the session are skipped.")
+        screen.show_note(f"Continuing: {plan.title}")
+        ctx.exit(_lead(found, ModelAccess(os.environ, plan.project), screen))
 
 
-@tutor.command(epilog="\b\nExample: tacitd tutor end --discard")
+@tutor.command(epilog="\b\nExample: tacitd tutor discard")
 @click.argument("session", required=False)
-@click.option("--discard", is_flag=True, help="Close it without a test. Nothing is graded.")
-@click.pass_context
-def end(ctx: click.Context, session: str | None, discard: bool) -> None:
-    """End the open session with its test over what was covered."""
+def discard(session: str | None) -> None:
+    """Close the open session without a test. Nothing is graded."""
     store = _open_store()
-    if not discard:
-        ctx.exit(_resume(store, session, Ended()))
-    with store.open_session(session or _choose_session(store)) as found:
+    with _open_session(store, session) as found:
         if found.state.step is Step.GRADE:
             what = "the test of this session is handed in and waits for its grade"
             raise UsageError(what, "`tacitd tutor grade`")
@@ -268,27 +264,19 @@ def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
 # --- leading and grading sessions
 
 
-def _choose_session(store: TutorStore) -> str:
-    """The id of the open session that was used last. Raises UsageError if there is none."""
-    found = [one for one in store.list_sessions() if one.state.is_open]
-    if not found:
-        hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
-        raise UsageError("no session is open", hint)
-    return max(found, key=lambda one: one.last).state.plan.session
-
-
-def _resume(store: TutorStore, id: str | None, event: Ended | None = None) -> int:
-    """Continue a session at its pending question, after this event. Raises UsageError, UnavailableError."""
-    with store.open_session(id or _choose_session(store)) as session:
-        plan, screen = session.state.plan, Screen()
+@contextmanager
+def _open_session(store: TutorStore, id: str | None) -> Iterator[TutorSession]:
+    """The session with this id, otherwise the open one that was used last. Raises UsageError if there is none."""
+    if id is None:
+        known = [one for one in store.list_sessions() if one.state.is_open]
+        if not known:
+            hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
+            raise UsageError("no session is open", hint)
+        id = max(known, key=lambda one: one.last).state.plan.session
+    with store.open_session(id) as session:
         if not session.state.is_open:
-            raise UsageError(f"the session {plan.session} is over", "`tacitd tutor history` shows its scores")
-        if session.found.bad:
-            screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
-        screen.show_note(f"Continuing: {plan.title}")
-        if event is not None:
-            session.record_event(event)
-        return _lead(session, ModelAccess(os.environ, plan.project), screen)
+            raise UsageError(f"the session {id} is over", "`tacitd tutor history` shows its scores")
+        yield session
 
 
 def _lead(session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
