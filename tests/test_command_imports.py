@@ -5,17 +5,11 @@ benchmarks/commands.py measures the time itself.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
-
-from support_tutor import make_plan
-from tacitd_handlers.tutor.session_log import encode_start
 
 FORBIDDEN = frozenset(
     {
@@ -82,17 +76,6 @@ def test_a_profile_is_read_without_pydantic(arguments: str, tmp_path: Path) -> N
     (memory / "profile.json").write_text('{"work": {"role": "Engineer"}, "schemaVersion": 1}')
     (memory / "profile-meta.json").write_text('{"preferences": [], "schemaVersion": 1}')
     assert list_loaded(TACITD, arguments, tmp_path) & FORBIDDEN == set()
-
-
-def test_an_open_session_of_the_tutor_is_read_without_pydantic(tmp_path: Path) -> None:
-    """A session's start waits for the section that names it."""
-    plan = make_plan()
-    folder = tmp_path / ".local/share/tacitd/tutor/sessions"
-    folder.mkdir(parents=True)
-    record = encode_start(time.time(), replace(plan, project=str(tmp_path)))
-    (folder / f"{plan.session}.jsonl").write_text(json.dumps(record) + "\n")
-    loaded = list_loaded(TACITD, "context", tmp_path)
-    assert "tacitd_handlers.tutor.session_log" in loaded and loaded & FORBIDDEN == set()
 
 
 def list_loaded(program: str, arguments: str, folder: Path) -> set[str]:

@@ -130,27 +130,22 @@ def _cut(text: str) -> tuple[str, str]:
 # --- descriptions: whether one names an input class or a code pattern (SPEC L-10). Only known vague shapes are recognised, and nothing
 # is refused: a vague description gets the stamp of the session, as seed 000 asks, and the caller gets a notice.
 
-_WEAK = compile_lazily(
-    r"\b(?:struggles?|struggling|bad|weak|poor|not good|trouble|difficult(?:y|ies)|issues?|problems?|needs? work|"
-    r"unsure|confused|gets? stuck|has a hard time)\b",
-    re.I,
+_VAGUE_WORDS = (
+    "struggles struggle struggling bad weak poor not good trouble difficulty difficulties issue issues problem problems "
+    "need needs needed work unsure confused get gets stuck has hard time with at on in the a an some of and more about "
+    "handling general often sometimes still edge corner case cases thing things stuff basic basics concept concepts "
+    "coding code algorithm algorithms data structure structures detail details logic mistake mistakes error errors bug "
+    "bugs practice careless this that it them is are to be lot"
 )
-_VAGUE = compile_lazily(
-    r"(?:with|at|on|in|the|a|an|some|of|and|more|about|handling|general|often|sometimes|still|edge|corner|"
-    r"cases?|things?|stuff|basics?|concepts?|coding|code|problems?|algorithms?|data|structures?|details?|logic|"
-    r"mistakes?|errors?|bugs?|practice|needed|needs?|work|careless|this|that|it|them|is|are|to|be|lot)",
-    re.I,
-)
+_VAGUE = frozenset(_VAGUE_WORDS.split())
 _WORD = compile_lazily(r"[A-Za-z][A-Za-z'-]*|\d+")
 _OBSERVED = compile_lazily(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
 
 
 def is_specific(description: str) -> bool:
-    """Whether a description contains a stamp, or enough words that are not vague."""
-    if _OBSERVED.search(description):
-        return True
-    significant = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
-    return len(significant) >= (2 if _WEAK.search(description) else 1)
+    """Whether a description contains a stamp, or two words that are not vague."""
+    significant = [word for word in _WORD.findall(description) if word.lower() not in _VAGUE]
+    return _OBSERVED.search(description) is not None or len(significant) >= 2
 
 
 def describe_gap(tag: str, description: str, row: LedgerRow) -> tuple[str, bool]:

@@ -100,11 +100,12 @@ def sync_profile(
     known_to = "" if base else newest
     ours = {key: one.observations for key, one in state.reports.items() if not one.is_done}
     others = [row for row in rows if row.key not in state.reports and row.stamp > known_to]
-    later = set() if is_settled else {row.key for row in others}
-    new = in_order([row for row in rows if row.key in ours] + ([] if later else others))
+    if not is_settled:
+        rows, others = [row for row in rows if row not in others], []
+    new = in_order([row for row in rows if row.key in ours] + others)
     wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or not base else new
     if WEAKNESSES in lost and base:
-        new, later = in_order(rows), set()
+        new = in_order(rows)
     dates = {one.label: one.dates for one in known}
     theirs = [one for one in entries if one.dates != dates.get(one.label)]
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
@@ -117,7 +118,7 @@ def sync_profile(
         book.put({}, made)
     fresh = [Notice("waits", tag, PROFILE) for tag in state.waiting if tag not in waited]
     result.notices = book.notices + fresh
-    added = [(row, ours.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
+    added = [(row, ours.get(row.key, RECOVERED)) for row in wanted]
     result.changes = {name: name for name in lost}
     result.changes |= book.list_changes() | change_sessions(
         sessions, rows, added, None if is_settled else ours
@@ -127,14 +128,12 @@ def sync_profile(
         record = state.find_tag(tag)
         record.label = entry.label if entry.label != tag else ""
         record.description = entry.description or record.description
-    # What others wrote may belong to a session that is compared later: it stays theirs until then.
-    kept = [one for one in entries if one.leaf in after and not (later and one in theirs)]
-    for one in kept:
-        if base.get(one.leaf) != one.text:
+    for one in entries:
+        # What others wrote may belong to a session that is compared later: it stays theirs until then.
+        if one.leaf in after and base.get(one.leaf) != one.text and (is_settled or one not in theirs):
             result.changes.setdefault(one.leaf, one.text)
     for row in rows:
-        if row.key not in later:
-            state.finish_row(row)
+        state.finish_row(row)
     return result
 
 

@@ -42,13 +42,7 @@ def build_review(
     for row in rows:
         for tag in row.tags:
             stamps.setdefault(tag, []).append(row.stamp)
-    matched, gaps = match_entries(entries, stamps, aliases), list[Json]()
-    for tag, seen in stamps.items():
-        entry = matched.get(tag)
-        gap: Json = {"tag": tag, "seen": len(seen), "first": seen[0], "last": seen[-1]}
-        gap |= {"status": (entry and entry.status) or "", "clean": entry.clean if entry else None}
-        gaps.append(gap)
-    tags = {entry.leaf: tag for tag, entry in matched.items()}
+    tags = {entry.leaf: tag for tag, entry in match_entries(entries, stamps, aliases).items()}
     document = {
         "schema": 1,
         "as_of": now,
@@ -56,7 +50,6 @@ def build_review(
         "verdicts": _count_verdicts(rows),
         "patterns": _list_patterns(rows, on),
         "weaknesses": [_describe(one, tags.get(one.leaf), stamps) for one in entries],
-        "gaps": sorted(gaps, key=lambda gap: (-gap["seen"], gap["tag"])),
         "due": find_due(rows, on),
         "retests": find_retests(entries, now),
         "waiting": list(waiting),
@@ -126,7 +119,7 @@ def _list_steps(document: Json) -> Iterator[str]:
         yield f"Retest {', '.join(retests[:3])}: optional."
     if left:
         yield f"Practise {', '.join(left[:3])}: untouched for four weeks or more."
-    if own and document["gaps"]:
+    if own:
         joins = format_command("alias", own[0], "TAG")
         yield f"Join a label of your own with its gap, if it is one: `{joins}`."
     if document["waiting"]:

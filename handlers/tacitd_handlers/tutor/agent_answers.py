@@ -68,19 +68,9 @@ class TutorReply(BaseModel):
 class QuestionItem(BaseModel):
     q: str = Field(min_length=1)
     type: QuestionKind
-    choices: list[str] = Field(default_factory=list, max_length=len(LETTERS))
+    choices: list[str] | None = Field(default=None, max_length=len(LETTERS))
     answer: str = ""
-    objective_ids: list[str] = Field(default_factory=list)
-
-    @field_validator("type", mode="before")
-    @classmethod
-    def _lower(cls, value: Any) -> Any:
-        return value.strip().lower() if isinstance(value, str) else value
-
-    @field_validator("choices", "objective_ids", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return [] if value is None else value
+    objective_ids: list[str] | None = None
 
 
 class QuestionList(BaseModel):
@@ -203,12 +193,12 @@ def _make_question(item: QuestionItem, number: int, kinds: Sequence[QuestionKind
     text = clean_text(item.q, LONGEST_QUESTION)
     if not text:
         raise _Fault(f"question {number} has no text")
-    answer, ids = clean_text(item.answer, LONGEST_QUESTION), tuple(item.objective_ids)
+    answer, ids = clean_text(item.answer, LONGEST_QUESTION), tuple(item.objective_ids or ())
     if item.type != "mcq":
         return Question(text, item.type, (), answer, ids)
     choices = tuple(
         re.sub(rf"^[(\[]?{letter}[)\].:]\s*(?=\S)", "", sanitize_line(one))[:LONGEST_CHOICE]
-        for letter, one in zip(LETTERS, item.choices, strict=False)
+        for letter, one in zip(LETTERS, item.choices or (), strict=False)
     )
     if len(choices) < 2 or len(set(choices)) < len(choices) or not all(choices):
         raise _Fault(f"question {number} must have two to eight different choices")

@@ -141,10 +141,10 @@ class TutorStore:
         """Damaged records and logs that `list_sessions` found last."""
         self._make_token = make_token
 
-    def list_sessions(self, newest: int = 0) -> list[ReplayedSession]:
-        """Every session, or the newest ones, the oldest first."""
+    def list_sessions(self) -> list[ReplayedSession]:
+        """Every session, the oldest first."""
         paths = [path for path in self.sessions.glob("*.jsonl") if _SESSION_ID.fullmatch(path.stem)]
-        read = [self._read_session(path) for path in sorted(paths)[-newest:]]
+        read = [self._read_session(path) for path in paths]
         self.bad = sum(1 if one is None else one.bad for one in read)
         return sorted(filter(None, read), key=lambda one: one.started)
 

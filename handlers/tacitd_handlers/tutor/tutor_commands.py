@@ -30,8 +30,7 @@ from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
 from tacitd_handlers.tutor.agent_answers import UnusableAnswer
-from tacitd_handlers.tutor.agent_calls import ModelAccess, run_grading
-from tacitd_handlers.tutor.conversation import HELP, Screen, lead_conversation
+from tacitd_handlers.tutor.conversation import HELP, ModelAccess, Screen, lead_conversation, run_grading
 from tacitd_handlers.tutor.knowledge_graph import (
     GraphFile,
     GraphNode,

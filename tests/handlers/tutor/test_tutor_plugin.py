@@ -15,7 +15,7 @@ from support_tutor import CLIENT_ANSWERS, COURSE, TYPED, make_model_event, make_
 from support_world import make_world
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.tutor import make_plugin
-from tacitd_handlers.tutor.agent_calls import ModelAccess
+from tacitd_handlers.tutor.conversation import ModelAccess
 from tacitd_handlers.tutor.agent_prompts import Agent, AgentRequest
 from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
 from tacitd_handlers.tutor.session_model import (
@@ -106,7 +106,7 @@ def test_what_is_asked(
     """A call has half of the day's cap or `tutor.usd_per_day`."""
     model = ScriptedModel()
     monkeypatch.setattr(
-        "tacitd_handlers.tutor.agent_calls.open_model",
+        "tacitd_handlers.tutor.conversation.open_model",
         lambda *given: nullcontext((model, Mock(find_answer=Mock(return_value=None)))),
     )
     ModelAccess({"HOME": str(tmp_path), **settings}, "/p")(AgentRequest(agent, "introduce this"))
