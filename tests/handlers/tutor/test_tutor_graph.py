@@ -206,14 +206,6 @@ def test_all_wrong_nodes_are_named() -> None:
     ]  # fmt: skip
 
 
-def test_a_key_without_a_value_is_empty() -> None:
-    """SPEC T-01."""
-    graph = check(
-        "level:\nreferences:\nnodes:\n- node_id: a\n  title: A\n  objectives: [x]\n  prerequisites:\n"
-    )
-    assert graph.nodes[0].prerequisites == () and graph.faults == ()
-
-
 def test_another_text_is_another_objective() -> None:
     """SPEC T-04: an id is made of the text, so that a changed list of objectives does not move scores."""
     ids = [make_objective_id(one) for one in ("Name the parts", "Name the parts!", "名前", "name the parts")]
