@@ -225,7 +225,7 @@ def test_L_50_what_status_says(world: Lessons, tmp_path: Path) -> None:
     world.write(PROFILE, full.read_text()).wait(600)
     assert world.says[1:] == ["retests due: window:negative_indices, heap:tie_break"]
     world.write(LEDGER, HEADER.decode() + "| torn\n" + format_row(row(0, "edge:z")) + "\n").wait(600)
-    assert world.says[0].startswith("3 reviews in the ledger, 5 active weaknesses")
+    assert world.says[0].startswith("3 reviews in the ledger, 6 active weaknesses")
     assert "lines of" in world.run("status").out
 
 

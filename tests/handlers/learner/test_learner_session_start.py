@@ -37,7 +37,6 @@ from tacitd_handlers.learner.session_start import (
     hook_session,
     make_text,
     note_start,
-    read_repaired,
 )
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/learner"
@@ -52,11 +51,10 @@ def golden(name: str) -> str:
 
 def begin(desk: Desk, session: str, now: str = NOW, budget: int = BUDGET) -> SessionText:
     """A session begins, as with `tacitd learner context`."""
-    is_first = not desk.where.profile.exists()
-    if is_first or read_repaired(desk.where)[1]:
-        desk.do("prepare")
-    made = build_text(desk.bench.rows, desk.where, session, now, budget, is_first=is_first)
+    made = build_text(desk.bench.rows, desk.where, session, now, budget)
     note_start(made)
+    if not made.is_whole:
+        desk.do("prepare")
     return made
 
 
