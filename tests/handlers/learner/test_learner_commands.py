@@ -207,21 +207,6 @@ def test_L_11_an_alias_moves(cli: Cli, skill: TeachingSkill) -> None:
     }  # fmt: skip
 
 
-def test_L_27_the_command_of_a_full_list(cli: Cli, skill: TeachingSkill) -> None:
-    """SPEC L-27: the command of the [CAP] notice archives the first suggested entry, and the one that waits enters."""
-    skill.write_session("2026-02-01T14:30", gaps={"edge:zero": LABELS[1]})
-    for number in range(1, 20):
-        gaps = {f"edge:{number}": f"edge:{number}"}
-        skill.write_session(f"2026-02-{number + 1:02d}T14:30", gaps=gaps, pattern=f"x{number}")
-    cli.run("learner", "alias", "--", LABELS[1], "edge:zero")
-    report = ("--problem", "last", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:last")
-    assert cli.run("learner", "record", *report, "--timestamp", "2026-02-25T14:30").code == 0
-    (notice,) = [line for line in cli.run("learner", "context").out.splitlines() if line.startswith("[CAP]")]
-    (archive,) = commands(notice)
-    assert archive[-1] == LABELS[1] and cli.run(*archive).code == 0
-    assert "**edge:last**" in skill.profile.read_text()
-
-
 def test_L_50_the_command_for_what_was_left_out(cli: Cli, skill: TeachingSkill) -> None:
     """SPEC L-50a: the command of the [LEFT OUT] line prints the whole profile, also if the path has spaces."""
     (cli.home / "my notes").mkdir()
@@ -295,20 +280,6 @@ def test_L_41_due_oldest_first_with_the_reason(practised: Desk) -> None:
     assert [(one["problem"], one["days"]) for one in found] == [("stairs", 0)]
     assert found[0]["reason"] == "learned with solved_with_minor_hints, 3 days later (on 2026-02-21)"
     assert [one["problem"] for one in find_due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
-
-
-def test_L_55_the_seeds_two_examples_do_not_fight(desk: Desk) -> None:
-    """SPEC L-55: one stamp and problem, as learning in the profile and as recall in the ledger: both are kept."""
-    seed = row(0, "edge:empty_input", session="abc123", review="2026-02-26")
-    desk.write_rows(seed)
-    entry = (
-        "\n### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints\n"
-        "Gaps: edge:empty_input; edge:duplicate_values\nReview: 2026-02-22\n---\nForgot empty input check.\n"
-    )
-    desk.put(TEMPLATE.decode() + entry)
-    desk.look()
-    assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
-    assert desk.rows[0] == seed and len(desk.sessions) == 2 and entry.strip() in desk.text
 
 
 def test_L_11_a_label_of_ones_own_is_named(practised: Desk) -> None:

@@ -355,15 +355,6 @@ SEED = b"""# Session Ledger
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=20).map(name_of)
 
 
-@examples(100)
-@given(CELLS.filter(lambda c: bool(c.strip("/ "))), CELLS, st.sampled_from(["\n", "\r\n"]))
-def test_L_33_any_name_comes_back(problem: str, pattern: str, end: str) -> None:
-    """SPEC L-33: any normalised name fits in one cell and is parsed unchanged."""
-    one = row(1, problem=problem, pattern=pattern or "x")
-    table = parse_ledger(HEADER + (format_row(one) + end).encode())
-    assert table.rows == [one] and not table.bad
-
-
 def test_L_33_names_and_tags() -> None:
     """SPEC L-33: pipes become slashes, newlines spaces; tags use their alphabet; `\\|` in foreign rows is read."""
     assert SEED.startswith(HEADER)

@@ -171,31 +171,6 @@ def test_L_27_two_entries_of_one_label(desk: Desk) -> None:
     assert desk.labels == ["edge:a", "edge:a"] and theirs in desk.text
 
 
-def test_L_29_an_edited_entry_that_returns_goes_on_by_a_step(desk: Desk) -> None:
-    """SPEC L-29, L-31: with room, a resolved entry that somebody edited goes on from what it says, also if later rows are known."""
-    desk.record(days=0, gaps="edge:a")
-    for days in (1, 2, 3, 30, 60):
-        desk.record(days=days)
-    text = desk.text.replace(f"Last tested: {stamp(60)}", f"Last tested: {stamp(31)}")
-    desk.put(text.replace("Sessions since last failure: 5", "Sessions since last failure: 9"))
-    desk.record(days=40, gaps="edge:a")
-    entry = desk.entry("edge:a")
-    assert (entry.tested, entry.clean, entry.status) == (stamp(40), 0, RECURRING)
-
-
-def test_L_28_a_full_resolved_section(desk: Desk) -> None:
-    """SPEC L-28: the eleventh entry replaces the one tested longest ago; the ledger keeps it."""
-    for number in range(11):
-        for at, gaps in ((0, f"edge:{number}"), (1, "none"), (2, "none"), (40, "none")):
-            days = number + at * 1.0 + at * number / 100
-            desk.record(f"p{number}", days=days, pattern=f"x{number}", gaps=gaps)
-    for number in range(11):
-        desk.record(f"p{number}", days=100 + number, pattern=f"x{number}")
-    resolved = [placed.label for placed in desk.weaknesses if placed.resolved]
-    assert len(resolved) == 10 and "edge:0" not in resolved and desk.find("edge:0") is None
-    assert not desk.state.removed and not desk.state.waiting
-
-
 def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
     """SPEC L-28: an entry without a status, which a person is writing, stays also in a Resolved that is too long."""
     desk.record(gaps="edge:a")

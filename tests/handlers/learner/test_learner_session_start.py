@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import Desk, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
-from tacitd.clock import local_minutes
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.learner.learner_state import (
     SessionStamp,
@@ -24,7 +23,6 @@ from tacitd_handlers.learner.learner_state import (
     note_session,
     read_session_state,
 )
-from tacitd_handlers.learner.ledger_file import time_of
 from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_entries, list_sessions, parse_profile
 from tacitd_handlers.learner.session_start import (
     BUDGET,
@@ -252,15 +250,6 @@ def test_L_51_the_first_session_in_tacitd_context(desk: Desk, monkeypatch: pytes
 
 
 # --- the stamp
-
-
-def test_L_47_stamps_are_local_minutes() -> None:
-    """SPEC L-47: no seconds, no zone; at the DST fold two instants have one stamp; nothing else parses."""
-    assert local_minutes(1_771_507_859) == "2026-02-19T14:30"
-    first = 1_792_888_200.0  # 2026-10-25T00:30Z, which is 02:30 summer time in Amsterdam
-    assert local_minutes(first) == local_minutes(first + 3600) == "2026-10-25T02:30"
-    for text in ("2026-02-19T14:30:00", "2026-02-19T14:30Z", "2026-02-19 14:30", "2026-02-29T10:00", ""):
-        assert time_of(text) is None
 
 
 PRINTED = {"abc": "2026-02-19T09:00"}
