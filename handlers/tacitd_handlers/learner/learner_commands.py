@@ -93,8 +93,7 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
     (row,) = parse_ledger(made["item"].encode()).rows
     if as_json:
         data = {"row": row._asdict(), "again": made["did"] == "again", "in_profile": trouble is None}
-        data["moves"] = [{"tag": one["text"], "what": one["did"]} for one in moves if one["did"] != "vague"]
-        data["vague"] = [one["text"] for one in moves if one["did"] == "vague"]
+        data["moves"] = [{"tag": one["text"], "what": one["did"]} for one in moves]
         echo_json(data | {"trouble": trouble.what if trouble else ""})
     else:
         was = "was already recorded" if made["did"] == "again" else "recorded"
@@ -209,10 +208,8 @@ def archive(tag: str) -> None:
 
     Its status stays. It comes back when it is observed again.
     """
-    label, *waiting = _change("archive", tag)
-    echo_message(
-        f"{label} is archived" + (f"; still waiting for room: {', '.join(waiting)}" if waiting else "")
-    )
+    (label,) = _change("archive", tag)
+    echo_message(f"{label} is archived")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one")

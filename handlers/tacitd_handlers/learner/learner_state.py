@@ -212,23 +212,30 @@ def add_notices(tx: Tx, lines: Iterable[str]) -> None:
     tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
 
 
-def note_session(tx: Tx, session: str, **values: str | int) -> None:
-    """Store values of a session, which is new or known, and forget sessions long ago."""
-    tx.execute("INSERT OR IGNORE INTO learner_session(session) VALUES(?)", session)
-    for name, value in values.items():
-        tx.execute(f"UPDATE learner_session SET {name} = ? WHERE session = ?", value, session)
+def note_session(
+    tx: Tx,
+    session: str,
+    *,
+    stamp: str = "",
+    began: str = "",
+    teaches: bool = False,
+    root: str = "",
+    first_start: bool = False,
+) -> None:
+    """Store what is known of a session, and forget sessions long ago. Its stamp and its beginning stay as they were first."""
+    if names_a_session(session):
+        tx.execute(
+            "INSERT INTO learner_session VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session) DO UPDATE SET "
+            "stamp = coalesce(nullif(stamp, ''), excluded.stamp), began = coalesce(nullif(began, ''), excluded.began), "
+            "teaches = max(teaches, excluded.teaches), root = coalesce(nullif(excluded.root, ''), root), "
+            "first_start = max(first_start, excluded.first_start)",
+            *(session, stamp, began, teaches, root, first_start),
+        )
     tx.execute(
         "DELETE FROM learner_session WHERE rowid <= (SELECT max(rowid) FROM learner_session) - ? AND rowid NOT IN "
         "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
         KEPT_SESSIONS,
     )
-
-
-def note_stamp(tx: Tx, at: SessionStamp, **values: str | int) -> None:
-    """Store the stamp of all writes of a session, unless it has one."""
-    if names_a_session(at.session):
-        known = tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session)
-        note_session(tx, at.session, **({} if known else {"stamp": at.stamp}), **values)
 
 
 # --- a session's id and its one timestamp (SPEC L-47 to L-49)

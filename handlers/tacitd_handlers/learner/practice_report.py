@@ -89,8 +89,8 @@ def _read_tags(value: object, name: str) -> tuple[str, ...] | None:
 
 def plan_report(
     report: ReportRecord, at: SessionStamp, rows: Sequence[LedgerRow], settings: LearnerSettings
-) -> ReportRecord | LedgerRow:
-    """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
+) -> ReportRecord:
+    """Given the ledger's rows, return what to record. Its row is the one that is there already, if the problem is (SPEC L-23).
 
     Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited.
     """
@@ -102,7 +102,7 @@ def plan_report(
                 f"the ledger has {row.problem} on {row.stamp} with {same.verdict} and gaps {same.gaps}",
                 "the ledger is never edited; record another session, or correct the line by hand",
             )
-        return same
+        return ReportRecord(same)
     past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
     past.sort(key=lambda one: one.stamp)
     trend = describe_trajectory(past) if row.mode == RECALL else ""

@@ -30,14 +30,12 @@ from tacitd_handlers.learner.entry_texts import RESOLVED
 from tacitd_handlers.learner.learner_state import (
     LEDGER,
     PROFILE,
-    ReportRecord,
     SessionStamp,
     add_notices,
     add_reports,
     find_stamp,
     format_state,
     note_session,
-    note_stamp,
     read_state,
     resolve_paths,
     store_state,
@@ -120,10 +118,7 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
     if batch.passed in ("paused", "excluded") or not batch.session:
         return
     records, session = batch.records, batch.session
-    ((teaches, began),) = tx.rows(
-        "SELECT max(teaches), max(began) FROM learner_session WHERE session = ?", session
-    )
-    if not teaches:
+    if not tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
         own = settings["learner"]
         files = {Path(own.profile or PROFILE).name, Path(own.ledger or LEDGER).name}
         uses = (n for n, one in enumerate(records) if uses_skill(one, {*own.skills}, files))
@@ -131,10 +126,8 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
     if not records:
         return
     ((started,),) = tx.rows("SELECT coalesce(min(started), 0.0) FROM session WHERE id = ?", session)
-    values: dict[str, str | int] = {"teaches": 1}
-    if isinstance(batch.project, Project):
-        values["root"] = str(batch.project.root)
-    note_session(tx, session, **values, began=began or local_minutes(started))
+    root = str(batch.project.root) if isinstance(batch.project, Project) else ""
+    note_session(tx, session, began=local_minutes(started), teaches=True, root=root)
     about = Task(0, "message", "", batch.project, batch.project_number, session)
     if any(one.summary for one in records):
         send_message(tx, "learner", "learner", f"state {session}", about, {"do": "state"}, started)
@@ -212,18 +205,13 @@ class Desk:
             return Done(
                 notices=[Notice("refused", f"a report of {data.get('session')}: {error.what}", LEDGER)]
             )
-        new = [made] if isinstance(made, ReportRecord) else []
-        row = made.row if isinstance(made, ReportRecord) else made
-        notice = Notice(
-            "recorded" if new else "again",
-            f"{row.problem} ({row.mode}, {row.verdict})",
-            LEDGER,
-            item=format_row(row),
-        )
+        row, new = made.row, [made] if made.row not in rows else []
+        what = f"{row.problem} ({row.mode}, {row.verdict})"
+        notice = Notice("recorded" if new else "again", what, LEDGER, item=format_row(row))
 
         def apply(tx: Tx) -> None:
             add_reports(tx, new)
-            note_stamp(tx, at)
+            note_session(tx, at.session, stamp=at.stamp)
             if new and not self._is_command:
                 self._queue_sync(tx)
 
@@ -343,8 +331,7 @@ class Desk:
             make_ledger(self._places.ledger)
         notices = result.notices if self._is_command else []
         if act is not None:
-            waiting = result.state.waiting if do == "archive" else []
-            notices = [Notice("done", one, PROFILE) for one in (*result.named, *waiting)]
+            notices = [Notice("done", one, PROFILE) for one in result.named]
         return Done(apply, files, notices=notices)
 
     def _save_session_state(self) -> Done:
@@ -354,7 +341,7 @@ class Desk:
         at = self._find_stamp(session, "")
         text = format_state(at, self._places.shorten_profile())
         replace_file(self._places.session_state, text.encode(), mode=0o600)
-        return Done(lambda tx: note_stamp(tx, at))
+        return Done(lambda tx: note_session(tx, at.session, stamp=at.stamp))
 
 
 def _examine(path: Path) -> os.stat_result | None:

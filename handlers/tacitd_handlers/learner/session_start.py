@@ -30,7 +30,7 @@ from tacitd_handlers.learner.learner_state import (
     SessionStamp,
     find_stamp,
     load_paths,
-    note_stamp,
+    note_session,
     read_section,
     read_waiting,
 )
@@ -138,14 +138,14 @@ def note_start(made: SessionText) -> None:
     """Store the session's stamp and which notices it got. If the store cannot be written, they are printed once more."""
     from tacitd.store import Store
 
-    at, first = made.at, {"first_start": 1} if made.is_first else {}
+    at = made.at
     with suppress(OSError, TacitdError):
         store = Store.open(state_dir(os.environ), SystemClock(), {"learner": SCHEMA}, owner=False)
         with closing(store):
             if store.off:
                 return
             with store.write() as tx:
-                note_stamp(tx, at, **first)
+                note_session(tx, at.session, stamp=at.stamp, first_start=made.is_first)
                 tx.executemany(
                     "INSERT INTO learner_notice VALUES(?, ?) "
                     "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
