@@ -225,38 +225,35 @@ class EntryBook:
 
     def _drop_surplus(self) -> None:
         """Drop the gaps of a full Resolved that were tested longest ago (SPEC L-28). The ledger keeps them."""
-        resolved = {tag: slot for tag, slot in self.slots.items() if slot.is_resolved}
-        able = [tag for tag, slot in resolved.items() if tag in self.tags and not slot.is_being_edited]
-        able.sort(key=lambda tag: (resolved[tag].weakness.tested, resolved[tag].weakness.first, tag))
+        resolved = {tag: slot.weakness for tag, slot in self.slots.items() if slot.is_resolved}
+        able = [tag for tag in resolved if tag in self.tags and not self.slots[tag].is_being_edited]
+        able.sort(key=lambda tag: (resolved[tag].tested, resolved[tag].first, tag))
         for tag in able[: max(0, len(resolved) - MAX_RESOLVED)]:
             del self.slots[tag]
-            self.notices.append(Notice("dropped", tag, PROFILE))
 
     def _make_room(self, replayed: Replay) -> None:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27), if there is one."""
-        able = (
-            slot.weakness for tag, slot in self.slots.items() if tag in self.tags and not slot.is_resolved
-        )
-        for weakness in most_resolved(one for one in able if one.status == SHORT):
-            if is_long_term(weakness, replayed.stamps):
-                self._resolve(weakness.tag, replace(weakness, status=LONG))
-                self._drop_surplus()
-                return
+        active = [one.weakness for tag, one in self.slots.items() if tag in self.tags and not one.is_resolved]
+        proved = [one for one in active if one.status == SHORT and is_long_term(one, replayed.stamps)]
+        for weakness in most_resolved(proved)[:1]:
+            self._resolve(weakness.tag, replace(weakness, status=LONG))
+            self._drop_surplus()
 
 
 def _find_name(name: str, labels: Mapping[str, str], what: str, known: Iterable[str]) -> str:
-    """The key that is this name or has this label, otherwise the only one that is spelled so. Raises TacitdError."""
-    spelled = {key: _list_slugs(key) | _list_slugs(label) for key, label in labels.items()}
+    """The key that is this name or has this label, otherwise the only one that is spelled so, in whole or without the kind of gap.
+
+    Raises TacitdError.
+    """
+    spelled = {
+        key: {make_slug(part) for text in (key, label) for part in (text, text.rpartition(":")[2])}
+        for key, label in labels.items()
+    }
     for same in (
         [key for key, label in labels.items() if name in (key, label)],
-        [key for key, slugs in spelled.items() if make_slug(name) in slugs],
+        [key for key, slugs in spelled.items() if make_slug(name) in slugs - {""}],
     ):
         if len(same) == 1:
             return same[0]
     shown = "; ".join([*dict.fromkeys(known)][:8]) or "none yet"
     raise TacitdError(f"{name!r} is not {what}", f"known: {shown}")
-
-
-def _list_slugs(label: str) -> set[str]:
-    """The spellings of a label that a person may type: all of it, or what follows the kind of gap."""
-    return {make_slug(label), make_slug(label.rpartition(":")[2])} - {""}

@@ -1,8 +1,8 @@
 """The tutor (seed 002): sessions on the nodes of a knowledge graph, led by a policy, worded by a model.
 
 This module declares the plugin, which has no part in the daemon. The rules are pure: `session_model`, `session_policy`, `mastery`;
-`knowledge_graph` reads graphs. `agent_prompts` and `agent_answers` are the border to the model, `session_log` keeps
-what happened, and `conversation` calls the model and leads a session in a terminal.
+`knowledge_graph` reads graphs. `agents` is the border to the model, `session_log` keeps what happened, and
+`conversation` calls the model and leads a session in a terminal.
 """
 
 from __future__ import annotations

@@ -24,8 +24,15 @@ from tacitd.model_factory import open_model
 from tacitd.state.paths import Paths
 from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_text
-from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, UnusableAnswer, clean_text, parse_agent_answer
-from tacitd_handlers.tutor.agent_prompts import AGENTS, AgentRequest, build_request
+from tacitd_handlers.tutor.agents import (
+    AGENTS,
+    LONGEST_ANSWER,
+    AgentRequest,
+    UnusableAnswer,
+    build_request,
+    clean_text,
+    parse_agent_answer,
+)
 from tacitd_handlers.tutor.session_log import (
     TutorSession,
     describe_event,
@@ -117,7 +124,7 @@ def run_model_step(state: SessionState, ask: AskAgent) -> SessionEvent | Unusabl
     if not isinstance(parsed, UnusableAnswer):
         return parsed
     outcome = ask(request.with_error(parsed.fault))
-    return outcome if isinstance(outcome, NoAnswer) else parse_agent_answer(state, outcome.text, is_last=True)
+    return outcome if isinstance(outcome, NoAnswer) else parse_agent_answer(state, outcome.text)
 
 
 def run_grading(state: SessionState, ask: AskAgent) -> SessionEvent | UnusableAnswer | NoAnswer:

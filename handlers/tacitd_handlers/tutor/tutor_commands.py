@@ -29,7 +29,7 @@ from tacitd.errors import FAILED, OK, PARKED, TacitdError, UsageError
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd.model.port import NoAnswer
 from tacitd.state.paths import data_dir
-from tacitd_handlers.tutor.agent_answers import UnusableAnswer
+from tacitd_handlers.tutor.agents import UnusableAnswer
 from tacitd_handlers.tutor.conversation import HELP, ModelAccess, Screen, lead_conversation, run_grading
 from tacitd_handlers.tutor.knowledge_graph import (
     GraphFile,

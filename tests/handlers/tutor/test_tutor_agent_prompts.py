@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from support_tutor import choice_question, make_model_event, make_plan
-from tacitd_handlers.tutor.agent_prompts import AGENTS, build_request
+from tacitd_handlers.tutor.agents import AGENTS, build_request
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,

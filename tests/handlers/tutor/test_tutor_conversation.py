@@ -12,7 +12,7 @@ import pytest
 
 from support_tutor import CLIENT_ANSWERS, make_plan, make_store
 from tacitd.model.port import Answer, NoAnswer
-from tacitd_handlers.tutor.agent_prompts import AgentRequest
+from tacitd_handlers.tutor.agents import AgentRequest
 from tacitd_handlers.tutor.conversation import Screen, lead_conversation
 from tacitd_handlers.tutor.session_model import SessionState, Step
 

@@ -13,7 +13,7 @@ from support_calls import list_calls
 from support_tutor import CLIENT_ANSWERS, COURSE, TYPED, make_model_event, make_plan, make_store
 from support_world import make_world
 from tacitd.testing import FakeClock, ScriptedModel
-from tacitd_handlers.tutor.agent_prompts import Agent, AgentRequest
+from tacitd_handlers.tutor.agents import Agent, AgentRequest
 from tacitd_handlers.tutor.conversation import ModelAccess
 from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
 from tacitd_handlers.tutor.session_model import (
