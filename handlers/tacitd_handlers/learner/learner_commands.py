@@ -83,34 +83,26 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
     report["descriptions"] = dict(_parse_description(text) for text in describe)
     parse_report(report)  # refused before anything is started
     report.setdefault("session", find_own_session(os.environ))
-    moves, trouble = [], None
+    vague, trouble = [], None
     with connect_or_run() as call:
         (made,) = ask_plugin(call, "learner", do="record", report=report)
         try:
-            moves = ask_plugin(call, "learner", do="follow", name=made["item"])
+            vague = [one["text"] for one in ask_plugin(call, "learner", do="follow", name=made["item"])]
         except TacitdError as error:
             trouble = error
     (row,) = parse_ledger(made["item"].encode()).rows
     if as_json:
         data = {"row": row._asdict(), "again": made["did"] == "again", "in_profile": trouble is None}
-        data["moves"] = [{"tag": one["text"], "what": one["did"]} for one in moves]
-        echo_json(data | {"trouble": trouble.what if trouble else ""})
+        echo_json(data | {"vague": vague, "trouble": trouble.what if trouble else ""})
     else:
         was = "was already recorded" if made["did"] == "again" else "recorded"
         click.echo(f"{made['text']} {was}; review on {row.review}")
-        for one in moves:
-            if one["did"] in _MOVES:
-                echo_message(_MOVES[one["did"]].format(one["text"]))
+        for tag in vague:
+            what = "its description names no input class or code pattern, so the entry refers to the session"
+            echo_message(f"{tag}: {what}")
     if trouble is not None and not as_json:
         echo_message(f"the profile will be updated later: {trouble.what}; {trouble.hint}")
     ctx.exit(PARKED if trouble else 0)
-
-
-_MOVES = {
-    "vague": "{}: its description names no input class or code pattern, so the entry refers to the session",
-    "waits": "{} waits for room: Known Weaknesses is full",
-    "promoted": "{} is resolved (long-term)",
-}
 
 
 def _parse_description(text: str) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from tacitd.handler import Notice
 from tacitd_handlers.learner.entry_texts import (
     RECOVERED,
     RESOLVED,
@@ -23,7 +22,7 @@ from tacitd_handlers.learner.entry_texts import (
     format_session,
     matches_row,
 )
-from tacitd_handlers.learner.learner_state import PROFILE, LearnerState
+from tacitd_handlers.learner.learner_state import LearnerState
 from tacitd_handlers.learner.ledger_file import (
     HEALED,
     NO_DATE,
@@ -60,8 +59,8 @@ class SyncResult(Struct):
     """An entry that somebody else wrote is among them as it is, so that its removal is recognised later."""
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
-    notices: list[Notice] = field(default_factory=list)
-    """The gaps that changed their list, and `vague` ones, whose description got a stamp (SPEC L-10)."""
+    vague: list[str] = field(default_factory=list)
+    """The new gaps whose description got a stamp (SPEC L-10)."""
     named: list[str] = field(default_factory=list)
     """What `act` returned."""
 
@@ -110,14 +109,11 @@ def sync_profile(
     theirs = [one for one in entries if one.dates != dates.get(one.label)]
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
     judged = {stamp for one in theirs for stamp in (*one.dates, one.streak)}
-    waited = state.waiting
     book = EntryBook(entries, state, tags)
-    made = _apply_rows(book, state, rows, new, judged)
+    made = _apply_rows(book, state, rows, new, judged, result.vague)
     if act is not None:
         result.named = list(act(book))
         book.put({}, made)
-    fresh = [Notice("waits", tag, PROFILE) for tag in state.waiting if tag not in waited]
-    result.notices = book.notices + fresh
     added = [(row, ours.get(row.key, RECOVERED)) for row in wanted]
     result.changes = {name: name for name in lost}
     result.changes |= book.list_changes() | change_sessions(
@@ -175,6 +171,7 @@ def _apply_rows(
     rows: Sequence[LedgerRow],
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
+    vague: list[str],
 ) -> Replay:
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]
@@ -192,7 +189,7 @@ def _apply_rows(
             if not record.description:
                 given = report.texts.get(tag, "") if report is not None else ""
                 record.description, is_specific = describe_gap(tag, given, row)
-                book.notices += [] if is_specific else [Notice("vague", tag, PROFILE)]
+                vague += [] if is_specific else [tag]
         is_judged = report is None and row.stamp in judged
         book.put({} if is_judged else arrive(book.entries, row, before, made), made)
     book.put({}, made)

@@ -316,8 +316,6 @@ class Desk:
             add_notices(tx, format_repairs(result.repaired))
 
         result = made[0]
-        for notice in result.notices:
-            logger.info("weakness {}: {}", notice.text, notice.did)
         do = str(self._task.data.get("do", ""))
         cause = Cause(
             f"learner {self._task.key} {self._now}",
@@ -329,10 +327,8 @@ class Desk:
         files = [change] if result.changes or view.doubt else []
         if makes:
             make_ledger(self._places.ledger)
-        notices = result.notices if self._is_command else []
-        if act is not None:
-            notices = [Notice("done", one, PROFILE) for one in result.named]
-        return Done(apply, files, notices=notices)
+        did, named = ("done", result.named) if act is not None else ("vague", result.vague)
+        return Done(apply, files, notices=[Notice(did, one, PROFILE) for one in named if self._is_command])
 
     def _save_session_state(self) -> Done:
         session = self._task.session

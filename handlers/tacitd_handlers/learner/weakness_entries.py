@@ -15,9 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
-from tacitd.handler import Notice
 from tacitd_handlers.learner.entry_texts import WeaknessEntry, format_entry, update_entry
-from tacitd_handlers.learner.learner_state import PROFILE, LearnerState, TagRecord
+from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
 from tacitd_handlers.learner.ledger_file import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.profile_text import name_entry
 from tacitd_handlers.learner.weakness_rules import (
@@ -77,7 +76,6 @@ class EntryBook:
         tag_of_leaf = {one.leaf: tag for tag, one in match_entries(given, self.tags, state.aliases).items()}
         keys = {tag_of_leaf.get(one.leaf, one.leaf): one for one in given}
         self.slots = {key: Slot(one.as_weakness(key), one.resolved, one) for key, one in keys.items()}
-        self.notices: list[Notice] = []
 
     @property
     def entries(self) -> dict[str, Weakness]:
@@ -219,8 +217,6 @@ class EntryBook:
 
     def _resolve(self, tag: str, weakness: Weakness) -> None:
         slot = self.slots.setdefault(tag, Slot(weakness))
-        if not slot.is_resolved:
-            self.notices.append(Notice("promoted", tag, PROFILE))
         slot.weakness, slot.is_resolved = weakness, True
 
     def _drop_surplus(self) -> None:

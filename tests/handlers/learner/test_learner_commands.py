@@ -52,7 +52,7 @@ def test_L_52_what_record_prints(cli: Cli) -> None:
         "--json",
     )
     said = json.loads(record(cli, "lru", *given))
-    assert said["row"]["gaps"] == "edge:a" and said["moves"] == [{"tag": "edge:a", "what": "vague"}]
+    assert said["row"]["gaps"] == "edge:a" and said["vague"] == ["edge:a"]
     assert (said["in_profile"], said["again"], said["trouble"]) == (True, False, "")
 
 
