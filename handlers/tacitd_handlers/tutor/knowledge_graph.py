@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, ValidationError
+from msgspec.structs import replace
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.text.converter import Converter, describe_mismatch
@@ -103,7 +104,7 @@ class GraphNode(Struct, frozen=True):
 
 
 class KnowledgeGraph(Struct, frozen=True):
-    """What a document contains. Nodes come after their prerequisites; with faults, there are none."""
+    """What a file contains. Nodes come after their prerequisites; with faults, there are none."""
 
     title: str = ""
     level: str = ""
@@ -112,6 +113,15 @@ class KnowledgeGraph(Struct, frozen=True):
     faults: Sequence[str] = ()
     warnings: Sequence[str] = ()
     """What prevents no session."""
+    path: Path = Path()
+    project: str = ""
+    """The root of the project that it belongs to; "" for other graphs."""
+    is_sample: bool = False
+
+    @property
+    def key(self) -> str:
+        """Identifies the graph in the plans of sessions: the name of its file, with its project."""
+        return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
 
     def find_node(self, id: str) -> GraphNode | None:
         return next((node for node in self.nodes if node.id == id), None)
@@ -215,22 +225,6 @@ def _find_repeated(ids: Sequence[str]) -> list[str]:
 # --- files
 
 
-class GraphFile(Struct, frozen=True):
-    """A graph file, read and checked."""
-
-    path: Path
-    project: str
-    """The root of the project that it belongs to; "" for other graphs."""
-    graph: KnowledgeGraph
-    """Without nodes if the file has faults."""
-    is_sample: bool = False
-
-    @property
-    def key(self) -> str:
-        """Identifies the graph in the records of mastery: the name of its file, with its project."""
-        return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
-
-
 def find_graph_root(directory: Path) -> Path:
     """The nearest directory upwards that has a `.git` or a folder of graphs; the directory itself if none has.
 
@@ -242,7 +236,7 @@ def find_graph_root(directory: Path) -> Path:
     return directory
 
 
-def list_graphs(own: Path, project: Path | None) -> list[GraphFile]:
+def list_graphs(own: Path, project: Path | None) -> list[KnowledgeGraph]:
     """The graphs of a project, of the data directory (`own`), and the samples, in this order. Raises nothing."""
     found = []
     # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
@@ -253,7 +247,7 @@ def list_graphs(own: Path, project: Path | None) -> list[GraphFile]:
     return [*found, *(read_graph(path, is_sample=True) for path in _list_paths(samples))]
 
 
-def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False) -> GraphFile:
+def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False) -> KnowledgeGraph:
     """Read and check one file. `root`: it must be inside this project. Raises nothing: what is wrong is a fault."""
     try:
         if root is not None and leads_out(path, root):
@@ -271,7 +265,8 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
     except ValueError as error:
         what = "the file is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         graph = KnowledgeGraph(faults=[what])
-    return GraphFile(path, str(root) if root is not None else "", graph, is_sample)
+    project = str(root) if root is not None else ""
+    return replace(graph, path=path, project=project, is_sample=is_sample)
 
 
 def parse_document(text: str, *, is_json: bool = False) -> object:
@@ -292,21 +287,21 @@ def parse_document(text: str, *, is_json: bool = False) -> object:
         raise ValueError(f"this is not {what}: {_clean(str(error))}") from None
 
 
-def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
-    """The node with this id, or `graph/id`, and its file. Raises TacitdError, which names where it may be, or a fault."""
+def find_node(graphs: list[KnowledgeGraph], name: str) -> tuple[KnowledgeGraph, GraphNode]:
+    """The node with this id, or `graph/id`, and its graph. Raises TacitdError, which names where it may be, or a fault."""
     wanted, _, id = name.rpartition("/")
-    named = [file for file in graphs if wanted in ("", file.path.stem)]
-    found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
+    named = [graph for graph in graphs if wanted in ("", graph.path.stem)]
+    found = [(graph, node) for graph in named if (node := graph.find_node(id)) is not None]
     # A graph of a project comes before the samples: its node is meant if both have one of this name.
     own = [one for one in found if not one[0].is_sample] or found
     if len(own) == 1:
         return own[0]
     if own:
-        names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
+        names = ", ".join(f"{graph.path.stem}/{id}" for graph, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
-    for file in graphs:
-        if file.graph.faults:
-            what = f"there is no node {name}; {file.path}: {file.graph.faults[0]}"
+    for graph in graphs:
+        if graph.faults:
+            what = f"there is no node {name}; {graph.path}: {graph.faults[0]}"
             raise TacitdError(what, "`tacitd tutor graph FILE` lists all faults")
     raise TacitdError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
 

@@ -57,9 +57,9 @@ def compute_mean(scores: Sequence[float]) -> float:
     return math.fsum(scores) / len(scores) if scores else 0.0
 
 
-def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
+def measure_node(book: MasteryBook, graph: KnowledgeGraph, node: GraphNode) -> NodeMastery:
     """The mastery of a node as it is in the graph now; scores of objectives that it no longer has do not count."""
-    keys = {one.id: (graph, node.id, one.id) for one in node.objectives}
+    keys = {one.id: (graph.key, node.id, one.id) for one in node.objectives}
     graded = {id: book[key] for id, key in keys.items() if key in book}
     scores = {id: score for id, (_, score) in graded.items()}
     return NodeMastery(
@@ -70,7 +70,7 @@ def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
     )
 
 
-def select_objectives(book: MasteryBook, graph: str, node: GraphNode) -> tuple[Objective, ...]:
+def select_objectives(book: MasteryBook, graph: KnowledgeGraph, node: GraphNode) -> tuple[Objective, ...]:
     """What a session teaches: on a revisit only objectives below the threshold, or all if there are none (SPEC T-11)."""
     scores = measure_node(book, graph, node).scores
     weak = [one for one in node.objectives if scores.get(one.id, 0.0) < THRESHOLD]
@@ -83,11 +83,11 @@ class Suggestion(Struct, frozen=True):
     is_retest: bool = False
 
 
-def suggest_nodes(book: MasteryBook, graph: str, known: KnowledgeGraph, now: float) -> list[Suggestion]:
+def suggest_nodes(book: MasteryBook, graph: KnowledgeGraph, now: float) -> list[Suggestion]:
     """What can be learned next: retests, then nodes that were begun, then new ones whose prerequisites are mastered."""
-    measured = {node.id: measure_node(book, graph, node) for node in known.nodes}
+    measured = {node.id: measure_node(book, graph, node) for node in graph.nodes}
     retests, begun, new = [], [], []
-    for node in known.nodes:
+    for node in graph.nodes:
         one = measured[node.id]
         if one.is_mastered:
             days = int((now - one.last) // 86400)

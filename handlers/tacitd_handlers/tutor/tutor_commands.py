@@ -32,8 +32,8 @@ from tacitd.state.paths import data_dir
 from tacitd_handlers.tutor.agents import UnusableAnswer
 from tacitd_handlers.tutor.conversation import HELP, ModelAccess, Screen, lead_conversation, run_grading
 from tacitd_handlers.tutor.knowledge_graph import (
-    GraphFile,
     GraphNode,
+    KnowledgeGraph,
     find_graph_root,
     find_node,
     list_graphs,
@@ -83,9 +83,9 @@ def tutor() -> None:
 def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     store = _open_store()
-    file, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
-    sessions, access, screen = store.list_sessions(), ModelAccess(os.environ, file.project), Screen()
-    plan = plan_session(file, found, collect_scores(sessions), store.clock.now())
+    graph, found = find_node(list_graphs(store.directory, find_graph_root(resolve_directory(project))), node)
+    sessions, access, screen = store.list_sessions(), ModelAccess(os.environ, graph.project), Screen()
+    plan = plan_session(graph, found, collect_scores(sessions), store.clock.now())
     for other in (one.state.plan for one in sessions if one.state.is_open):
         if (other.graph, other.node_id) == (plan.graph, plan.node_id):
             hint = "`tacitd tutor resume` continues it, `tacitd tutor discard` closes it"
@@ -99,18 +99,19 @@ def start(ctx: click.Context, node: str, project: str | None) -> None:
         ctx.exit(_lead(session, access, screen))
 
 
-def plan_session(file: GraphFile, node: GraphNode, book: MasteryBook, now: float) -> SessionPlan:
+def plan_session(graph: KnowledgeGraph, node: GraphNode, book: MasteryBook, now: float) -> SessionPlan:
     """The plan of a session on a node; its id is made when it starts. `now`: seconds since 1970, UTC."""
-    graph, key = file.graph, file.key
-    following = [one for one in graph.list_followers(node.id) if not measure_node(book, key, one).is_mastered]
-    following += [one.node for one in suggest_nodes(book, key, graph, now) if one.node.id != node.id]
+    following = [
+        one for one in graph.list_followers(node.id) if not measure_node(book, graph, one).is_mastered
+    ]
+    following += [one.node for one in suggest_nodes(book, graph, now) if one.node.id != node.id]
     return SessionPlan(
         session="",
-        graph=key,
-        project=file.project,
+        graph=graph.key,
+        project=graph.project,
         node_id=node.id,
         title=node.title,
-        objectives=select_objectives(book, key, node),
+        objectives=select_objectives(book, graph, node),
         prerequisites=graph.list_prerequisites(node),
         references=node.references,
         level=graph.level,
@@ -151,19 +152,19 @@ def map_(project: str | None, as_json: bool) -> None:
     """Show the nodes of all graphs with their mastery, prerequisites first."""
     store = _open_store()
     book, rows = collect_scores(store.list_sessions()), []
-    for file in _list_usable(store, project):
-        graph, measured = file.graph, {one.id: measure_node(book, file.key, one) for one in file.graph.nodes}
+    for graph in _list_usable(store, project):
+        measured = {one.id: measure_node(book, graph, one) for one in graph.nodes}
         width, lines = max(map(len, measured)), list[str]()
         for node in graph.nodes:
             one = measured[node.id]
-            row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
+            row = {"graph": graph.key, "node": node.id, "title": node.title, "mean": one.mean}
             rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
             is_ready = all(measured[id].is_mastered for id in node.prerequisites)
             box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
             mean = f"{one.mean:.2f}" if one.scores else "  - "
             lines.append(f"  {box} {node.id:<{width}}  {mean}  {node.title}{_name_prerequisites(node)}")
         if not as_json:
-            click.echo(escape_output(f"{file.path.stem}: {graph.title}").removesuffix(": "))
+            click.echo(escape_output(f"{graph.path.stem}: {graph.title}").removesuffix(": "))
             click.echo("\n".join(lines))
     if as_json:
         echo_json(rows)
@@ -204,9 +205,9 @@ def suggest(project: str | None) -> None:
     """Show what to learn or to repeat next, and why."""
     store = _open_store()
     book, rows = collect_scores(store.list_sessions()), list[tuple[str, ...]]()
-    for file in _list_usable(store, project):
-        for one in suggest_nodes(book, file.key, file.graph, store.clock.now()):
-            name = f"{file.path.stem}/{one.node.id}"
+    for graph in _list_usable(store, project):
+        for one in suggest_nodes(book, graph, store.clock.now()):
+            name = f"{graph.path.stem}/{one.node.id}"
             rows.append(("repeat" if one.is_retest else "learn", name, one.node.title, one.why))
     none = "there is nothing to learn or to repeat; `tacitd tutor map` lists all nodes"
     echo_table(("WHAT", "NODE", "TITLE", "WHY"), rows, none)
@@ -228,7 +229,7 @@ def grade(ctx: click.Context, session: str | None) -> None:
 @click.pass_context
 def graph(ctx: click.Context, file: str) -> None:
     """Check a graph file: list every fault, or its nodes with their objectives, prerequisites first."""
-    checked = read_graph(Path(file)).graph
+    checked = read_graph(Path(file))
     for kind, texts in (("", checked.faults), ("warning: ", checked.warnings)):
         for text in texts:
             click.echo(f"{escape_output(file)}: {kind}{escape_output(text)}", err=True)
@@ -251,13 +252,13 @@ def _open_store() -> TutorStore:
     return TutorStore(data_dir(os.environ) / "tutor")
 
 
-def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
+def _list_usable(store: TutorStore, project: str | None) -> Iterator[KnowledgeGraph]:
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
-    for file in list_graphs(store.directory, find_graph_root(resolve_directory(project))):
-        if file.graph.faults:
-            echo_message(f"{escape_output(str(file.path))}: {escape_output(file.graph.faults[0])}")
+    for graph in list_graphs(store.directory, find_graph_root(resolve_directory(project))):
+        if graph.faults:
+            echo_message(f"{escape_output(str(graph.path))}: {escape_output(graph.faults[0])}")
         else:
-            yield file
+            yield graph
 
 
 # --- leading and grading sessions

@@ -216,7 +216,7 @@ def test_the_samples_have_no_faults(tmp_path: Path) -> None:
     """SPEC T-01: two graphs come with the package, with five to seven objectives for each node."""
     graphs = list_graphs(make_store(tmp_path).directory, None)
     assert [one.path.stem for one in graphs] == ["git-internals", "http-semantics"]
-    assert all(one.graph.nodes and not one.graph.faults and not one.graph.warnings for one in graphs)
+    assert all(one.nodes and not one.faults and not one.warnings for one in graphs)
     assert find_node(graphs, "refs")[1].title == "References and HEAD"
 
 
@@ -249,7 +249,7 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
     (root / "tutor" / "c.yaml").mkdir()
     (root / "tutor" / "d.yaml").write_bytes(b"\xff\xfe")
     found = {one.path.name: one for one in list_graphs(make_store(tmp_path).directory, root) if one.project}
-    said = {name: one.graph.faults[0] for name, one in found.items() if one.graph.faults}
+    said = {name: one.faults[0] for name, one in found.items() if one.faults}
     assert set(said) == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
     assert "leads out of the project" in said["a.yaml"] and "not an ordinary file" in said["b.yaml"]
 
@@ -266,7 +266,7 @@ def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> Non
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     """SPEC T-02: at most 256 KB."""
     (tmp_path / "large.yaml").write_text(f"level: {'x' * LARGEST}")
-    assert read_graph(tmp_path / "large.yaml").graph.faults == ["the file has more than 256 KB"]
+    assert read_graph(tmp_path / "large.yaml").faults == ["the file has more than 256 KB"]
 
 
 def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
@@ -275,5 +275,5 @@ def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
     store.directory.mkdir(parents=True, exist_ok=True)
     (store.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
     graphs = list_graphs(store.directory, store.directory.parent)
-    assert [file.key for file in graphs if not file.is_sample] == ["own"]
+    assert [graph.key for graph in graphs if not graph.is_sample] == ["own"]
     assert find_node(graphs, "zed")[1].id == "zed"
