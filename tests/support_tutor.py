@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.testing import FakeClock
-from tacitd_handlers.tutor.session_log import TutorStore
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
 from tacitd_handlers.tutor.session_model import (
+    LEARNER_STEPS,
+    Answered,
     Judged,
     Objective,
     Question,
@@ -20,6 +23,7 @@ from tacitd_handlers.tutor.session_model import (
     Step,
     Verdict,
 )
+from tacitd_handlers.tutor.session_policy import advance
 
 KEY = "the-secret-key"
 """The answer key of every free question of the scripts: no learner and no micro-quiz may show it."""
@@ -83,6 +87,31 @@ def make_model_event(state: SessionState, verdict: Verdict = "Correct") -> Sessi
             return Scored(dict.fromkeys(state.tested, 0.8))
         case _:
             return Spoke(f"Text of {state.step}.")
+
+
+def walk(objectives: int = 2, route: str = "quiz") -> Iterator[SessionState]:
+    """The states of a session in which every answer is wrong, so that every step of the route is reached."""
+    state = SessionState(make_plan(objectives))
+    while state.is_open:
+        yield state
+        said = Answered(route if state.step is Step.CHOOSE else "yes")
+        state = advance(state, said if state.step in LEARNER_STEPS else make_model_event(state, "Incorrect"))
+    yield state
+
+
+def reach(step: Step, objectives: int = 2) -> SessionState:
+    """The first of these states at a step."""
+    route = "summary" if step is Step.SUMMARIZE else "quiz"
+    return next(state for state in walk(objectives, route) if state.step is step)
+
+
+def lead_to(session: TutorSession, step: Step) -> SessionState:
+    """Lead a session to a step, with wrong answers, so that every step is on the way."""
+    while session.state.step is not step:
+        state = session.state
+        said = Answered("quiz" if state.step is Step.CHOOSE else "yes")
+        session.record_event(said if state.step in LEARNER_STEPS else make_model_event(state, "Incorrect"))
+    return session.state
 
 
 def make_store(box: Path, clock: FakeClock | None = None) -> TutorStore:

@@ -160,7 +160,7 @@ class TutorStore:
 
     @contextmanager
     def open_session(self, id: str) -> Iterator[TutorSession]:
-        """Replay a session, hold its lock, and write its readable copy when it is left.
+        """Replay a session and hold its lock.
 
         Raises TacitdError if there is none, UnavailableError if it is open elsewhere.
         """
@@ -177,16 +177,19 @@ class TutorStore:
             found = self._read_session(path)
             if found is None:
                 raise no_session(id)
-            session = TutorSession(path, self.clock, found)
-            try:
-                yield session
-            finally:
-                text = format_session_log(session.found).encode("utf-8", "replace")
-                replace_file(path.with_suffix(".md"), text, mode=0o600)
+            yield TutorSession(path, self.clock, found)
         finally:
             # Removed while it is held, so that no lock files pile up; `acquire_lock` notices a removed file.
             lock.path.unlink(missing_ok=True)
             lock.release()
+
+    def write_copy(self, found: ReplayedSession) -> Path:
+        """Write the readable copy of a session, unless it is newer than the log."""
+        log = self._log_path(found.state.plan.session)
+        path = log.with_suffix(".md")
+        if not path.exists() or path.stat().st_mtime_ns < log.stat().st_mtime_ns:
+            replace_file(path, format_session_log(found).encode("utf-8", "replace"), mode=0o600)
+        return path
 
     def _log_path(self, id: str) -> Path:
         return self.sessions / f"{id}.jsonl"

@@ -187,7 +187,7 @@ def history(as_json: bool) -> None:
         mean = compute_mean(list(scores.values())) if scores is not None else None
         row = {"id": plan.session, "session": plan.session, "title": plan.title, "started": started}
         scored = {"outcome": one.outcome, "mean": mean, "scores": dict(scores or {})}
-        rows.append({**row, **scored, "log": str(store.sessions / f"{plan.session}.md")})
+        rows.append({**row, **scored, "log": str(store.write_copy(one))})
         shown = "-" if mean is None else f"{mean:.2f}"
         cells.append((started.replace("T", " "), one.outcome, shown, plan.session, plan.title))
     if store.bad:

@@ -42,7 +42,7 @@ def typed(*answers: str) -> str:
 
 
 def sessions(cli: Cli) -> list[Path]:
-    return sorted((cli.home / ".local/share/tacitd/tutor/sessions").glob("*.md"))
+    return sorted((cli.home / ".local/share/tacitd/tutor/sessions").glob("*.jsonl"))
 
 
 def test_a_session_is_discarded(cli: Cli, project: Path, claude: StandIn) -> None:

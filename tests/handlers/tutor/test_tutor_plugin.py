@@ -7,18 +7,15 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from msgspec.structs import replace
 
 from support_calls import list_calls
-from support_tutor import CLIENT_ANSWERS, COURSE, TYPED, make_model_event, make_plan, make_store
+from support_tutor import CLIENT_ANSWERS, COURSE, TYPED, lead_to, make_plan, make_store
 from support_world import make_world
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.tutor.agents import Agent, AgentRequest
 from tacitd_handlers.tutor.conversation import ModelAccess
-from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
+from tacitd_handlers.tutor.session_log import TutorSession
 from tacitd_handlers.tutor.session_model import (
-    LEARNER_STEPS,
-    Answered,
     Scored,
     SessionEvent,
     SessionState,
@@ -26,15 +23,6 @@ from tacitd_handlers.tutor.session_model import (
 )
 
 DAY = 86400.0
-
-
-def lead_to(store: TutorStore, step: Step, project: str = "") -> SessionState:
-    """A session that a terminal has left at this step."""
-    with store.start_session(replace(make_plan(), project=project)) as session:
-        while session.state.step is not step:
-            state = session.state
-            session.record_event(Answered("skip") if state.step in LEARNER_STEPS else make_model_event(state))
-        return session.state
 
 
 @pytest.mark.parametrize(
@@ -51,7 +39,8 @@ def test_a_question_pending_for_thirty_days_expires(
     """SPEC T-24, RELIABILITY 12: not a test that was handed in. Nothing is written, so that a wrong clock does no harm."""
     clock = FakeClock()
     store = make_store(tmp_path, clock)
-    state = lead_to(store, step)
+    with store.start_session(make_plan()) as session:
+        state = lead_to(session, step)
     clock.jump(days * DAY)
     with store.open_session(state.plan.session) as session:
         assert session.state.outcome == outcome

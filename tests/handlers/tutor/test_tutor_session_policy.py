@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.json import encode
 
 from support_examples import examples
-from support_tutor import choice_question, make_model_event, make_plan
+from support_tutor import choice_question, make_model_event, make_plan, reach
 from tacitd_handlers.tutor.session_log import encode_event, encode_start, replay_session
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
@@ -48,20 +48,6 @@ def lead(
         state = advance(state, event)
         steps.append(state.step)
     return steps
-
-
-def reach(step: Step, objectives: int = 2) -> SessionState:
-    """A session that has come to this step; a wrong answer follows each quiz, so that every step is reached."""
-    state = SessionState(make_plan(objectives))
-    routes = {Step.SUMMARIZE: "summary"}
-    for _ in range(100):
-        if state.step is step:
-            return state
-        if state.step in LEARNER_STEPS:
-            state = advance(state, Answered(routes.get(step, "quiz") if state.step is Step.CHOOSE else "yes"))
-        else:
-            state = advance(state, make_model_event(state, "Incorrect"))
-    raise AssertionError(f"{step} was not reached")
 
 
 @pytest.mark.parametrize(
