@@ -227,7 +227,7 @@ def test_L_50_where_a_teaching_session_worked(desk: Desk, monkeypatch: pytest.Mo
     elsewhere = ContextRequest(other, 1_500, rows=desk.bench.rows)
     assert make_text(asked) == ""
     with desk.bench._app.store.write() as tx:
-        note_session(tx, "s0", teaches=1, root=str(taught))
+        note_session(tx, "s0", teaches=True, root=str(taught))
     text = make_text(asked)
     assert text.startswith("=== SESSION METADATA ===\nSession ID: s1\n") and "[LEFT OUT]" in text
     assert len(text) <= 5_000 and make_text(asked) == text
