@@ -28,11 +28,48 @@ def get_node(world: World, name: str = "two") -> dict[str, Any]:
     return dict(row)
 
 
+def test_a_whole_session(begin: Begin) -> None:
+    """T-08 to T-20, T-03: quiz, two objectives, test, scores, the weakest one; the node's mean is 0.75, so it is mastered."""
+    with begin(answers=ANSWERS) as world:
+        out = lead(begin_course(world), *TYPED)
+        assert "- 0.90 Name the first thing" in out and "Weakest: Name the second thing" in out
+        assert (get_node(world)["mean"], get_node(world)["mastered"]) == (0.75, True)
+
+
+def test_the_summary_instead_of_the_quiz(begin: Begin) -> None:
+    """T-09: the learner who chooses the summary gets a recap, and no questions before the main part."""
+    with begin(answers=ANSWERS) as world:
+        out = lead(begin_course(world), "summary", *TYPED[2:])
+        assert "The base is the base." in out and "0.90 Name the first thing" in out
+        assert not any("You create prerequisite checks" in one for one in world.prompts)
+
+
 def test_a_node_without_prerequisites_asks_nothing_first(begin: Begin) -> None:
     """T-08: without prerequisites the question for summary or quiz is skipped."""
     with begin(answers=ANSWERS) as world:
         out = lead(begin_course(world), "nothing", command=("start", "one"))
         assert "summary" not in out.lower() and "What do you know?" in out
+
+
+def test_skipping_the_prerequisites(begin: Begin) -> None:
+    """T-10, T-15: `skip` goes to the main part; what was not reviewed is not tested."""
+    with begin(answers=ANSWERS) as world:
+        lead(begin_course(world), "skip", *TYPED[2:])
+        (test,) = [one for one in world.prompts if "end-of-session test" in one]
+        reviewed = test.split("Prereqs actually reviewed:")[1].split("- Default plan")[0]
+        assert "Know the base" not in reviewed
+
+
+def test_the_grader_sees_the_final_test_alone(begin: Begin) -> None:
+    """T-14: no answer of a micro-quiz and no probe is in the grader's prompt."""
+    with begin(answers=ANSWERS) as world:
+        lead(begin_course(world), *TYPED)
+        (graded,) = [one for one in world.prompts if GRADER in one]
+        assert (
+            "Say it shortly." in graded
+            and "still nothing" not in graded
+            and "What do you know?" not in graded
+        )
 
 
 def test_the_key_is_not_shown(begin: Begin) -> None:
@@ -93,6 +130,16 @@ def test_a_model_that_does_not_answer(begin: Begin) -> None:
         world.answer_calls()
         out = lead(world, *TYPED[2:], command=("resume",))
         assert "0.90 Name the first thing" in out
+
+
+def test_a_graph_with_a_cycle_is_refused(begin: Begin) -> None:
+    """T-02: a cycle is named with its nodes, and no session begins."""
+    graph = "nodes:\n  - {node_id: a, title: A, prerequisites: [b], objectives: [x]}\n  - {node_id: b, title: B, prerequisites: [a], objectives: [y]}\n"
+    with begin(answers=ANSWERS) as world:
+        world.write("tutor/course.yaml", graph)
+        ran = world.run("tutor", "graph", "tutor/course.yaml")
+        assert ran.code == 1 and "a -> b -> a" in ran.err
+        assert world.run("tutor", "start", "a").code != 0 and world.prompts == []
 
 
 def test_suggest_and_history(begin: Begin) -> None:
