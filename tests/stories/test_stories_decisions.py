@@ -304,6 +304,18 @@ def test_share_can_be_taken_back(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"
 
 
+def test_share_says_what_it_means_in_a_directory_without_git(begin: Begin) -> None:
+    """S-34: nothing is hidden there, and git shows nothing."""
+    with begin(FACTS) as world:
+        plain = world.path("~/plain")
+        plain.mkdir()
+        world.type("s1", "use pnpm, not npm", cwd=plain).leave("s1")
+        for undo in ((), ("--undo",)):
+            said = world.run("share", *undo, str(plain))
+            assert said.code == 0 and "it is not in git" in said.err
+            assert "git shows" not in said.err and "hidden from git" not in said.err
+
+
 def test_learned_counts_the_persons_own_lines(begin: Begin) -> None:
     """A LEARNED.md that a new installation finds is the person's: `learned` does not say that there is nothing."""
     with begin() as world:

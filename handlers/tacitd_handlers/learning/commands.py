@@ -42,6 +42,9 @@ from tacitd_handlers.reach.rule_text import COPY
 from tacitd_handlers.shared.places import read_text
 
 
+NO_GIT = "it is not in git, so nothing there was or is hidden: who gets the directory gets its LEARNED.md"
+
+
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 def init(project: str | None) -> None:
@@ -148,11 +151,11 @@ def share(project: str | None, undo: bool) -> int:
     if left is None:
         return PARKED
     if not undo:
-        echo_message(
-            f"git shows {root / LEARNED}, once something is learned; add and commit it if you want to"
-        )
+        shown = f"git shows {root / LEARNED}, once something is learned; add and commit it if you want to"
+        echo_message(shown if place.git else f"{root} counts as shared; {NO_GIT}")
         return 0
-    echo_message(f"{root} is not shared: what tacitd makes there is hidden from git")
+    hidden = "what tacitd makes there is hidden from git" if place.git else NO_GIT
+    echo_message(f"{root} is not shared: {hidden}")
     for path in left:
         what = "is tracked by git and stays so; tacitd does not write it any more"
         echo_message(f"{path} {what}. `git rm --cached {path}` takes it out")

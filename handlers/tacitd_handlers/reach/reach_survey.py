@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_directory
 from tacitd.contract import Done, Outcome, Task, Tools
@@ -47,9 +48,10 @@ from tacitd_handlers.shared.problems import report_problem
 
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextFile
+    from tacitd_handlers.learning.settings import ReachSettings
 
 _SOURCE = compile_lazily(r"(?m)^<!-- Written by tacitd from (?P<source>[^\n]+?): ")
-DAEMON = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"
+DAEMON = "it is made while the daemon runs or the next session starts, unless reach.project_rules or projects.write is off"
 ELSEWHERE = (
     "A session that adds this directory with --add-dir loads none of it at its start; with "
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1 it loads the project's lines (2.1.63 and later)."
@@ -138,10 +140,7 @@ def _explain_project(place: Directory) -> Iterator[ReachProblem]:
     expected, there = count_items(read_text(choose_source(place, LEARNED))), count_items(read_text(path))
     if not expected and not there:
         return
-    names = path.relative_to(tree).parts
-    link = next(
-        (one for n in range(len(names)) if (one := tree.joinpath(*names[: n + 1])).is_symlink()), None
-    )
+    link = next((one for one in reversed((path, *path.parents[:3])) if one.is_symlink()), None)
     if link is not None:
         why = f"{link} is a link, and tacitd writes nothing through one"
         if leads_out(path.parent, tree):
@@ -155,18 +154,14 @@ def _explain_project(place: Directory) -> Iterator[ReachProblem]:
         yield from _explain_tracked(path, tree, what)
     if excluded or there >= expected:
         return
-    trust = f"; for lines that came with the repository, read them, then run `tacitd trust {place.main}`"
-    if there:
-        number = f"{count_noun(expected - there, 'line')} of {LEARNED}"
-        hint = f"a change is copied within a minute while the daemon runs{trust}"
-        yield ReachProblem(None, number, f"{path} does not have them", hint)
-    elif not os.path.lexists(path):
-        hint = f"{DAEMON}{trust}"
-        if tree != place.main:
-            hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
+    hint = f"for lines that came with the repository, read them, then run `tacitd trust {place.main}`; {DAEMON}"
+    if tree != place.main:
+        hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
+    if not os.path.lexists(path):
         yield ReachProblem(None, what, f"{path} does not exist", hint)
     elif path.is_file():
-        yield ReachProblem(None, what, f"{path} has no line", "it is made again when the next session starts")
+        number = f"{count_noun(expected - there, 'line')} of {LEARNED}"
+        yield ReachProblem(None, number, f"{path} does not have them", hint)
     else:
         yield ReachProblem(None, what, f"{path} is not an ordinary file", "move it away")
 
@@ -239,6 +234,8 @@ def reach(directory: str | None, as_json: bool) -> None:
     places, here = get_paths(), resolve_directory(directory)
     has_codex = find_codex(os.environ) is not None
     report = survey_directory(places.config_dir, here, places.state_dir, with_codex=has_codex)
+    mine = tuple(_explain_person(places, _read_settings(places)))
+    report = replace(report, missing=(*mine, *report.missing))
     if as_json:
         from msgspec import to_builtins
 
@@ -290,7 +287,10 @@ def run(task: Task, tools: Tools) -> Outcome:
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Check the person's rules file and each known project. Nothing is changed. Raises ConfigError."""
     paths = Paths.from_env(environ)
-    yield _check_user_rules(paths, environ)
+    settings = _read_settings(paths)
+    mine = [DoctorFinding(one.id or "", "warning", one.why, one.hint) for one in _explain_person(paths, settings)]
+    state = "can be written" if settings.user_rules else "is off (reach.user_rules)"
+    yield from mine or [DoctorFinding("reach.user-rules", "ok", f"{paths.config_dir / USER_RULES} {state}")]
     projects = list(check_projects(paths.config_dir, list_known_projects(paths.state_dir)))
     yield from projects
     if not projects:
@@ -310,19 +310,23 @@ def check_projects(client_home: Path, roots: Iterable[str]) -> Iterator[DoctorFi
         yield DoctorFinding(id, "warning", f"{root}: {first.what}: {first.why}{more}", first.hint)
 
 
-def _check_user_rules(paths: Paths, environ: Mapping[str, str]) -> DoctorFinding:
+def _explain_person(paths: Paths, settings: ReachSettings) -> Iterator[ReachProblem]:
+    """Why the person's rules file is not written."""
+    file, what = paths.config_dir / USER_RULES, "what is known of you"
+    top = find_work_tree(file) if settings.user_rules else None
+    if top is not None and not settings.user_rules_in_git:
+        why = f"{file} is not written, because {top} is a git work tree: it could be committed"
+        hint = "to allow it, set reach.user_rules_in_git = true and add rules/tacitd.md to .gitignore"
+        yield ReachProblem("reach.in-git", what, why, hint)
+    elif settings.user_rules:
+        try:
+            check_place(file)
+        except FileRefusedError as error:
+            yield ReachProblem("reach.blocked", what, error.what, error.hint)
+
+
+def _read_settings(paths: Paths) -> ReachSettings:
     from tacitd.service.doctor import load_or_default
 
-    file, settings = paths.config_dir / USER_RULES, load_or_default(paths, environ).get_section("reach")
-    if not settings.user_rules:
-        return DoctorFinding("reach.user-rules", "ok", f"{file} is off (reach.user_rules)")
-    top = find_work_tree(file)
-    if top is not None and not settings.user_rules_in_git:
-        what = f"{file} is not written, because {top} is a git work tree: it could be committed"
-        hint = "to allow it, set reach.user_rules_in_git = true and add rules/tacitd.md to .gitignore"
-        return DoctorFinding("reach.in-git", "warning", what, hint)
-    try:
-        check_place(file)
-    except FileRefusedError as error:
-        return DoctorFinding("reach.blocked", "warning", error.what, error.hint)
-    return DoctorFinding("reach.user-rules", "ok", f"{file} can be written")
+    settings: ReachSettings = load_or_default(paths, os.environ).get_section("reach")
+    return settings

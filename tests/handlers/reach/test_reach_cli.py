@@ -167,7 +167,7 @@ def test_an_empty_copy_is_named(cli: Cli, shop: Shop) -> None:
     """It was emptied by hand, and is made again at the next session."""
     shop.rules.write_text("")
     (missing,) = ask(cli, shop.root)["missing"]
-    assert "has no line" in missing["why"] and "next session" in missing["hint"]
+    assert "does not have them" in missing["why"] and "next session" in missing["hint"]
 
 
 def test_a_copy_that_is_a_link_is_named(cli: Cli, shop: Shop) -> None:
@@ -239,23 +239,27 @@ def test_doctor_names_what_does_not_arrive(cli: Cli, shop: Shop) -> None:
     assert one["severity"] == "warning" and "and 1 more" in one["what"] and "claudeMdExcludes" in one["hint"]
 
 
-def test_doctor_says_how_to_allow_a_git_work_tree(cli: Cli) -> None:
-    """Not written where the directory is in a git work tree; `doctor` says how to allow it."""
+def test_a_git_work_tree_and_how_to_allow_it_are_named(cli: Cli, tmp_path: Path) -> None:
+    """Not written where the directory is in a git work tree; `doctor` and `reach` say how to allow it."""
     subprocess.run(["git", "init", "-q", str(cli.config_dir)], check=True)
-    one = findings(cli)["reach.in-git"]
-    assert "reach.user_rules_in_git = true" in one["hint"]
+    (missing,) = ask(cli, tmp_path)["missing"]
+    for one in (missing, findings(cli)["reach.in-git"]):
+        assert "reach.user_rules_in_git = true" in one["hint"]
+    assert missing["id"] == "reach.in-git" and "git work tree" in missing["why"]
     cli.set(TACITD_REACH__USER_RULES_IN_GIT="true")
-    assert "reach.user-rules" in findings(cli)
-    cli.set(TACITD_REACH__USER_RULES="false")
-    assert "off" in findings(cli)["reach.user-rules"]["what"]
+    assert "reach.user-rules" in findings(cli) and whys(cli, tmp_path) == []
+    cli.set(TACITD_REACH__USER_RULES_IN_GIT="false", TACITD_REACH__USER_RULES="false")
+    assert "off" in findings(cli)["reach.user-rules"]["what"] and whys(cli, tmp_path) == []
 
 
-def test_doctor_names_what_is_in_its_place(cli: Cli) -> None:
+def test_what_is_in_the_place_of_the_persons_file_is_named(cli: Cli, tmp_path: Path) -> None:
     """A link to somewhere else, for instance."""
     rules = cli.config_dir / "rules" / "tacitd.md"
     rules.unlink()
     rules.symlink_to(cli.home)
-    assert "is a link" in findings(cli)["reach.blocked"]["what"]
+    (missing,) = ask(cli, tmp_path)["missing"]
+    assert (missing["id"], missing["why"]) == ("reach.blocked", findings(cli)["reach.blocked"]["what"])
+    assert "is a link" in missing["why"] and missing["why"] in cli.run("reach", tmp_path).out
 
 
 def test_status_reports_the_same(cli: Cli, shop: Shop, tmp_path: Path) -> None:
