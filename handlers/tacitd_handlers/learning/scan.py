@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import Struct
@@ -106,10 +102,6 @@ def estimate_cost(
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
 
 
-LOOK = 0.2
-"""Seconds between two looks at how far a scan is."""
-
-
 @click.command(
     epilog="\b\nExample: tacitd scan --since 30d --dry-run\nExample: tacitd scan --since 7d --project . --yes"
 )
@@ -185,28 +177,28 @@ def _find_sessions(
         )
     seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
 
-    def count(path: Path) -> Iterator[SessionVolume]:
-        counts = dict[Path, list[tuple[int, bool, bool]]]()
+    def count(path: Path) -> list[SessionVolume]:
+        counts = dict[Path, Counter[str]]()
         try:
             for prompt in read_prompts(source, path):
                 if prompt.time is not None and prompt.time < floor:
                     continue
                 place = find_project(prompt.cwd)
                 if isinstance(place, Project) and wanted in (None, place) and seen.add_if_new(prompt):
+                    of_root = counts.setdefault(place.root, Counter())
+                    if prompt.id in handled:
+                        of_root["handled"] += 1
+                        continue
                     size = len(prompt.text.encode(errors="replace")) + len(prompt.context)
-                    one = (size, prompt.id in handled, prompt.id in paused)
-                    counts.setdefault(place.root, []).append(one)
+                    of_root.update(prompts=1, bytes=size, paused=prompt.id in paused)
         except (OSError, TacitdError) as error:
             echo_message(f"{path}: {error}")
-        for root, prompts in counts.items():
-            new = [one for one in prompts if not one[1]]
-            sizes, pauses = sum(size for size, *_ in new), sum(is_paused for *_, is_paused in new)
-            yield SessionVolume(str(root), len(new), sizes, len(prompts) - len(new), pauses)
+        return [SessionVolume(str(root), **{"prompts": 0, "bytes": 0} | one) for root, one in counts.items()]
 
     transcripts = _transcripts(source, floor)
     with show_progress("reading") as advance:
         for number, path in enumerate(transcripts, 1):
-            sessions = list(count(path))
+            sessions = count(path)
             advance(number, len(transcripts))
             if sessions:
                 yield path, sessions
@@ -258,7 +250,8 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
     due = [{"job": "synthesize", "project": root} for root in roots]
     try:
         call("scan", since=floor, transcripts=transcripts, projects=roots)
-        result = _sync(call, transcripts, due)
+        echo_message("learning from them; `tacitd status` shows how far it is")
+        result = call("sync", due=due)
     except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
         return FAILED
@@ -269,25 +262,3 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
     for text in describe_waiting(row for row in result["waits"] if row["project"] in roots):
         echo_message(f"waits: {text}")
     return PARKED if result["parked"] else 0
-
-
-def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -> Any:
-    """Have everything handled now, and the jobs done that are due then; on a terminal, show meanwhile how far it is."""
-    if not sys.stderr.isatty():
-        return call("sync", due=due)
-    said: Future[Any] = Future()
-
-    def sync() -> None:
-        try:
-            said.set_result(call("sync", due=due))
-        except Exception as error:  # noqa: BLE001  raised again for whoever waits
-            said.set_exception(error)
-
-    # Not of an executor, which would be waited for at the end, also after Ctrl-C.
-    threading.Thread(target=sync, name="sync", daemon=True).start()
-    with show_progress("learning") as advance:
-        while not said.done():
-            lag = call("lag", transcripts=transcripts)
-            advance(lag["done"], lag["total"])
-            wait([said], LOOK)
-    return said.result()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -39,12 +37,6 @@ from tacitd_handlers.learning.scan import MATERIAL, SMART_IN, SMART_OUT, Session
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
-
-
-def test_nothing_costs_nothing() -> None:
-    """`scan` first prints what it costs."""
-    nothing = estimate_cost([SessionVolume("/w", 0, 0)], MAX_PROMPTS, MAX_BYTES)
-    assert (nothing.sessions, nothing.prompts, nothing.calls, nothing.usd) == (0, 0, 0, 0.0)
 
 
 @given(st.lists(st.integers(0, 2 * MAX_BYTES), min_size=1, max_size=60))
@@ -204,18 +196,16 @@ def test_what_is_said_no_to_is_not_done(cli: Cli) -> None:
         assert said.code == 1 and "Go on?" in said.err and not cli.state.exists()
 
 
-@pytest.mark.parametrize("since", ["soon", "-1d", "2026-13-45", "0001-01-01", "9" * 400 + "d", ""])
-def test_a_wrong_since_is_wrong_use(cli: Cli, since: str) -> None:
-    """The exit code is 2, with the allowed forms; also for times outside the clock's range."""
+@pytest.mark.parametrize(
+    ("since", "hint"),
+    [*((one, "") for one in ("soon", "-1d", "2026-13-45", "0001-01-01", "9" * 400 + "d", "")),
+     *((one, f"write {one.strip()}d for days") for one in ("3", "1.5", " 30 "))],
+)  # fmt: skip
+def test_a_wrong_since_is_wrong_use(cli: Cli, since: str, hint: str) -> None:
+    """The exit code is 2, with the allowed forms; also for times outside the clock's range, and for a number without its unit:
+    `--since 3` would mean three seconds, which is always a mistake."""
     said = cli.run("scan", f"--since={since}", "--dry-run")
-    assert said.code == 2 and "--since" in said.err
-
-
-@pytest.mark.parametrize("since", ["3", "0", "1.5", " 30 "])
-def test_a_bare_number_is_asked_for_its_unit(cli: Cli, since: str) -> None:
-    """`--since 3` would mean three seconds, which is always a mistake."""
-    said = cli.run("scan", "--since", since, "--dry-run")
-    assert said.code == 2 and f"write {since.strip()}d for days" in said.err
+    assert said.code == 2 and "--since" in said.err and hint in said.err
 
 
 def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:
@@ -265,26 +255,16 @@ def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture
         return {"made": [], "parked": [], "waits": rows}
 
     assert scan._run_scan(call, [], 0.0, ["/app"]) == 0
-    assert capsys.readouterr().err == "waits: 1 fact in /app: until its session ends\n"
+    assert capsys.readouterr().err.endswith("\nwaits: 1 fact in /app: until its session ends\n")
 
 
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_an_interrupt_says_that_the_work_goes_on(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
-) -> None:
+def test_an_interrupt_says_that_the_work_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """What was queued is sent although nobody waits for it any more; the exit code is that of an interrupt."""
-    asked = threading.Event()
 
     def call(method: str, /, **_: Any) -> Any:
-        if method == "sync" and is_terminal:
-            asked.wait(60)
-        elif method != "scan":
+        if method == "sync":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    try:
-        assert scan._run_scan(call, [], 0.0, ["/app"]) == 1
-    finally:
-        asked.set()
+    assert scan._run_scan(call, [], 0.0, ["/app"]) == 1
     said = capsys.readouterr().err
     assert "the work goes on in the background; `tacitd pause` stops it\n" in said and "aborted" not in said
