@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,8 +34,6 @@ MOST = 500
 MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
 _VERSION = compile_lazily(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 _IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
-_TOKEN = compile_lazily(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
-_GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class ExcludePattern(NamedTuple):
@@ -148,35 +146,18 @@ def read_patterns(client_home: Path, directories: Iterable[Path]) -> list[Exclud
         with suppress(ValueError, RecursionError, AttributeError, TypeError):
             said = json.loads(read_text(file) or "{}").get("claudeMdExcludes")
             named = [one for one in said if isinstance(one, str) and one] if isinstance(said, list) else []
-            found += [ExcludePattern(one, file) for one in named if _is_valid(one)]
+            found += [ExcludePattern(one, file) for one in named]
     return found
 
 
 def find_exclude(path: Path, patterns: Iterable[ExcludePattern]) -> ExcludePattern | None:
-    """The first pattern that excludes this absolute path; None if the client loads it."""
+    """The first pattern that excludes this absolute path; None if the client loads it. `**/` may stand for nothing."""
     text = path.as_posix()
-    return next((one for one in patterns if re.fullmatch(translate_glob(one.pattern), text)), None)
-
-
-def translate_glob(pattern: str) -> str:
-    """The regular expression of a glob. It may be none: a person's pattern may be anything."""
-    made: list[str] = []
-    for token in _TOKEN.findall(pattern):
-        if token in _GLOBS:
-            made.append(_GLOBS[token])
-        elif len(token) > 1 and token[0] == "{":
-            made.append("(?:" + "|".join(map(translate_glob, token[1:-1].split(","))) + ")")
-        elif len(token) > 1 and token[0] == "[":
-            inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-            made.append("[" + ("^" + inner[1:] if inner[0] in "!^" and len(inner) > 1 else inner) + "]")
-        else:
-            made.append(re.escape(token))
-    return "".join(made)
-
-
-def _is_valid(pattern: str) -> bool:
-    try:
-        re.compile(translate_glob(pattern))
-    except re.error:
-        return False
-    return True
+    return next(
+        (
+            one
+            for one in patterns
+            if fnmatchcase(text, one.pattern) or fnmatchcase(text, one.pattern.replace("**/", ""))
+        ),
+        None,
+    )

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from support_examples import examples
 from tacitd.session_context.context_request import ContextFile, ContextRequest, find_loaded_lines
 from tacitd_handlers.reach.context_files import (
+    ExcludePattern,
     find_exclude,
     list_context_files,
     read_patterns,
-    translate_glob,
 )
 
 RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
@@ -33,8 +29,8 @@ RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
         ("**/CLAUDE.md", False),
         ("/home/dev/**", True),
         ("/home/*/app/.claude/rules/**", True),
-        ("/home/*", False),
-        ("**/{x,pkg-*}.md", True),
+        ("/home/dev/app/**/.claude/rules/**", True),
+        ("/etc/*", False),
         ("**/pkg-car?.md", True),
         ("**/pkg-car[a-z].md", True),
         ("**/pkg-car[!a-z].md", False),
@@ -44,7 +40,7 @@ RULE = "/home/dev/app/.claude/rules/tacitd/pkg-cart.md"
 )
 def test_globs(pattern: str, matches: bool) -> None:
     """As Claude Code reads them: observed with `**/.claude/rules/**`, `**/tacitd/**` and `**/CLAUDE.md`."""
-    assert bool(re.fullmatch(translate_glob(pattern), RULE)) is matches
+    assert (find_exclude(Path(RULE), [ExcludePattern(pattern, Path("x"))]) is not None) is matches
 
 
 def test_every_settings_file_counts(tmp_path: Path) -> None:
@@ -52,7 +48,9 @@ def test_every_settings_file_counts(tmp_path: Path) -> None:
     home, project = tmp_path / ".claude", tmp_path / "app"
     (project / ".claude").mkdir(parents=True)
     home.mkdir()
-    (home / "settings.json").write_text(json.dumps({"claudeMdExcludes": ["**/a.md", 7, "", "[!"]}))
+    (home / "settings.json").write_text(
+        json.dumps({"claudeMdExcludes": ["**/a.md", 7, "", "[!", "[z-a]", "\\\\"]})
+    )
     (project / ".claude" / "settings.json").write_text('{"claudeMdExcludes": "**"')
     local = project / ".claude" / "settings.local.json"
     local.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
@@ -62,18 +60,6 @@ def test_every_settings_file_counts(tmp_path: Path) -> None:
     local.unlink()
     os.mkfifo(local)
     assert find_exclude(Path(RULE), read_patterns(home, [project])) is None
-
-
-@examples(200)
-@given(st.text(alphabet="ab/*?[]{},!^\\.-", max_size=12), st.text(alphabet="ab/.", max_size=12))
-def test_any_pattern_is_judged(pattern: str, path: str) -> None:
-    """A person's pattern never raises anything but what `read_patterns` catches, and a plain one matches itself only."""
-    try:
-        made = re.compile(translate_glob(pattern))
-    except re.error:
-        return
-    if not set(pattern) & set("*?[]{}"):
-        assert bool(made.fullmatch(path)) is (path == pattern)
 
 
 @pytest.fixture
