@@ -108,12 +108,10 @@ def test_equal_facts_are_one_with_its_count() -> None:
         == "Corrected: Use pnpm (2026-11-20, said 2 times in 2 sessions, 2 of them corrections)"
     )
     assert one.rows == (1, 2, 3) and one.prompts == {1, 2}
-
-
-def test_facts_of_other_programs_count_each() -> None:
-    """S-02: they have no message."""
     (one,) = number_facts([fact(1, "Use pnpm", prompt=None), fact(2, "Use pnpm", prompt=None)])
-    assert (one.said, one.prompts) == (2, frozenset())
+    assert (one.said, one.prompts) == (2, frozenset()), "what other programs say has no message"
+    (one,) = number_facts([fact(1, "Use pnpm", line=4, corrected=True)])
+    assert one.line == 4 and "an L line, said again" in one.describe()
 
 
 def test_what_was_left_out_counts_once_it_is_said_again() -> None:
@@ -125,12 +123,6 @@ def test_what_was_left_out_counts_once_it_is_said_again() -> None:
         ("Likes tabs", False, 1, (2,)),
     ]
     assert "left out before" in found[1].describe()
-
-
-def test_a_line_that_is_corrected_again_says_so() -> None:
-    """S-36."""
-    (one,) = number_facts([fact(1, "Use pnpm", line=4, corrected=True)])
-    assert one.line == 4 and "an L line, said again" in one.describe()
 
 
 @given(st.integers(0, 40), st.integers(0, 5), st.integers(20, 200))
@@ -237,22 +229,11 @@ def test_forms_that_models_write(answer: str) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        {"FROM": []},
-        {"FROM": [0]},
-        {"FROM": [99]},
-        {"FROM": [-1]},
-        {"FROM": [True]},
-        {"FROM": [[1]]},
-        {"FROM": {"1": 1}},
-        {"FROM": [3]},
+        *({"FROM": one} for one in ([], [0], [99], [-1], [True], [[1]], {"1": 1}, [3])),
+        *({"FACT": one} for one in ("", "NONE", "...", ["Use pnpm"], None)),
         {"FROM": None, "REPLACES": ["L1"]},
         {"FROM": None, "REPLACES": ["L1", "P1"]},
         {"FROM": [3], "REPLACES": ["L1", "L2"]},
-        {"FACT": ""},
-        {"FACT": "NONE"},
-        {"FACT": "..."},
-        {"FACT": ["Use pnpm"]},
-        {"FACT": None},
     ],
 )
 def test_a_proposal_without_a_new_fact_is_none(odd: dict[str, Any]) -> None:
@@ -284,17 +265,9 @@ def test_nothing_new(answer: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        "words",
-        "I'm sorry, I can't help.",
-        "{}",
-        "[]",
-        "{" * 5000,
-        '{"FACT": "Use pnpm", "FROM": [1]',
-        "FILE: LEARNED.md\nFACT: Use pnpm\nFROM: 1",
-        "x" * (ANSWER_LIMIT + 1),
-    ],
-)
+    ["words", "I'm sorry, I can't help.", "{}", "[]", "{" * 5000, '{"FACT": "Use pnpm", "FROM": [1]',
+     "FILE: LEARNED.md\nFACT: Use pnpm\nFROM: 1", "x" * (ANSWER_LIMIT + 1)],
+)  # fmt: skip
 def test_an_unusable_answer_of_a_synthesis(answer: str) -> None:
     """S-23, S-35: prose, a refusal, a broken or another form; the facts are kept."""
     assert isinstance(parse_proposals(answer, NUMBERED), Unusable)

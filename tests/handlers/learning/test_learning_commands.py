@@ -244,60 +244,54 @@ def answer(**more: Any) -> dict[str, Any]:
     return {"made": [], "waited": [waiting(APP)], "waits": [], "unmade": [], "degraded": []} | more
 
 
+def unmade(why: str, where: str = APP) -> dict[str, str]:
+    return {"did": "no line", "text": why, "where": where}
+
+
 def open_file(path: str) -> dict[str, str]:
     """A row of `degraded`: an editor has this file open."""
     return {"id": "files.busy", "what": f"{path} is open in Emacs", "hint": f"close {path}"}
 
 
-def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str]) -> None:
-    """An editor has LEARNED.md open: the exit code is 75, with the reason of this project only."""
-    others = ["/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md"]
-    degraded = [open_file(path) for path in (f"{APP}/LEARNED.md", *others)]
-    assert echo_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
-    assert capsys.readouterr().err == (
-        f"1 fact still waits in {APP}, written when its session ends\n{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
-    )
+WAITS = f"1 fact still waits in {APP}, written when its session ends\n"
+BUSY = f"{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
+ELSEWHERE = [open_file(path) for path in ("/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md")]
+NO_LINE, WRITTEN = "the model made no line of it", "it is written there already"
+OTHER = "waits: 1 fact in /home/me/app2: until its session ends\nhint: `tacitd sync --write` does it now\n"
 
 
-def test_more_facts_still_wait(capsys: pytest.CaptureFixture[str]) -> None:
-    """The verb agrees with the number, and written lines are printed too."""
-    said = answer(made=[{"line": "learned: Use pnpm"}], waits=[waiting(APP, "2 facts")])
-    assert echo_lines(said, APP) == PARKED
-    assert (
-        capsys.readouterr().err
-        == f"learned: Use pnpm\n2 facts still wait in {APP}, written when its session ends\n"
-    )
-
-
-def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The model answered NONE; facts of another project that wait are named, with the command that writes them."""
-    assert echo_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
-    said = capsys.readouterr().err
-    assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
-    assert "the model made no line of it" in said
-    other = (
-        "waits: 1 fact in /home/me/app2: until its session ends\nhint: `tacitd sync --write` does it now\n"
-    )
-    assert said.endswith(other)
-
-
-@pytest.mark.parametrize("why", ["the model made no line of it", "it is written there already"])
-def test_why_no_line_was_made_is_told_apart(capsys: pytest.CaptureFixture[str], why: str) -> None:
-    """A repeated line and NONE have different reasons; those of other projects are not printed."""
-    unmade = [{"did": "no line", "text": why, "where": APP}, {"did": "no line", "text": "no", "where": "/b"}]
-    assert echo_lines(answer(unmade=unmade), APP) == 0
-    assert capsys.readouterr().err == f"1 fact made no new line in {APP}: {why}\n"
-
-
-def test_nothing_waited(capsys: pytest.CaptureFixture[str]) -> None:
-    """No facts waited."""
-    assert echo_lines(answer(waited=[]), APP) == 0
-    assert capsys.readouterr().err == f"no facts wait in {APP}: nothing to do\n"
-
-
-def test_a_line_that_cannot_be_written_now_is_not_done(capsys: pytest.CaptureFixture[str]) -> None:
-    """The line is decided on, and an editor has its file open: 75, with the reason; a file of another project does not count."""
-    made = [{"line": "learned: x", "where": APP}]
-    assert echo_lines(answer(made=made, waited=[], degraded=[open_file("/other/LEARNED.md")]), APP) == 0
-    assert echo_lines(answer(made=made, waited=[], degraded=[open_file(f"{APP}/LEARNED.md")]), APP) == PARKED
-    assert f"{APP}/LEARNED.md is open in Emacs" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (
+            {"waits": [waiting(APP)], "degraded": [open_file(f"{APP}/LEARNED.md"), *ELSEWHERE]},
+            PARKED,
+            WAITS + BUSY,
+        ),
+        (
+            {"made": [{"line": "learned: Use pnpm"}], "waits": [waiting(APP, "2 facts")]},
+            PARKED,
+            f"learned: Use pnpm\n2 facts still wait in {APP}, written when its session ends\n",
+        ),
+        ({"waits": [waiting("/home/me/app2")]}, 0, f"1 fact made no new line in {APP}: {NO_LINE}\n{OTHER}"),
+        (
+            {"unmade": [unmade(NO_LINE), unmade("no", "/b")]},
+            0,
+            f"1 fact made no new line in {APP}: {NO_LINE}\n",
+        ),
+        ({"unmade": [unmade(WRITTEN)]}, 0, f"1 fact made no new line in {APP}: {WRITTEN}\n"),
+        ({"waited": []}, 0, f"no facts wait in {APP}: nothing to do\n"),
+        ({"made": [{"line": "learned: x"}], "waited": [], "degraded": ELSEWHERE}, 0, "learned: x\n"),
+        (
+            {"made": [{"line": "learned: x"}], "waited": [], "degraded": [open_file(f"{APP}/LEARNED.md")]},
+            PARKED,
+            f"learned: x\n{BUSY}",
+        ),
+    ],
+)
+def test_what_became_of_the_facts_is_said(
+    capsys: pytest.CaptureFixture[str], given: dict[str, Any], code: int, said: str
+) -> None:
+    """75 with the reason if facts or lines of this project wait still; why no line was made; what waits in other projects."""
+    assert echo_lines(answer(**given), APP) == code
+    assert capsys.readouterr().err == said

@@ -11,7 +11,6 @@ import pytest
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.learning.prompt_templates import load_template
 
 PNPM = "Use pnpm, not npm"
 
@@ -90,24 +89,6 @@ def test_a_repetition_needs_its_words(bench: LearningBench) -> None:
     assert bench.line("Never use npm, always pnpm").said == 1
 
 
-def test_the_second_correction_makes_a_rule(bench: LearningBench) -> None:
-    """S-36: a line that is corrected for the second time is worded once more, and keeps what was counted."""
-    bench.learn("no, use pnpm, not npm", f"[1] Corrected: {PNPM}")
-    again = f"[1] Corrected: AGAIN: {PNPM}"
-    rule = f"FILE: LEARNED.md\nSECTION: Coding\nFACT: Always use pnpm, never npm\nREPLACES: {PNPM}\nFROM: 1"
-    bench.learn("use pnpm, not npm, I said", again, "s2", rule)
-    assert bench.bullets == ["Always use pnpm, never npm"]
-    line = bench.line("Always use pnpm, never npm")
-    assert (line.said, line.corrections, line.reworded) == (2, 2, True)
-    assert bench.line(PNPM).replaced_by == line.number
-    asked = bench.count_calls("synthesis")
-    third = "[1] Corrected: AGAIN: Always use pnpm, never npm"
-    bench.learn("always use pnpm, never npm!", third, "s3")
-    assert bench.count_calls("synthesis") == asked  # it is reworded once
-    line = bench.line("Always use pnpm, never npm")
-    assert (line.said, line.corrections, len(line.corrected_since)) == (3, 3, 1)
-
-
 def test_an_answer_is_paid_for_once_in_a_crash(bench: LearningBench) -> None:
     """A crash before the commit repeats the task and not the call."""
     bench.heard = PNPM
@@ -155,31 +136,3 @@ def test_a_secret_is_never_stored(bench: LearningBench) -> None:
     assert bench.facts("text") == [] and not bench.bench.rows(
         "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
     )
-
-
-def test_documents_are_not_learned_again(bench: LearningBench) -> None:
-    """S-06: what AGENTS.md says is no new fact, and makes no line."""
-    (bench.root / "AGENTS.md").write_text("# App\n\n- Run the tests with make\n")
-    bench.learn("run the tests with make", "Run the tests with make")
-    assert bench.text == "" and [state for (state,) in bench.facts("state") if state == "waiting"] == []
-
-
-def test_an_echo_of_the_prompt_is_asked_again(bench: LearningBench) -> None:
-    """S-23, S-35: the examples of the prompt are no facts, and the prompt that they stand for is not lost."""
-    bench.say("always indent with tabs in this repository", RawAnswer(load_template("extraction")))
-    assert bench.facts("text") == []
-    bench.heard = "[1] Indent with tabs in this repository"
-    bench.bench.settle(QUIET)
-    assert bench.facts("text") == [("Indent with tabs in this repository",)]
-
-
-def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
-    """S-28: a text that a person chose never to be learned leaves no fact."""
-    from tacitd_handlers.learning.learned_rows import digest_same
-
-    with bench.bench._app.store.write() as tx:
-        tx.execute(
-            "INSERT INTO choice(scope, name, what, at) VALUES('text', ?, 'never', 0)", digest_same(PNPM)
-        )
-    bench.learn("use pnpm, not npm", PNPM)
-    assert bench.facts("text") == [] and bench.text == ""

@@ -159,11 +159,6 @@ def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
 # --- share and exclude
 
 
-def test_an_unknown_command_is_refused(rows: LearnedRows) -> None:
-    with pytest.raises(UsageError, match="no command 'nonsense'"):
-        rows.command("nonsense")
-
-
 def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: ScriptedModel) -> None:
     """S-42: because a person asked; a file that is there stays as it is. Without documents nobody is asked."""
     assert rows.command("init") == ["LEARNED.md and its summary are there"]

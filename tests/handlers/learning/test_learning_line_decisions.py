@@ -193,21 +193,6 @@ def test_a_line_of_three_projects_is_offered_declined_and_offered_again(rows: Le
     assert [one.id for one in rows.items() if one.kind == "rule offer"] == [item.id]
 
 
-@pytest.mark.parametrize("text", [PNPM, RULE])
-def test_an_accepted_offer_is_a_line_of_the_person(rows: LearnedRows, text: str) -> None:
-    """S-55: in `~/.agents/LEARNED.md`; it is not offered again, and `forget` takes it away."""
-    learn_everywhere(rows)
-    item = next(one for one in rows.items() if one.kind == "rule offer")
-    done = rows.bench.decide(item.id, "keep" if text == PNPM else "edit", text, root=None)
-    assert "every session of every project" in done.what
-    file = rows.home / ".agents/LEARNED.md"
-    assert f"- {text}\n" in file.read_text()
-    (mine,) = [one for one in rows.items() if one.root is None and one.kind == "line"]
-    assert (mine.text, mine.where) == (text, "~/.agents/LEARNED.md · General")
-    rows.bench.decide(mine.id, "drop", root=None)
-    assert text not in file.read_text() and rows.bullets() == [PNPM]
-
-
 # --- purge
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from support_heard import RawAnswer
 from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench
 from tacitd_handlers.learning.synthesize import PROMPT_LIMIT
 
@@ -59,13 +58,6 @@ def test_left_out_it_comes_back_when_it_is_said_again(bench: LearningBench) -> N
     bench.learn("I like tabs here, really", "Likes tabs here", "s3")
     assert "said 2 times in 2 sessions" in bench.model.prompts[-1]
     assert bench.bullets == [SHORT, "Likes tabs here"]
-
-
-def test_a_line_that_says_more_becomes_its_facts(bench: LearningBench) -> None:
-    """S-67: a proposal with another number, a name or a negation is not written: its facts are."""
-    more = block("Use pnpm 9, not npm", start="1")
-    bench.learn("use pnpm, not npm", PNPM, proposed=more)
-    assert bench.bullets == [PNPM]
 
 
 def test_an_unusable_answer_is_halved_once_then_put_aside(bench: LearningBench) -> None:
@@ -153,16 +145,6 @@ def test_many_lines_are_said_and_merged(tmp_path: Path) -> None:
         )
         bench.learn("keep answers short", SHORT, "last")
         assert "it may have 10. Merge L lines" in bench.model.prompts[-1]
-
-
-def test_the_persons_lines_are_shown_and_not_theirs_to_change(bench: LearningBench) -> None:
-    """S-26: P lines stay whatever the answer names."""
-    (bench.root / "LEARNED.md").write_text("# Ours\n\n## Coding\n- Use npm\n")
-    made = RawAnswer(
-        '{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm, not npm", "FROM": [1], "REPLACES": ["P1"]}'
-    )
-    bench.learn("use pnpm, not npm", PNPM, proposed=made)
-    assert "P1. Use npm" in bench.model.prompts[-1] and bench.bullets == ["Use npm", PNPM]
 
 
 def test_orphans_become_lines_without_a_session(bench: LearningBench) -> None:

@@ -143,7 +143,7 @@ def test_a_committed_copy_is_not_tacitds(cli: Cli, shop: Shop, name: str, what: 
     assert f"git rm --cached .claude/rules/{name}" in missing["hint"]
 
 
-@pytest.mark.parametrize("damage", ["fifo", "directory", "binary", "huge"])
+@pytest.mark.parametrize("damage", ["fifo", "directory", "binary", "huge", "empty"])
 def test_odd_files_block_nothing(cli: Cli, shop: Shop, damage: str) -> None:
     """Bad input: it is not loaded, and the command ends."""
 
@@ -155,39 +155,31 @@ def test_odd_files_block_nothing(cli: Cli, shop: Shop, damage: str) -> None:
             shop.rules.mkdir()
         case "binary":
             shop.rules.write_bytes(bytes(range(256)))
+        case "empty":
+            shop.rules.write_text("")
         case _:
             shop.rules.write_text("x" * (5 << 20))
     assert ("project", "start", 2) not in loads(cli, shop.root)
     (why,) = whys(cli, shop.root)
     assert str(shop.rules) in why
     assert ("is not an ordinary file" in why) is (damage in ("fifo", "directory"))
+    assert ("next session" in ask(cli, shop.root)["missing"][0]["hint"]) is (
+        damage not in ("fifo", "directory")
+    )
 
 
-def test_an_empty_copy_is_named(cli: Cli, shop: Shop) -> None:
-    """It was emptied by hand, and is made again at the next session."""
-    shop.rules.write_text("")
-    (missing,) = ask(cli, shop.root)["missing"]
-    assert "does not have them" in missing["why"] and "next session" in missing["hint"]
-
-
-def test_a_copy_that_is_a_link_is_named(cli: Cli, shop: Shop) -> None:
-    """Clients load it at the root only, or ask."""
+def test_a_copy_that_is_or_is_behind_a_link_is_named(cli: Cli, shop: Shop) -> None:
+    """Clients load a linked one at the root only, or ask; tacitd writes nothing behind a link within the project."""
     shop.rules.unlink()
     shop.rules.symlink_to("../../LEARNED.md")
     missing = ask(cli, shop.root / "web")["missing"][0]
     assert missing["id"] == "reach.linked" and f"{shop.rules} is a link" in missing["why"]
-
-
-def test_a_link_within_the_project_is_named(cli: Cli, shop: Shop) -> None:
-    """Clients follow it, but tacitd writes nothing behind a link."""
+    shop.rules.unlink()
     (shop.root / ".claude").rename(shop.root / "dot")
     (shop.root / ".claude").symlink_to("dot")
-    shop.rules.unlink()
     (missing,) = ask(cli, shop.root)["missing"]
-    assert (
-        f"{shop.root / '.claude'} is a link" in missing["why"]
-        and "makes a file or a directory" in missing["hint"]
-    )
+    assert f"{shop.root / '.claude'} is a link" in missing["why"]
+    assert "makes a file or a directory" in missing["hint"]
 
 
 def test_lines_that_are_not_in_the_copy_are_counted(cli: Cli, shop: Shop) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules
-from tacitd.testing import HandlerBench
-from tacitd_handlers.reach.user_rules import HEAD, find_footprint
+from tacitd_handlers.reach.user_rules import HEAD
 
 
 def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
@@ -213,22 +212,6 @@ def test_turned_off_a_persons_lines_stay(tmp_path: Path) -> None:
     with box.bench:
         box.wait()
         assert box.bullets == ["mine"] and box.text.startswith(HEAD)
-
-
-def test_uninstall_removes_it_only_if_it_is_whole_and_ours(reach: ReachBox) -> None:
-    """`uninstall` removes each copy whose text is tacitd's and names the others."""
-    environ: HandlerBench = reach.bench
-    assert find_footprint(environ.environ).copies == ()
-    reach.know(a="a", b="b")
-    reach.wait()
-    assert find_footprint(environ.environ).copies == [reach.path]
-    reach.edit("- a\n", "- a\n- mine\n")
-    left = find_footprint(environ.environ)
-    assert (
-        left.copies == ()
-        and left.edited_copies == [reach.path]
-        and "did not write" in left.reasons[reach.path]
-    )
 
 
 def test_a_change_while_it_is_written_is_not_missed(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:

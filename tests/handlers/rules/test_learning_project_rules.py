@@ -50,23 +50,6 @@ def test_the_copies_follow_their_source_everywhere(bench: RulesBench) -> None:
     assert bench.problems == []
 
 
-def test_the_person_s_text_is_copied_too(bench: RulesBench) -> None:
-    """What a person writes into LEARNED.md reaches sessions, also prose; comments and imports do not."""
-    bench.put(PNPM)
-    source = bench.project / "LEARNED.md"
-    bench.edit(
-        source,
-        f"- {PNPM}\n",
-        f"- mine <!-- why --> @x.md\n- {PNPM}\n\nA sentence of mine.\n<!-- a note -->\n",
-    )
-    text = bench.rule().read_text()
-    assert bench.bullets(bench.rule()) == ["mine  `@x.md`", PNPM]
-    assert "\nA sentence of mine.\n" in text and "note" not in text and "why" not in text
-    bench.edit(source, "A sentence of mine.\n", "")
-    bench.edit(source, "- mine <!-- why --> @x.md\n", "")
-    assert bench.bullets(bench.rule()) == [PNPM] and "sentence" not in bench.rule().read_text()
-
-
 def test_nothing_is_written_twice(bench: RulesBench) -> None:
     """A copy that has its text stays the same file: a change costs each running session a note."""
     bench.put(PNPM)
@@ -263,29 +246,6 @@ def test_copies_leave_with_the_setting_and_an_excluded_project(tmp_path: Path) -
     with RulesBench(tmp_path, REACH__PROJECT_RULES="false") as bench:
         bench.put(SHORT, root=bench.make_project("other"))
         assert not (bench.home / "other/.claude").exists()
-
-
-def test_the_footprint_names_what_stays(bench: RulesBench) -> None:
-    """`uninstall`: copies whose whole text is tacitd's go, the others and the lines stay."""
-    from tacitd_handlers.learning.learning_footprint import find_footprint
-
-    tree = link_tree(bench)
-    bench.put(PNPM)
-    bench.rule(tree).write_text(bench.rule(tree).read_text() + "more of mine\n")
-    found = find_footprint(bench.environ)
-    assert list(found.copies) == [bench.rule()] and list(found.edited_copies) == [bench.rule(tree)]
-    assert bench.project / "LEARNED.md" in found.kept and bench.project / ".git/info/exclude" in found.kept
-
-
-def test_doctor_says_what_is_wrong_with_copies(bench: RulesBench) -> None:
-    """The finding of `tacitd doctor` is what the daemon found."""
-    from tacitd_handlers.learning.learning_footprint import find_problems
-
-    assert [one.severity for one in find_problems(bench.environ)] == ["ok"]
-    (bench.project / ".claude").write_text("in the way")
-    bench.put(PNPM)
-    (found,) = find_problems(bench.environ)
-    assert found.severity == "warning" and "not a directory" in found.what
 
 
 def test_a_git_directory_that_is_not_its_own_is_not_written(bench: RulesBench) -> None:
