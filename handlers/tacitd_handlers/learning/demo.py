@@ -5,24 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from time import time
 from unittest import mock
 
 from loguru import logger
 
-from tacitd.app import App
-from tacitd.cli.status_command import format_status
-from tacitd.methods import build_methods
-from tacitd.plugins import FoundPlugins
-from tacitd.sources.samples import SampleTranscripts
-from tacitd.sources.watch import SilentWatcher
-from tacitd.state.paths import Paths
-from tacitd.testing import ScriptedModel
+from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.learning import make_plugin
 
+HOUR = 3600.0
 TYPED = (
     ("no, use pnpm here, never npm", "I ran `npm install`."),
     ("please keep answers short, no summary at the end", "Done! In summary, I have …"),
@@ -53,69 +46,36 @@ def _play(directory: Path) -> Iterator[str]:
             ("opinion mining", FACTS),
         ]
     )
-    with run_demo_engine(directory, model) as (app, project):
-        yield from _narrate(app, project, model)
+    state = str(directory / "state")
+    bench = HandlerBench(
+        directory, make_plugin(), model=model, clock=FakeClock(time()), settings={"TACITD_STATE_DIR": state}
+    )
+    # Nothing of the person's own is read or written.
+    mine = {"HOME": str(bench.home), "TACITD_STATE_DIR": state}
+    with mock.patch.dict(os.environ, mine), bench:
+        yield from _narrate(bench, bench.make_project("app"), model)
     yield ""
     yield "The temporary directory is removed now. `tacitd run` does this for your own sessions."
 
 
-@contextmanager
-def run_demo_engine(directory: Path, model: ScriptedModel) -> Iterator[tuple[App, Path]]:
-    """Run an engine in `directory` until the block ends; yield it with the directory of its project, `app`."""
-    project = _project(directory)
-    paths = Paths(
-        directory, directory / "claude", directory / "state", directory / "none.toml", directory / "s"
-    )
-    app = App(
-        paths,
-        {"HOME": str(directory), "TACITD_EXTRACTION__SETTLE": "0s"},
-        found=FoundPlugins((make_plugin(),)),
-        model=lambda config, budget: model,
-        watcher_for=SilentWatcher,
-    )
-    # Nothing of the person's own is read or written.
-    mine = {"HOME": str(directory), "TACITD_STATE_DIR": str(directory / "state")}
-    with mock.patch.dict(os.environ, mine), app:
-        thread = threading.Thread(target=app.run)
-        thread.start()
-        try:
-            yield app, project
-        finally:
-            app.request_stop()
-            thread.join()
-
-
-def _project(directory: Path) -> Path:
-    project = directory / "app"
-    for name in ("info", "objects", "refs"):  # without the last two, git does not recognise it
-        (project / ".git" / name).mkdir(parents=True)
-    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    return project
-
-
-def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
-    methods = build_methods(app)
+def _narrate(bench: HandlerBench, project: Path, model: ScriptedModel) -> Iterator[str]:
     yield "\n1. Prompts are typed into Claude Code; its transcript grows:"
-    client = SampleTranscripts(app.paths.config_dir, app.clock)
     for words, before in TYPED:
-        client.say("demo", project, before)
-        client.type("demo", project, words)
+        bench.answer(before, cwd=project)
+        bench.type(words, cwd=project)
     yield from (f"     > {words}" for words, _ in TYPED)
-    methods["sync"]({})
+    bench.settle()
+    bench.sync()
     yield f"\n2. {len(TYPED)} prompts were sent together, in one call of the fast model. It answered:"
     yield from (f"     {fact}" for fact in FACTS.splitlines())
-    methods["due"]({"job": "synthesize", "project": str(project)})
-    methods["sync"]({})
+    bench.settle(HOUR)
     yield "\n3. At the session's end the smart model wrote lines from them: one call for what is about the project, one for what is"
     yield f"   about you ({len(model.asked)} calls in all)."
     for name, file in (
         (f"{project.name}/LEARNED.md", project / "LEARNED.md"),
-        (
-            "~/.agents/LEARNED.md, which the sessions of all projects load",
-            project.parent / ".agents/LEARNED.md",
-        ),
+        ("~/.agents/LEARNED.md, which the sessions of all projects load", bench.home / ".agents/LEARNED.md"),
     ):
         yield f"   {name}:"
         yield from (f"     {text}" for text in file.read_text().splitlines())
-    yield "\n4. `tacitd status` prints:"
-    yield from (f"     {text}" for text in format_status(app.read_status()))
+    yield "\n4. `tacitd status` says of it:"
+    yield from (f"     {text}" for text in bench.status_lines)
