@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import closing, nullcontext
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -19,6 +18,8 @@ from tacitd.cli.common import (
     escape_output,
     find_project,
     get_paths,
+    open_store,
+    read_store,
     resolve_directory,
 )
 from tacitd.cli.control_commands import echo_reasons
@@ -30,7 +31,6 @@ from tacitd.mcp.agent_caller import require_person
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.person_choices import Choice, choose
 from tacitd.state.settings_in_force import SettingsInForce
-from tacitd.store import Store, open_readonly
 from tacitd.work.work_status import describe_waiting
 from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning import make_plugin
@@ -194,11 +194,8 @@ def _follow(root: object, do: str, what: str) -> list[str] | None:
 
 def _write_modes() -> WriteModes:
     """The projects' modes; where no choice was made, `shared` if it is configured."""
-    state = get_paths().state_dir
-    store = open_readonly(state)
-    with store or nullcontext():
-        configured = SettingsInForce(store.rows).get("projects", "write", "local") if store else "local"
-    return WriteModes(state, SystemClock(), "shared" if configured == "shared" else "local")
+    configured = read_store(lambda rows: SettingsInForce(rows).get("projects", "write", "local"))
+    return WriteModes(get_paths().state_dir, SystemClock(), "shared" if configured == "shared" else "local")
 
 
 @click.command(
@@ -240,9 +237,9 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     if not remove:
         what = "Show it" if _echo_other_text(root) else f"Show what git brings into {LEARNED} later"
     trusted = not remove and (yes or click.confirm(f"{what} to every session in {root}?", err=True))
-    clock, state = SystemClock(), get_paths().state_dir
-    with closing(Store.open(state, clock, owner=False)) as store, store.write() as tx:
-        choose(tx, state, Choice("project", str(root), "trust", "yes" if trusted else "no", clock.now()))
+    choice = Choice("project", str(root), "trust", "yes" if trusted else "no", SystemClock().now())
+    with open_store() as store, store.write() as tx:
+        choose(tx, get_paths().state_dir, choice)
     _follow(root, "follow", "the copies in .claude/rules")
     shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
     echo_message(f"{root / LEARNED} {shows}")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
 from tacitd.files.formats import split_bullet
 from tacitd.session_context.context_request import PersonRule
+from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
-from tacitd.store import open_readonly
+from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     LineState,
@@ -149,10 +149,8 @@ class LearnedRules:
     def list_rules(self) -> Sequence[PersonRule]:
         """What the person wrote or corrected first, then what was said most often and last. Raises OSError, TacitdError."""
         data = read_plain_bytes(self._path, LARGEST) or b""
-        store, rows = open_readonly(self._state), dict[str, LineRow]()
-        with store or nullcontext():
-            if store and store.rows("SELECT 1 FROM sqlite_master WHERE name = 'learning_line'"):
-                rows = {line.text: line for line in read_lines_of(store.rows, str(self._path))}
+        with open_rows(make_plugin(), self._state) as stored:
+            rows = {line.text: line for line in read_lines_of(stored, str(self._path))}
         found = list[tuple[tuple[bool, int, float], PersonRule]]()
         for _, text in map(split_bullet, LEAVES.read_leaves(data)):
             row = rows.get(text)

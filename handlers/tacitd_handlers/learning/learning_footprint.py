@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from tacitd.cli.common import read_store
 from tacitd.contract import Rows, Tools
 from tacitd.errors import StoreLostError
 from tacitd.events import Project
@@ -25,6 +26,11 @@ from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, has_own_patterns,
 from tacitd_handlers.reach.project_rules import HINT, PROBLEM
 from tacitd_handlers.reach.rule_text import BLOCK, COPY, WHOLE
 from tacitd_handlers.shared.places import leads_out, read_text
+
+_WITH_LINES = (
+    "SELECT DISTINCT p.root, l.path FROM learning_line l JOIN project p ON p.number = l.project "
+    "WHERE l.state = 'present' ORDER BY l.path"
+)
 
 
 def find_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -95,19 +101,10 @@ def _is_whole(path: Path, rows: Rows) -> bool:
 
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """A warning for each project with copies that are not written or not read, and why."""
-    store = open_readonly(state_dir(environ))
-    found, learned = list[tuple[str]](), list[tuple[str, str]]()
-    if store is not None:
-        with store:
-            found = store.rows(
-                "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id",
-                f"{PROBLEM}%",
-            )
-            learned = store.rows(
-                "SELECT DISTINCT p.root, l.path FROM learning_line l JOIN project p ON p.number = l.project "
-                "WHERE l.state = 'present' ORDER BY l.path"
-            )
-    for root, path in learned:
+    state = state_dir(environ)
+    problems = "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id"
+    found = read_store(lambda rows: rows(problems, f"{PROBLEM}%"), state) or ()
+    for root, path in read_store(lambda rows: rows(_WITH_LINES), state) or ():
         if Path(path).is_relative_to(root) and is_published(Path(path), Path(root)):
             what = f"`npm publish` in {root} would include {path}"
             hint = "list it in .npmignore, or list `files` in package.json"

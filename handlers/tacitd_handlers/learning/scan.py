@@ -27,6 +27,8 @@ from tacitd.cli.common import (
     echo_json,
     echo_message,
     get_paths,
+    json_option,
+    read_store,
     resolve_directory,
     show_progress,
 )
@@ -42,7 +44,6 @@ from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.transcript import read_prompts
-from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun
 from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.answers import EXTRACTION_ANSWER, FACTS_BYTES
@@ -109,7 +110,7 @@ def estimate_cost(
 @click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON on stdout.")
+@json_option("Print the estimate as JSON on stdout.")
 @click.pass_context
 def scan(
     ctx: click.Context, since: str, project: str | None, dry_run: bool, yes: bool, as_json: bool
@@ -207,15 +208,10 @@ def _find_sessions(
 def read_known_prompts(state_dir: Path) -> tuple[frozenset[str], frozenset[str]]:
     """Return the ids of the prompts that learning has handled, which a scan skips, and of those that were typed while a person had
     paused learning. Raises TacitdError."""
-    store = open_readonly(state_dir)
-    if store is None:
-        return frozenset(), frozenset()
-    with store:
-        handled = store.rows(
-            "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
-        )
-        paused = store.rows("SELECT id FROM prompt WHERE passed = 'paused'")
-    return frozenset(id for (id,) in handled), frozenset(id for (id,) in paused)
+    sql = "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
+    handled = read_store(lambda rows: rows(sql), state_dir)
+    paused = read_store(lambda rows: rows("SELECT id FROM prompt WHERE passed = 'paused'"), state_dir)
+    return frozenset(id for (id,) in handled or ()), frozenset(id for (id,) in paused or ())
 
 
 def _transcripts(source: Source, floor: float) -> list[Path]:

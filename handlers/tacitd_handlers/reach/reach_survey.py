@@ -14,14 +14,13 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_directory
+from tacitd.cli.common import echo_json, escape_output, get_paths, json_option, read_store, resolve_directory
 from tacitd.contract import Done, Outcome, Task, Tools
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import read_index_mode
 from tacitd.handler import DoctorFinding
 from tacitd.sources.registry import find_codex
 from tacitd.state.paths import Paths
-from tacitd.store import open_readonly
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.wording import count_noun
 from tacitd.work.project_rows import list_known_projects
@@ -169,11 +168,8 @@ def _explain_project(place: Directory) -> Iterator[ReachProblem]:
 
 
 def _list_module_folders(state_dir: Path, root: Path) -> set[str]:
-    store = open_readonly(state_dir)
-    if store is None:
-        return set()
-    with store:
-        found = [Path(path) for (path,) in store.rows("SELECT DISTINCT path FROM shared_leaf")]
+    rows = read_store(lambda rows: rows("SELECT DISTINCT path FROM shared_leaf"), state_dir) or ()
+    found = (Path(path) for (path,) in rows)
     modules = (path.parent for path in found if path.name == AGENTS and path.is_relative_to(root))
     return {one.relative_to(root).as_posix() for one in modules if one != root / MODULE_RULES}
 
@@ -227,7 +223,7 @@ def _explain_codex(place: Directory) -> Iterator[ReachProblem]:
     epilog="\b\nExample: tacitd reach ~/work/app/web\nExample: tacitd reach --json | jq '.missing[].why'"
 )
 @click.argument("directory", metavar="[DIR]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: loads, missing.")
+@json_option("Print JSON: loads, missing.")
 def reach(directory: str | None, as_json: bool) -> None:
     """List what a session that starts in a directory loads of what was learned, and what does not arrive and why.
 

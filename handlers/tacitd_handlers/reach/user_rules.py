@@ -32,7 +32,6 @@ from tacitd.handler import Degradation, Footprint
 from tacitd.logging_setup import logger
 from tacitd.session_context.context_request import PersonRule, PersonRules
 from tacitd.state.paths import config_dir, read_file, state_dir
-from tacitd.store import open_readonly
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.reach.client_rules import USER_RULES
@@ -304,17 +303,14 @@ def find_work_tree(path: Path) -> Path | None:
 
 def find_footprint(environ: Mapping[str, str]) -> Footprint:
     """The rules file, for `uninstall`: removed if its whole text is tacitd's, otherwise kept and named."""
+    from tacitd.cli.common import read_store
+
     path = config_dir(environ) / USER_RULES
     if path.is_symlink() or not path.is_file():
         return Footprint(places=[path.parent])
-    leaves = list[str]()
-    store = open_readonly(state_dir(environ))
-    if store is not None:
-        with store:
-            found = store.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))
-            leaves = [leaf for (leaf,) in found]
-    seen = read_snapshot(path)
-    if seen is not None and leaves and not LIST.splice(seen.data, dict.fromkeys(leaves)):
+    sql, seen = "SELECT leaf FROM shared_leaf WHERE path = ?", read_snapshot(path)
+    leaves = read_store(lambda rows: rows(sql, str(path)), state_dir(environ))
+    if seen is not None and leaves and not LIST.splice(seen.data, {leaf: None for (leaf,) in leaves}):
         return Footprint(places=[path.parent], copies=[path])
     why = "it has lines that tacitd did not write, or is not tacitd's"
     return Footprint(edited_copies=[path], places=[path.parent], reasons={path: why})
