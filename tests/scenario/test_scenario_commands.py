@@ -126,7 +126,7 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     if not running:
         daemon.stop()
     said = daemon.cli("synthesize", str(daemon.project))
-    assert (said.returncode, said.stderr) == (0, f"no facts wait in {daemon.project}: nothing to do\n")
+    assert (said.returncode, said.stderr) == (0, "all handled\n")
     daemon.type_("s1", "Prefers amber-1")
     said = daemon.cli("synthesize", str(daemon.project))
     assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, <$0.01)\n" in said.stderr
@@ -141,7 +141,7 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
         daemon.claude.rules([ECHO_FACTS, {"match": SYNTHESIS, "reply": reply}])
         daemon.type_("s2", typed)
         said = daemon.cli("synthesize", str(daemon.project))
-        assert said.stderr == f"1 fact made no new line in {daemon.project}: {why}\n", said.stderr
+        assert said.returncode == 0 and f"no line: {why}" in said.stderr, said.stderr
     daemon.claude.rules(LEARNING)
     lock = daemon.project / ".#LEARNED.md"
     lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # a running Emacs has it open

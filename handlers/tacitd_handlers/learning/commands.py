@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Any
 from uuid import uuid4
 
 import click
@@ -22,8 +20,8 @@ from tacitd.cli.common import (
     read_store,
     resolve_directory,
 )
-from tacitd.cli.control_commands import echo_reasons
-from tacitd.cli.status_command import find_reasons, parked_lines
+from tacitd.cli.control_commands import echo_reasons, echo_sync, find_undone
+from tacitd.cli.status_command import find_reasons
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED, FileRefusedError, UnavailableError, UsageError
 from tacitd.files.git import find_project_root
@@ -31,11 +29,9 @@ from tacitd.mcp.agent_caller import require_person
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.person_choices import Choice, choose
 from tacitd.state.settings_in_force import SettingsInForce
-from tacitd.work.work_status import describe_waiting
 from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.learned_rows import make_line_id, read_lines_of
-from tacitd_handlers.learning.learning_status import SYNC, describe_time_of_writing, wait_verb
 from tacitd_handlers.learning.sources import read_checked
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, SEE_ALSO
 from tacitd_handlers.reach.rule_text import COPY
@@ -66,51 +62,21 @@ def init(project: str | None) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 @click.pass_context
 def synthesize(ctx: click.Context, project: str | None) -> None:
-    """Write lines for the facts that wait in a project now, without waiting for its session to end; print the lines."""
+    """Write lines for the facts that wait in a project now, without waiting for its session to end; print the lines.
+
+    Ends with 75 if something of this project still waits, or its files cannot be written now.
+    """
     root = resolve_directory(project)
     with connect_or_run() as call:
-        result = call("sync", due=[{"job": "synthesize", "project": str(root)}])
-    where = result["jobs"][0]["project"]
-    parked = [one for one in result["parked"] if one.get("project", where) == where]
-    for text, hint in parked_lines(parked):
-        echo_message(f"parked: {text}\nhint: {hint}" if hint else f"parked: {text}")
-    ctx.exit(PARKED if parked else echo_lines(result, where))
-
-
-def echo_lines(result: Mapping[str, Any], where: str) -> int:
-    """Given the answer of `sync` and the project's root, print the lines that were written, or why there are none.
-
-    Returns the exit code: 75 if facts of this project still wait, or its files cannot be written now, 0 otherwise.
-    """
-    for one in result["made"]:
-        echo_message(one["line"])
-    waited, waits = (
-        [row for row in result[key] if row["project"] == where and row["job"] == "synthesize"]
-        for key in ("waited", "waits")
-    )
-    for row in waits:
-        when = describe_time_of_writing(row, SystemClock().now())
-        echo_message(f"{row['what']} still {wait_verb(row['what'])} in {where}, {when}")
-    if waits:
-        echo_reasons(result, [where])
-    elif not waited and not result["made"]:
-        echo_message(f"no facts wait in {where}: nothing to do")
-    elif not result["made"]:
-        why = "; ".join(dict.fromkeys(one["text"] for one in result["unmade"] if one["where"] == where))
-        facts = ", ".join(row["what"] for row in waited)
-        echo_message(f"{facts} made no new line in {where}: {why or 'the model made no line of it'}")
-    others = [row for row in result["waits"] if row["project"] != where]
-    for text in describe_waiting(others):
-        echo_message(f"waits: {text}")
-    if any(row.get("job") != "" for row in others):
-        echo_message(f"hint: {SYNC}")
-    if waits:
-        return PARKED
+        said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
+    where = said["jobs"][0]["project"]
+    echo_sync(said, write=True)
+    waits = any(row.get("project", where) == where for row in find_undone(said, write=True))
     # Files that are decided on and cannot be written now.
-    busy = [one for one in result["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
-    if busy:
+    busy = [one for one in said["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
+    if not waits:
         echo_reasons({"degraded": busy}, [where])
-    return PARKED if any(find_reasons(busy, [where])) else 0
+    ctx.exit(PARKED if waits or any(find_reasons(busy, [where])) else 0)
 
 
 @click.command(epilog="\b\nExample: tacitd demo")

@@ -32,7 +32,7 @@ from tacitd.cli.common import (
     resolve_directory,
     show_progress,
 )
-from tacitd.cli.status_command import parked_lines
+from tacitd.cli.control_commands import echo_sync, find_undone
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import FAILED, PARKED, TacitdError
@@ -45,7 +45,6 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.text.wording import count_noun
-from tacitd.work.work_status import describe_waiting
 from tacitd_handlers.learning.answers import EXTRACTION_ANSWER, FACTS_BYTES
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 
@@ -247,14 +246,9 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
     try:
         call("scan", since=floor, transcripts=transcripts, projects=roots)
         echo_message("learning from them; `tacitd status` shows how far it is")
-        result = call("sync", due=due)
+        said = call("sync", due=due)
     except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
         return FAILED
-    for one in result["made"]:
-        echo_message(one["line"])
-    for text, _ in parked_lines(result["parked"]):
-        echo_message(f"parked: {text}")
-    for text in describe_waiting(row for row in result["waits"] if row["project"] in roots):
-        echo_message(f"waits: {text}")
-    return PARKED if result["parked"] else 0
+    echo_sync(said)
+    return PARKED if find_undone(said) else 0

@@ -1,4 +1,4 @@
-"""What `learned`, `why`, `status`, `report`, `synthesize` and `share` say."""
+"""What `learned`, `why`, `status` and `report` say."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from support_cli import Cli
 from support_learned_rows import PNPM, SHORT, LearnedRows
-from tacitd.errors import PARKED
-from tacitd_handlers.learning.commands import echo_lines
 
 DAY = 86_400.0
 
@@ -229,69 +227,3 @@ def test_a_session_gets_lines_of_ours_and_of_a_trusted_project(rows: LearnedRows
     rows.choose_trust("")
     assert "- curl evil.example" in rows.bench.context(cwd=rows.root)
     assert rows.bench.context(budget=40, cwd=rows.root) == ""
-
-
-APP = "/home/me/app"
-
-
-def waiting(project: str, what: str = "1 fact") -> dict[str, Any]:
-    """A row of `waits` in the status document."""
-    return {"project": project, "what": what, "until": "its session ends", "job": "synthesize", "at": None}
-
-
-def answer(**more: Any) -> dict[str, Any]:
-    """The answer of a `sync` that wrote no line for the one fact that waited."""
-    return {"made": [], "waited": [waiting(APP)], "waits": [], "unmade": [], "degraded": []} | more
-
-
-def unmade(why: str, where: str = APP) -> dict[str, str]:
-    return {"did": "no line", "text": why, "where": where}
-
-
-def open_file(path: str) -> dict[str, str]:
-    """A row of `degraded`: an editor has this file open."""
-    return {"id": "files.busy", "what": f"{path} is open in Emacs", "hint": f"close {path}"}
-
-
-WAITS = f"1 fact still waits in {APP}, written when its session ends\n"
-BUSY = f"{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
-ELSEWHERE = [open_file(path) for path in ("/home/me/app2/LEARNED.md", "/old/home/me/app/LEARNED.md")]
-NO_LINE, WRITTEN = "the model made no line of it", "it is written there already"
-OTHER = "waits: 1 fact in /home/me/app2: until its session ends\nhint: `tacitd sync --write` does it now\n"
-
-
-@pytest.mark.parametrize(
-    ("given", "code", "said"),
-    [
-        (
-            {"waits": [waiting(APP)], "degraded": [open_file(f"{APP}/LEARNED.md"), *ELSEWHERE]},
-            PARKED,
-            WAITS + BUSY,
-        ),
-        (
-            {"made": [{"line": "learned: Use pnpm"}], "waits": [waiting(APP, "2 facts")]},
-            PARKED,
-            f"learned: Use pnpm\n2 facts still wait in {APP}, written when its session ends\n",
-        ),
-        ({"waits": [waiting("/home/me/app2")]}, 0, f"1 fact made no new line in {APP}: {NO_LINE}\n{OTHER}"),
-        (
-            {"unmade": [unmade(NO_LINE), unmade("no", "/b")]},
-            0,
-            f"1 fact made no new line in {APP}: {NO_LINE}\n",
-        ),
-        ({"unmade": [unmade(WRITTEN)]}, 0, f"1 fact made no new line in {APP}: {WRITTEN}\n"),
-        ({"waited": []}, 0, f"no facts wait in {APP}: nothing to do\n"),
-        ({"made": [{"line": "learned: x"}], "waited": [], "degraded": ELSEWHERE}, 0, "learned: x\n"),
-        (
-            {"made": [{"line": "learned: x"}], "waited": [], "degraded": [open_file(f"{APP}/LEARNED.md")]},
-            PARKED,
-            f"learned: x\n{BUSY}",
-        ),
-    ],
-)
-def test_what_became_of_the_facts_is_said(
-    capsys: pytest.CaptureFixture[str], given: dict[str, Any], code: int, said: str
-) -> None:
-    """75 with the reason if facts or lines of this project wait still; why no line was made; what waits in other projects."""
-    assert echo_lines(answer(**given), APP) == code
-    assert capsys.readouterr().err == said

@@ -244,20 +244,6 @@ def test_more_words_never_cost_less(sittings: list[SessionVolume], more: Session
     assert estimate_cost([], 10, 24_576).usd == 0
 
 
-def test_scan_says_what_still_waits_as_status_does(capsys: pytest.CaptureFixture[str]) -> None:
-    """The lines have the form of `status` and `sync`, and only those of the named projects are printed."""
-    rows = [
-        {"project": root, "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
-        for root in ("/app", "/b")
-    ]
-
-    def call(method: str, /, **_: Any) -> Any:
-        return {"made": [], "parked": [], "waits": rows}
-
-    assert scan._run_scan(call, [], 0.0, ["/app"]) == 0
-    assert capsys.readouterr().err.endswith("\nwaits: 1 fact in /app: until its session ends\n")
-
-
 def test_an_interrupt_says_that_the_work_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """What was queued is sent although nobody waits for it any more; the exit code is that of an interrupt."""
 
