@@ -84,6 +84,7 @@ def test_the_folder_of_a_tool(table: Table, given: dict[str, str], folder: str) 
         [1],
         b"{",
         b"[" * 100_000,
+        b'{"file_path": "/p/caf\xe9/a.py"}',
     ],
 )
 def test_what_names_no_folder(table: Table, given: object) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from support_learned_rows import PNPM, SHORT, LearnedRows
-from tacitd.errors import UsageError
 from tacitd.files.git import locate_exclude_file
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import ScriptedModel
@@ -146,14 +145,6 @@ def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
 
 
 # --- init
-
-
-def test_init_in_a_project_that_is_excluded(rows: LearnedRows) -> None:
-    rows.bench._app.write_modes.set_mode(rows.root, "off")
-    with pytest.raises(UsageError, match="excluded: nothing was written"):
-        rows.command("init")
-    rows.bench._app.write_modes.set_mode(rows.root, "local")
-    assert not (rows.root / "LEARNED.md").exists()
 
 
 # --- share and exclude

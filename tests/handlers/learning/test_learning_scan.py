@@ -225,25 +225,6 @@ def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None
     assert said.code == 0 and said.json["prompts"] == 1
 
 
-sittings = st.lists(
-    st.builds(SessionVolume, st.sampled_from(["/a", "/b"]), st.integers(0, 200), st.integers(0, 300_000)),
-    max_size=6,
-)
-
-
-@given(
-    sittings=sittings,
-    more=st.builds(SessionVolume, st.just("/a"), st.integers(1, 50), st.integers(1, 50_000)),
-)
-@examples(60)
-def test_more_words_never_cost_less(sittings: list[SessionVolume], more: SessionVolume) -> None:
-    """The estimate grows with its input, and has at least one call for every ten prompts."""
-    before, after = estimate_cost(sittings, 10, 24_576), estimate_cost([*sittings, more], 10, 24_576)
-    assert (after.prompts, after.calls, after.usd) >= (before.prompts, before.calls, before.usd)
-    assert after.usd >= before.usd and after.calls >= -(-after.prompts // 10)
-    assert estimate_cost([], 10, 24_576).usd == 0
-
-
 def test_an_interrupt_says_that_the_work_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """What was queued is sent although nobody waits for it any more; the exit code is that of an interrupt."""
 

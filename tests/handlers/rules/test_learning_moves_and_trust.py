@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support_rules import MINUTE, RulesBench, find
+from support_rules import RulesBench, find
 from support_world import Fact, Facts, make_world
 from tacitd.contract import Done
 from tacitd.errors import TacitdError, UsageError
@@ -140,20 +140,6 @@ def test_what_the_person_said_comes_first(bench: RulesBench) -> None:
     assert list(rules.list_rules()) == []
 
 
-def test_a_deleted_rule_is_taken_out_of_the_person_s_file(bench: RulesBench) -> None:
-    """It is withdrawn where it comes from, by a message, and not learned again."""
-    path = bench.home / ".agents" / "LEARNED.md"
-    path.parent.mkdir()
-    path.write_text(f"# Learned Preferences\n\n- {GO}\n- mine\n")
-    rules = LearnedRules(bench.environ, bench.clock)
-    (mine,) = [one for one in rules.list_rules() if one.text == "mine"]
-    withdraw = rules.withdraw_rule(mine.id)
-    with bench._app.store.write() as tx:
-        withdraw(tx)
-    bench.settle(MINUTE)
-    assert path.read_text() == f"# Learned Preferences\n\n- {GO}\n"
-
-
 # --- trust
 
 
@@ -206,20 +192,6 @@ def test_what_is_made_is_hidden(bench: RulesBench) -> None:
     assert bench.git("status", "--porcelain", "-uall").split() == ["??", "there/AGENTS.md"]
     assert reveal(project, paths) == ["/LEARNED.md", "/odd \\[id\\]/AGENTS.md"]
     assert "LEARNED.md" in bench.git("status", "--porcelain", "-uall")
-
-
-def test_a_shared_project_hides_only_what_is_not_for_the_team(bench: RulesBench) -> None:
-    """`share`: LEARNED.md is the team's; the files in tmp/ and the rule files stay hidden."""
-    root, project = bench.project, Project(bench.project, git=True)
-    assert (
-        hide(project, [root / "LEARNED.md", root / ".claude/rules/tacitd/AGENTS.md"], _tools("shared")) == ""
-    )
-    lines = (root / ".git/info/exclude").read_text().splitlines()
-    assert (
-        "/LEARNED.md" not in lines
-        and "/.claude/rules/tacitd/AGENTS.md" in lines
-        and "/tmp/learning-*" in lines
-    )
 
 
 def test_a_place_that_cannot_be_hidden_is_named(bench: RulesBench, tmp_path: Path) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support_examples import examples
 from support_grounding_texts import (
     CORRECTIONS,
     DISTORTIONS,
@@ -69,14 +66,6 @@ def outcome(fact: str, message: str, *context: str) -> str:
 def test_a_quote_is_widened_to_whole_sentences(quote: str, message: str, found: str | None) -> None:
     """S-67: what limits or forbids it comes with it; what was pasted was not typed."""
     assert find_quote(quote, message) == found
-
-
-@given(st.text(max_size=60), st.text(max_size=120))
-@examples(150)
-def test_a_quote_of_a_message_is_found(quote: str, message: str) -> None:
-    """S-67: for any text it is a part of the message, or None."""
-    found = find_quote(quote, message)
-    assert found is None or isinstance(found, str)
 
 
 def test_faithful_rules_are_stored() -> None:
