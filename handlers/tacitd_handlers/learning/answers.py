@@ -55,13 +55,7 @@ class Heard(Struct, frozen=True):
     """Whether it says who the person is, or how they want to be answered in every project."""
 
 
-class HeardAnswer(Struct, frozen=True):
-    lines: tuple[Heard, ...] = ()
-    unreadable: int = 0
-    """Number of lines that begin as an object and are none of these."""
-
-
-def parse_heard(answer: str) -> HeardAnswer | Unusable:
+def parse_heard(answer: str) -> tuple[Heard, ...] | Unusable:
     """Return the lines of an answer; none for NONE and an empty answer. Prose, such as a refusal, is Unusable."""
     if len(answer) > EXTRACTION_ANSWER:
         return Unusable(f"the answer is longer than {EXTRACTION_ANSWER} characters")
@@ -71,7 +65,7 @@ def parse_heard(answer: str) -> HeardAnswer | Unusable:
     lines = tuple(dict.fromkeys(line for line in found if line is not None))
     if not lines and (found or not says_none(answer)):
         return Unusable("no fact in the answer")
-    return HeardAnswer(lines, found.count(None))
+    return lines
 
 
 def _read_line(value: Any) -> Heard | None:

@@ -56,7 +56,7 @@ ANSWERS = "learning.answers"
 NO_LINE = "no line"
 """`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""
 SECRET_FACT, FORGOTTEN_FACT = "it looks like a secret", "you said that it is never learned again"
-UNREADABLE, UNSUPPORTED = "it could not be read", "its words do not say the known line"
+UNSUPPORTED = "its words do not say the known line"
 _COMMAND = re.compile(r"\s*/[\w:-]+\s*")
 _BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
 
@@ -96,9 +96,7 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         tools.degrade(Degradation(ANSWERS, why, hint))
         return Later(why, "the model is asked again", blame="work")
     tools.clear(ANSWERS)
-    if heard.unreadable:
-        found.left_out[UNREADABLE] = heard.unreadable
-    for line in heard.lines:
+    for line in heard:
         if why := found.check(line, numbered, tools):
             found.left_out[why] += 1
     sources = Sources(

@@ -51,11 +51,8 @@ def describe_waiting_facts(rows: Rows, roots: Iterable[Path], state_dir: Path, n
     numbers = {one["project"]: one["what"] for one in list_waits(rows)}
     for root in roots:
         if what := numbers.get(str(root)):
-            yield f"{what} {wait_verb(what)}, {describe_writing(root, state_dir, now)}"
-
-
-def wait_verb(what: str) -> str:
-    return "waits" if what.startswith("1 ") else "wait"
+            verb = "waits" if what.startswith("1 ") else "wait"
+            yield f"{what} {verb}, {describe_writing(root, state_dir, now)}"
 
 
 def describe_writing(root: Path | None, state_dir: Path, now: float) -> str:
@@ -63,15 +60,11 @@ def describe_writing(root: Path | None, state_dir: Path, now: float) -> str:
     rows, _ = _read_rows(state_dir, now)
     named = (one for one in rows if one["handler"] == "learning" and one["project"] == str(root))
     row = next(named, {"job": "synthesize"})
-    return describe_time_of_writing(row, now) + (f"; {SYNC}" if row["job"] else "")
-
-
-def describe_time_of_writing(row: Mapping[str, Any], now: float) -> str:
-    """When waiting facts are written, local: `written about 21:39`, `written when its session ends`."""
     until, at = row.get("until") or "its session ends", parse_utc(row.get("at"))
-    if not row.get("job"):
+    if not row["job"]:
         return f"not written before {until}"
-    return f"written about {_clock_time(at)}" if at is not None and at > now else f"written when {until}"
+    when = f"about {_clock_time(at)}" if at is not None and at > now else f"when {until}"
+    return f"written {when}; {SYNC}"
 
 
 def describe_first_lines(roots: Iterable[Path], state_dir: Path, now: float) -> str:

@@ -28,7 +28,6 @@ from tacitd.work.task_rows import choose_prompts
 from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.answers import (
     EXTRACTION_ANSWER,
-    HeardAnswer,
     NumberedFact,
     choose_facts,
     parse_heard,
@@ -65,8 +64,8 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
         many.append(json.dumps({"message": 1, "words": "x", "fact": f"{len(many)} ".ljust(FACT_LIMIT, "x")}))
         size += len(many[-1]) + 1
     parsed = parse_heard("\n".join(many[:-1]))
-    assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
-    facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
+    assert isinstance(parsed, tuple) and len(parsed) == len(many) - 1 > 20
+    facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
     waiting, calls = list(map(NumberedFact, facts)), 0
     while waiting:
