@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_grounding_texts import LOSSES, REVERSALS
 from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
-from tacitd_handlers.learning.plan import LINES_LIMIT, FileNow, NewLine, Plan, Situation, plan_lines
+from tacitd_handlers.learning.plan import FileNow, NewLine, Plan, Situation, plan_lines
 
 LEARNED, SRC, WEB = "LEARNED.md", "src/AGENTS.md", "web/AGENTS.md"
 
@@ -99,12 +99,6 @@ def test_a_line_that_a_person_removed_is_withheld(path: str) -> None:
     """S-28."""
     made = plan([propose("Prefers tabs", path)], removed={LEARNED: {"prefers tabs."}})
     assert not made.lines and [(one.text, one.path) for one in made.withheld] == [("Prefers tabs", path)]
-
-
-def test_a_forgotten_line_is_dropped() -> None:
-    """A person said that it is never to be learned again."""
-    made = plan([propose("Use tabs"), propose("Use pnpm")], is_forgotten=lambda text: "tabs" in text)
-    assert [one.text for one in made.lines] == ["Use pnpm"]
 
 
 # --- what a line may say -----------------------------------------------------------------------------------
@@ -217,17 +211,6 @@ def test_a_line_with_another_number_is_another_line(old: str, new: str) -> None:
     assert written(plan([propose(new, LEARNED, line(old))], files, ours)) == [(LEARNED, new, [old])]
 
 
-def test_two_proposals_replace_one_line() -> None:
-    """S-26: the first one replaces it; the second one is put in addition, and nobody is asked."""
-    old = line("Use npm for installs")
-    two = [
-        propose("Use pnpm for installs", LEARNED, old),
-        propose("Use yarn for installs in web", LEARNED, old),
-    ]
-    made = plan(two, {LEARNED: [old.text]}, {LEARNED: {old.text}})
-    assert [replaced for _, _, replaced in written(made)] == [[old.text], []] and not conflicts(made)
-
-
 def test_a_line_is_reworded_only_where_that_was_asked_for() -> None:
     """S-36: a line with the same meaning is otherwise known."""
     old = line("Use pnpm, never npm")
@@ -238,20 +221,6 @@ def test_a_line_is_reworded_only_where_that_was_asked_for() -> None:
             (LEARNED, text, [old.text])
         ]
     assert not plan([propose("Use pnpm, never npm.", LEARNED, old)], files, ours).lines
-
-
-def test_at_most_twenty_lines() -> None:
-    """S-67: the facts of lines over the limit wait for the next call."""
-    made = plan([propose(f"Use tool {n} for job {n}") for n in range(25)])
-    assert len(made.lines) == LINES_LIMIT and len(made.void) == 5
-
-
-def test_a_persons_line_is_never_replaced() -> None:
-    """S-26, S-28: the new line is put beside it, and the two are offered for a decision."""
-    old = line("Use npm for installs", is_ours=False)
-    made = plan([propose("Use pnpm for installs", LEARNED, old)], {LEARNED: [old.text]})
-    assert written(made) == [(LEARNED, "Use pnpm for installs", [])]
-    assert conflicts(made) == (("Use pnpm for installs", old),)
 
 
 # --- void numbers ------------------------------------------------------------------------------------------

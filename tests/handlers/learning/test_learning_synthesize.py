@@ -101,25 +101,6 @@ def _crash(*_: object) -> None:
     raise MemoryError("the process ends here")
 
 
-def test_a_number_is_void_when_its_line_is_gone(bench: LearningBench) -> None:
-    """DESIGN "The way of a prompt": the person deletes a line during the call that would replace it: the fact waits."""
-    bench.learn("use pnpm, not npm", PNPM)
-    path = bench.root / "LEARNED.md"
-
-    def answer(request: object) -> str:
-        path.write_text("# Learned Preferences\n\n## Coding\n- Mine\n")
-        prompt = bench.model.prompts[-1]
-        return _answer(bench, block(YARN, replaces=PNPM), prompt)
-
-    rules = bench.model.rules
-    bench.model.rules = [(SYNTHESIS, answer), *rules]
-    bench.say("we use yarn from now on, not pnpm", YARN, "s2")
-    bench.bench.settle(IDLE)
-    bench.model.rules = rules
-    bench.look()
-    assert bench.bullets == ["Mine", YARN] and bench.line(PNPM).state == "removed"
-
-
 def test_more_than_twenty_lines_wait_for_the_next_call(bench: LearningBench) -> None:
     """Not more than twenty lines at once; the rest is not lost."""
     rules = [f"Use tool{n} for task{n} in module{n}" for n in range(23)]
@@ -145,18 +126,6 @@ def test_many_lines_are_said_and_merged(tmp_path: Path) -> None:
         )
         bench.learn("keep answers short", SHORT, "last")
         assert "it may have 10. Merge L lines" in bench.model.prompts[-1]
-
-
-def test_orphans_become_lines_without_a_session(bench: LearningBench) -> None:
-    """S-52: facts of a session whose end was lost are written by the next look for orphans."""
-    bench.say("use pnpm, not npm", PNPM)
-    bench.bench.settle(60.0)
-    with bench.bench._app.store.write() as tx:
-        tx.execute("UPDATE session SET ended = last, ended_by = 'gone'")
-        tx.execute("DELETE FROM task WHERE kind = 'session-ended'")
-    bench.bench.settle(IDLE)
-    bench.bench.run_job("recover")
-    assert bench.bullets == [PNPM]
 
 
 def test_the_prompt_has_a_limit_whatever_stands_in_the_files(bench: LearningBench) -> None:

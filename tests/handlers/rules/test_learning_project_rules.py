@@ -59,16 +59,6 @@ def test_nothing_is_written_twice(bench: RulesBench) -> None:
     assert bench.rule().stat().st_ino == before and bench.rows("SELECT count(*) FROM change") == changes
 
 
-def test_a_source_that_git_tracks_has_copies_in_linked_trees(bench: RulesBench) -> None:
-    """S-24: lines of a project whose LEARNED.md is a team's stand in a rule file, which a linked work tree needs too."""
-    tree = link_tree(bench)
-    team = ".claude/rules/tacitd/AGENTS.md"
-    bench.put(PNPM, file=team)
-    assert bench.bullets(tree / team) == [PNPM]
-    bench.edit(tree / team, f"- {PNPM}\n", f"- {PNPM}\n- {GO}\n")
-    assert bench.bullets(team) == [PNPM, GO] == bench.bullets(tree / team)
-
-
 # --- what stood there before
 
 
@@ -230,19 +220,8 @@ def test_git_must_not_show_a_new_copy(bench: RulesBench) -> None:
 # --- none, and what is left
 
 
-def test_copies_leave_with_the_setting_and_an_excluded_project(tmp_path: Path) -> None:
-    """`exclude` and `reach.project_rules = false`: what is tacitd's goes, a copy with a person's text stays and is named."""
-    with RulesBench(tmp_path) as bench:
-        tree = link_tree(bench)
-        bench.put(PNPM)
-        bench.rule(tree).write_text(
-            bench.rule(tree).read_text().replace(f"- {PNPM}\n", f"- {PNPM}\n- mine\n")
-        )
-        bench.choose("exclude")
-        done = bench.copy_now()
-        assert [one.text for one in done.notices] == [str(bench.rule(tree))]
-        assert not bench.rule().exists() and "mine" in bench.bullets(bench.rule(tree))
-        assert bench.bullets("LEARNED.md") == [PNPM]
+def test_without_the_setting_there_are_no_copies(tmp_path: Path) -> None:
+    """`reach.project_rules = false`."""
     with RulesBench(tmp_path, REACH__PROJECT_RULES="false") as bench:
         bench.put(SHORT, root=bench.make_project("other"))
         assert not (bench.home / "other/.claude").exists()
