@@ -5,7 +5,6 @@ When facts are written is in what the daemon told last; a fact that it does not 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -226,11 +225,8 @@ def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
     for root, line in sorted(there, key=lambda one: -len(one[1].corrected_since)):
         times = line.corrected_since
         if len(times) >= UNHEEDED:
-            months = Counter(datetime.fromtimestamp(at).strftime("%Y-%m") for at in times)
-            by_month = ", ".join(f"{month}: {number}" for month, number in sorted(months.items()))
-            where = root.name if root is not None else "all projects"
-            unheeded.append((line.text, where, len(times), by_month, PROPOSAL))
-    columns = ("rule", "project", "corrected since", "by month", "proposal")
+            unheeded.append((line.text, root.name if root is not None else "all projects", len(times)))
+    columns = ("rule", "project", "corrected since")
     series = scope.count_by_week((at, 1.0) for at in again if scope.covers_time(at))
     yield ReportSection(
         "Does it help?",
@@ -238,5 +234,6 @@ def build_sections(rows: Rows, scope: ReportScope) -> Iterator[ReportSection]:
             ReportSeries("Corrections of written rules by week", series),
             ReportTable("Corrected again, still not heeded", columns, tuple(unheeded)),
         ),
-        "A correction counts if it says what the rule says already. Whether a rule without one helps is unknown.",
+        "A correction counts if it says what the rule says already. Whether a rule without one helps is unknown. "
+        f"A rule that is not heeded: {PROPOSAL}.",
     )

@@ -18,7 +18,6 @@ from tacitd_handlers.reach.rule_text import (
     LIMIT,
     TEXT,
     is_line,
-    render_lines,
     render_rule,
     show_line,
 )
@@ -41,14 +40,6 @@ def test_patterns_are_written_as_the_client_reads_them(folder: str, pattern: str
     """Observed with three versions of the client: braces expand, a comma splits, brackets need two backslashes in YAML."""
     assert front_matter(folder)[2] == f'  - "{pattern}"'
     assert front_matter(folder) == ["---", "paths:", f'  - "{pattern}"', "---", ""]
-
-
-def test_a_module_s_copy_has_the_folder_s_name() -> None:
-    """A person who looks into the directory recognises the module."""
-    assert name_module_rules(["pkg/cart", "src"]) == {
-        "pkg/cart": ".claude/rules/tacitd/pkg-cart.md",
-        "src": ".claude/rules/tacitd/src.md",
-    }
 
 
 def test_names_that_collide_get_digits() -> None:
@@ -131,13 +122,6 @@ def test_a_source_s_name_cannot_end_the_comment() -> None:
     """A folder may be called `-->`."""
     head = render_rule("- a\n", "-->/AGENTS.md").split("\n")[0]
     assert head.count("-->") == 1 and head.endswith("-->")
-
-
-def test_lines_alone_make_a_source() -> None:
-    """What is copied of a file that nobody trusts: under their headings, in order."""
-    text = render_lines([("Coding", "a"), ("", "b"), ("Coding", "c")], "Learned Preferences")
-    assert text == "# Learned Preferences\n\n- b\n\n## Coding\n- a\n- c\n"
-    assert body(text) == "\n# Learned Preferences\n- b\n\n## Coding\n- a\n- c"
 
 
 LINES = st.lists(

