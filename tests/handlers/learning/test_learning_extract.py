@@ -136,3 +136,15 @@ def test_a_secret_is_never_stored(bench: LearningBench) -> None:
     assert bench.facts("text") == [] and not bench.bench.rows(
         "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
     )
+
+
+def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
+    """S-28: a text that a person chose never to be learned leaves no fact."""
+    from tacitd_handlers.learning.learned_rows import digest_same
+
+    with bench.bench._app.store.write() as tx:
+        tx.execute(
+            "INSERT INTO choice(scope, name, what, at) VALUES('text', ?, 'never', 0)", digest_same(PNPM)
+        )
+    bench.learn("use pnpm, not npm", PNPM)
+    assert bench.facts("text") == [] and bench.text == ""

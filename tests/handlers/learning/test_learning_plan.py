@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_grounding_texts import LOSSES, REVERSALS
 from tacitd_handlers.learning.answers import ExistingLine, NumberedFact, Proposal
-from tacitd_handlers.learning.plan import FileNow, NewLine, Plan, Situation, plan_lines
+from tacitd_handlers.learning.plan import LINES_LIMIT, FileNow, NewLine, Plan, Situation, plan_lines
 
 LEARNED, SRC, WEB = "LEARNED.md", "src/AGENTS.md", "web/AGENTS.md"
 
@@ -301,3 +301,15 @@ def test_a_merge_loses_and_reverses_nothing(one: str, other: str, merged: str) -
     assert not made.lines and made.refused
     made = plan([propose(merged, LEARNED, *olds, facts=[one, other])])
     assert merged not in [text for _, text, _ in written(made)]
+
+
+def test_at_most_twenty_lines() -> None:
+    """S-67: the facts of lines over the limit wait for the next call."""
+    made = plan([propose(f"Use tool {n} for job {n}") for n in range(25)])
+    assert len(made.lines) == LINES_LIMIT and len(made.void) == 5
+
+
+def test_a_forgotten_line_is_dropped() -> None:
+    """A person said that it is never to be learned again."""
+    made = plan([propose("Use tabs"), propose("Use pnpm")], is_forgotten=lambda text: "tabs" in text)
+    assert [one.text for one in made.lines] == ["Use pnpm"]
