@@ -144,10 +144,7 @@ class _Deciding:
             if is_line:
                 self._follow(tx, [line.text] if line is not None else [])
 
-        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            return {leaf: None for leaf, value in now.items() if value == item.text}
-
-        files = [self._change(item.path, decide, "forget", theirs=is_own)] if item.state == "stored" else []
+        files = [self._swap(item, None, "forget")] if item.state == "stored" else []
         said = "removed, and never learned again" if is_line else "not proposed again"
         return self._done(apply, "forgotten" if is_line else "declined", said, item.path, files=files)
 
@@ -164,11 +161,8 @@ class _Deciding:
                 _keep(tx, line, self._now)
             self._follow(tx, [line.text] if line is not None else [])
 
-        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            return {leaf: text for leaf, value in now.items() if value == item.text}
-
-        change = self._change(item.path, decide, "review edit", theirs=line is None)
-        return self._done(apply, "changed", "the line is yours now", item.path, files=[change])
+        files = [self._swap(item, text, "review edit")]
+        return self._done(apply, "changed", "the line is yours now", item.path, files=files)
 
     def accept(self, item: _Item) -> Done:
         """Write a withheld line, a fact that waits or was refused, or an offer."""
@@ -228,8 +222,15 @@ class _Deciding:
 
         return self._change(path, decide, what)
 
+    def _swap(self, item: _Item, text: str | None, what: str) -> FileChange:
+        """Put a text in the place of an item's line, or take it out. The heading above a person's own line is theirs, and stays."""
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+            return {leaf: text for leaf, value in now.items() if value == item.text}
+
+        return self._change(item.path, decide, what, theirs=item.line is None)
+
     def _change(self, path: str, decide: Decide, what: str, *, theirs: bool = False) -> FileChange:
-        """`theirs`: the line is the person's own, and so is the heading above it, which stays."""
         cause = Cause(f"{what} {self._decision.id} {self._now}", "person", what)
         format = Bullets(keeps_headings=True)
         if not theirs:

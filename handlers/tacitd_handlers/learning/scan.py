@@ -26,10 +26,10 @@ from tacitd.cli.common import (
     connect_or_run,
     echo_json,
     echo_message,
+    find_project,
     get_paths,
     json_option,
     read_store,
-    resolve_directory,
     show_progress,
 )
 from tacitd.cli.control_commands import echo_sync, find_undone
@@ -169,12 +169,8 @@ def _find_sessions(
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
-    find_project = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
-    wanted = find_project(str(resolve_directory(project))) if project else None
-    if project and not isinstance(wanted, Project):
-        raise click.BadParameter(
-            f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
-        )
+    find_place = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
+    wanted = find_project(project) if project else None
     seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
 
     def count(path: Path) -> list[SessionVolume]:
@@ -183,7 +179,7 @@ def _find_sessions(
             for prompt in read_prompts(source, path):
                 if prompt.time is not None and prompt.time < floor:
                     continue
-                place = find_project(prompt.cwd)
+                place = find_place(prompt.cwd)
                 if isinstance(place, Project) and wanted in (None, place) and seen.add_if_new(prompt):
                     of_root = counts.setdefault(place.root, Counter())
                     if prompt.id in handled:
