@@ -75,11 +75,11 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
 
 def test_the_readme_says_what_is_estimated() -> None:
     """README "What it costs" has the same numbers for ten prompts and for a project."""
-    usual, largest = (estimate_cost([SessionVolume("/w", 10, size)], 10, 24_576) for size in (2_000, 24_576))
+    largest = estimate_cost([SessionVolume("/w", 10, 24_576)], 10, 24_576)
     ending = (SMART_IN * MATERIAL / 2 + SMART_OUT * 3000) / 1e6
-    once = usual.usd - (usual.calls - 1) * ending, largest.usd - (largest.calls - 1) * ending
+    once = largest.usd - (largest.calls - 1) * ending
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"{once[0] * 100:.1f} cents for ten usual prompts, {once[1] * 100:.1f} for the largest ten" in text
+    assert f"at most about {once * 100:.1f} cents for ten prompts" in text
     assert ending <= 0.15 and "15 cents for each call of the larger one" in text
 
 
