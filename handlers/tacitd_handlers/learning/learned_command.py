@@ -1,9 +1,10 @@
 """`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits to
-be written."""
+be written. `--check ID` prints a hook of Claude Code that enforces a line which sessions do not heed."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +21,15 @@ from tacitd.cli.common import (
     escape_output,
     get_paths,
     resolve_directory,
+    show_argument,
 )
 from tacitd.clock import local_date, utc_seconds
-from tacitd.errors import FAILED, UsageError
+from tacitd.errors import FAILED, TacitdError, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.wording import count_noun, format_table
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.learned_rows import LineRow, read_lines
+from tacitd_handlers.learning.learned_rows import PRESENT, LineRow, read_lines
 from tacitd_handlers.learning.learning_status import describe_first_lines, describe_waiting_facts
 from tacitd_handlers.learning.line_queries import (
     ItemPlace,
@@ -74,6 +76,9 @@ _ONCE_LEARNED = (
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
 @click.option("--forgotten", is_flag=True, help="List what is never learned again.")
+@click.option(
+    "--check", metavar="ID", help="Print a hook of Claude Code that checks a line which is not heeded."
+)
 @add_pager_option
 def learned(
     project: str | None,
@@ -83,6 +88,7 @@ def learned(
     withheld: bool,
     refused: bool,
     forgotten: bool,
+    check: str | None,
     no_pager: bool,
 ) -> int:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
@@ -91,8 +97,8 @@ def learned(
     yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
     and `accept` take the ids.
     """
-    if withheld + refused + forgotten > 1:
-        raise click.UsageError("--withheld, --refused and --forgotten exclude each other")
+    if withheld + refused + forgotten + (check is not None) > 1:
+        raise click.UsageError("--withheld, --refused, --forgotten and --check exclude each other")
     # A directory is one that is there, or what is written like a path.
     is_path = project is not None and (
         project in (".", "..") or project.startswith("~") or "/" in project or os.path.isdir(project)  # noqa: PTH112  a sentence that is searched for can be longer than any name
@@ -103,6 +109,9 @@ def learned(
     wanted = tuple(word.casefold() for word in searched)
     root = None if everywhere else find_project_root(resolve_directory(project if is_path else None))
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        if check is not None:
+            _print_check(rows, check)
+            return 0
         if withheld or refused or forgotten:
             kind = "withheld" if withheld else "refused" if refused else "forgotten"
             found = _show_items(rows, root, kind, wanted, as_json=as_json, no_pager=no_pager)
@@ -114,6 +123,19 @@ def learned(
 def _contains(text: str, words: Iterable[str]) -> bool:
     folded = text.casefold()
     return all(word in folded for word in words)
+
+
+def _print_check(rows: Rows, id: str) -> None:
+    """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
+    places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
+    found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
+    if len(found) != 1:
+        raise TacitdError(
+            f"no line has the id {show_argument(id)}", "`tacitd learned` lists the lines with their ids"
+        )
+    about, hooks = make_check(found[0].text)
+    echo_message(about)
+    echo_json(hooks)
 
 
 # --- lines
@@ -295,3 +317,38 @@ def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
         "text": item.text,
         "words": list(item.words),
     }
+
+
+_FORBIDDEN = re.compile(
+    r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
+    re.IGNORECASE,
+)
+_NO_NAMES = "a an the any to be in on it that this for of or and more than only"
+_PLAIN = frozenset(_NO_NAMES.split())
+
+
+def make_check(line: str) -> tuple[str, dict[str, Any]]:
+    """A sentence about the hook for a line, and what to put into a project's `.claude/settings.json`."""
+    words = [word.strip(".-/") for word in _FORBIDDEN.findall(line)]
+    words = [word for word in dict.fromkeys(words) if len(word) > 1 and word.casefold() not in _PLAIN]
+    if not words:
+        about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
+        return about, (_hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
+    found = "|".join(re.escape(word) for word in words)
+    program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
+    about = (
+        f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
+        "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"
+    )
+    return about, (_hook("PreToolUse", "Bash", program))
+
+
+def _hook(event: str, matcher: str, program: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"matcher": matcher} if matcher else {}
+    return {"hooks": {event: [{**entry, "hooks": [{"type": "command", "command": program}]}]}}
+
+
+def _quote(text: str) -> str:
+    """For a shell: in single quotes."""
+    plain = " ".join(text.split())
+    return "'" + plain.replace("'", "'\\''") + "'"

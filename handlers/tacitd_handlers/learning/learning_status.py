@@ -185,7 +185,7 @@ def _format_lines(part: Mapping[str, Any]) -> Iterator[str]:
         for line in lines:
             yield (
                 f"! “{shorten_line(line, SHORT)}” in {root or 'all projects'}: corrected at least twice since it was written. "
-                f"`tacitd review` asks about it; or {PROPOSAL}"
+                "`tacitd review` asks about it, `tacitd learned --check ID` prints a hook that checks it"
             )
 
 

@@ -25,7 +25,6 @@ from tacitd_handlers.learning.learned_rows import (
 from tacitd_handlers.learning.line_queries import (
     DAY,
     ITEM_STATES,
-    PROPOSAL,
     STALE,
     WORDS,
     ItemPlace,
@@ -130,7 +129,8 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
     if line.contrary and not kept and (theirs is None or line.contrary in theirs):
         return f"it contradicts your line: {line.contrary}"
     if is_unheeded(line):
-        return f"you {describe_corrections(line)}: drop it, or {PROPOSAL}"
+        hook = f"`tacitd learned --check {line.id}` prints one"
+        return f"you {describe_corrections(line)}: drop it, or have it checked by a hook: {hook}"
     if is_stale(line, now) and now - max(line.last_said, kept) > STALE:
         return f"it was last said {int((now - line.last_said) / DAY)} days ago"
     return ""

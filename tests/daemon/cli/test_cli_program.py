@@ -97,6 +97,7 @@ def test_without_a_daemon_it_ends_with_69(cli: Cli, arguments: list[str]) -> Non
         *("accept 4f1c02ab", "forget 4f1c02ab", "forget --undo 4f1c02ab", "why 4f1c02ab", "undo 20261122", "show 20261122"),
         *("lesson show 99", "lesson wrong 99", "move 4f1c02ab --everywhere", "rescue drop u1", "rescue retry u1"),
         *("profile remove x.y", "sessions show nothing", "tutor resume nothing", "learner forget nothing"),
+        "learned --check 4f1c02ab",
     ],
 )  # fmt: skip
 def test_an_id_that_is_not_there_ends_with_1(cli: Cli, command: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from support_cli import Cli
 from support_learned_rows import PNPM, SHORT, LearnedRows
+from tacitd_handlers.learning.learned_command import make_check
 
 DAY = 86_400.0
 
@@ -161,6 +162,42 @@ def test_why_names_another_program(rows: LearnedRows) -> None:
     rows.learn(PNPM, "npm is out", typed=False)
     (found,) = rows.bench.explain("pnpm", rows.root)
     assert "you did not type it: another program of yours" in found["where"]
+
+
+# --- a rule that is not heeded
+
+
+@pytest.mark.parametrize(
+    ("line", "refused", "passed"),
+    [
+        (PNPM, "npm install x", "pnpm install x"),
+        ("Do not run `terraform apply`", "terraform apply", "ls"),
+        ("Use uv instead of pip", "pip install x", "uv add x"),
+    ],
+)
+def test_a_check_refuses_a_forbidden_command(line: str, refused: str, passed: str) -> None:
+    """It prints a hook for the client's settings, which refuses the command and names the line."""
+    hooks = make_check(line)[1]["hooks"]
+    (entry,) = hooks["PreToolUse"]
+    assert entry["matcher"] == "Bash"
+    program = entry["hooks"][0]["command"]
+    assert "exit 2" in program and line in program
+    pattern = program.split("grep -qwE '")[1].split("'")[0]
+    import re
+
+    assert re.search(rf"(?<!\w)({pattern})(?!\w)", refused)
+    assert not re.search(rf"(?<!\w)({pattern})(?!\w)", passed)
+
+
+def test_a_check_of_any_other_line_reminds(cli: Cli, rows: LearnedRows) -> None:
+    id = rows.learn("It's best to name a handler after its event")
+    said = cli.run("learned", "--check", id[:6], cwd=rows.root)
+    command = said.json["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
+    assert (
+        command == "echo 'Remember: It'\\''s best to name a handler after its event'"
+        and ".claude/settings.json" in said.err
+    )
+    assert cli.run("learned", "--check", "ffffffff", cwd=rows.root).code == 1
 
 
 # --- status, report, session text
