@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 
@@ -351,7 +352,11 @@ def test_scan_on_a_terminal_waits_for_no_silence(begin: Begin, monkeypatch: pyte
         )
         done = world.run("scan", "--since", "7d", given="y\n")
         monkeypatch.undo()
-        assert done.code == 0 and world.bullets("LEARNED.md") == [PNPM]
+        assert (
+            done.code == 0
+            and re.search("learning: [01] of 1", done.err)
+            and world.bullets("LEARNED.md") == [PNPM]
+        )
 
 
 def test_sync_and_synthesize_do_not_wait_for_the_end(begin: Begin) -> None:

@@ -37,7 +37,6 @@ from tacitd_handlers.reach.client_rules import AGENTS, LEARNED, SEE_ALSO
 from tacitd_handlers.reach.rule_text import COPY
 from tacitd_handlers.shared.places import read_text
 
-
 NO_GIT = "it is not in git, so nothing there was or is hidden: who gets the directory gets its LEARNED.md"
 
 

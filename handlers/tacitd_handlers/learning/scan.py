@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -100,6 +104,10 @@ def estimate_cost(
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
+
+
+LOOK = 0.2
+"""Seconds between two looks at how far a scan is."""
 
 
 @click.command(
@@ -241,10 +249,31 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
     due = [{"job": "synthesize", "project": root} for root in roots]
     try:
         call("scan", since=floor, transcripts=transcripts, projects=roots)
-        echo_message("learning from them; `tacitd status` shows how far it is")
-        said = call("sync", due=due)
+        said = _sync(call, transcripts, due)
     except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
         return FAILED
     echo_sync(said)
     return PARKED if find_undone(said) else 0
+
+
+def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -> Any:
+    """Have everything handled now, and the jobs done that are due then; on a terminal, show meanwhile how far it is."""
+    if not sys.stderr.isatty():
+        return call("sync", due=due)
+    said: Future[Any] = Future()
+
+    def sync() -> None:
+        try:
+            said.set_result(call("sync", due=due))
+        except Exception as error:  # noqa: BLE001  raised again for whoever waits
+            said.set_exception(error)
+
+    # Not of an executor, which would be waited for at the end, also after Ctrl-C.
+    threading.Thread(target=sync, name="sync", daemon=True).start()
+    with show_progress("learning") as advance:
+        while not said.done():
+            lag = call("lag", transcripts=transcripts)
+            advance(lag["done"], lag["total"])
+            wait([said], LOOK)
+    return said.result()

@@ -153,7 +153,9 @@ def _explain_project(place: Directory) -> Iterator[ReachProblem]:
         yield from _explain_tracked(path, tree, what)
     if excluded or there >= expected:
         return
-    hint = f"for lines that came with the repository, read them, then run `tacitd trust {place.main}`; {DAEMON}"
+    hint = (
+        f"for lines that came with the repository, read them, then run `tacitd trust {place.main}`; {DAEMON}"
+    )
     if tree != place.main:
         hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
     if not os.path.lexists(path):
@@ -284,7 +286,9 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Check the person's rules file and each known project. Nothing is changed. Raises ConfigError."""
     paths = Paths.from_env(environ)
     settings = _read_settings(paths)
-    mine = [DoctorFinding(one.id or "", "warning", one.why, one.hint) for one in _explain_person(paths, settings)]
+    mine = [
+        DoctorFinding(one.id or "", "warning", one.why, one.hint) for one in _explain_person(paths, settings)
+    ]
     state = "can be written" if settings.user_rules else "is off (reach.user_rules)"
     yield from mine or [DoctorFinding("reach.user-rules", "ok", f"{paths.config_dir / USER_RULES} {state}")]
     projects = list(check_projects(paths.config_dir, list_known_projects(paths.state_dir)))
