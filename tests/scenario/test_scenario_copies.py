@@ -181,6 +181,36 @@ def test_git_takes_nothing_away(copies: Copies) -> None:
     assert not copies.linked.exists()
 
 
+def test_a_line_deleted_in_the_source_is_not_learned_again(copies: Copies) -> None:
+    """In LEARNED.md and in a module's AGENTS.md; also while no daemon runs."""
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", "")
+    copies.wait(lambda: copies.agree(BASALT))
+    copies.daemon.stop()
+    save(copies.root / "src" / "AGENTS.md", f"- {AMBER} in src\n", "")
+    copies.daemon.start()
+    copies.wait(lambda: copies.agree(f"{BASALT} in src", folder="src"))
+    copies.learn("s2", AMBER, "Prefers cobalt-3")
+    copies.wait(lambda: copies.agree(BASALT, "Prefers cobalt-3"))
+    assert copies.agree(f"{BASALT} in src", "Prefers cobalt-3 in src", folder="src"), copies.state()
+    copies.check_git()
+
+
+def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
+    """`git reset --hard` and `git clean -fdx` take everything that git does not track. The next session has all learned lines again."""
+    files = (copies.root / "LEARNED.md", copies.root / "src" / "AGENTS.md", copies.copy(copies.root))
+    before = {path: path.read_bytes() for path in files}
+    copies.daemon.git("reset", "-q", "--hard")
+    copies.daemon.git("clean", "-fdxq")
+    assert not any(path.exists() for path in before)
+    copies.daemon.begin("s2")
+    copies.wait(lambda: all(path.exists() and path.read_bytes() == was for path, was in before.items()))
+    said = copies.daemon.cli("history", str(copies.root)).stdout
+    assert "restored after git clean" in said, said
+    copies.learn("s3", "Prefers cobalt-3")
+    copies.wait(lambda: copies.agree(AMBER, BASALT, "Prefers cobalt-3"))
+    copies.check_git()
+
+
 @pytest.mark.parametrize("running", [True, False])
 def test_a_branch_with_another_file_takes_nothing_away(copies: Copies, running: bool) -> None:
     """Git overwrites an ignored LEARNED.md by the one of a branch, and removes it on the way back: no line counts as deleted, and what is

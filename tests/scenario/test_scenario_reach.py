@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,38 @@ def save(path: Path, text: str) -> None:
     new = path.with_name("tacitd.md~")
     new.write_text(text)
     new.replace(path)
+
+
+def test_it_follows_the_profile_and_the_lessons(make: MakeDaemon) -> None:
+    """Made at the start, followed within a minute by itself, private; the banner names it."""
+    daemon = known_daemon(make)
+    until(lambda: len(bullets(daemon)) == 3, PATIENCE, daemon.said)
+    assert bullets(daemon) == ["Role: nurse", "Editor: zebra-3", LESSON]
+    assert rules(daemon).stat().st_mode & 0o777 == 0o600
+    assert str(rules(daemon)) in daemon.said()
+    assert daemon.cli("profile", "set", "tools.editor", "amber-1").returncode == 0
+    until(lambda: "Editor: amber-1" in bullets(daemon), PATIENCE, daemon.said)
+
+
+def test_a_deleted_line_is_gone_everywhere(make: MakeDaemon) -> None:
+    """A deletion clears the path of the profile and marks the lesson wrong; also after a kill; a person's line stays."""
+    daemon = known_daemon(make)
+    wait_for_lines(daemon, "Role: nurse", "Editor: zebra-3", LESSON)
+    save(rules(daemon), rules(daemon).read_text().replace("- Role: nurse\n", "- mine\n"))
+    wait_for_lines(daemon, "mine", "Editor: zebra-3", LESSON)
+
+    def shown() -> str:
+        daemon.sync()
+        return json.dumps(json.loads(daemon.cli("profile", "show", "--json").stdout))
+
+    until(lambda: "nurse" not in shown(), PATIENCE, daemon.said)
+    assert "zebra-3" in shown()
+    daemon.kill9()
+    save(rules(daemon), rules(daemon).read_text().replace(f"- {LESSON}\n", ""))
+    daemon.start()
+    wait_for_lines(daemon, "mine", "Editor: zebra-3")
+    until(lambda: LESSON not in daemon.cli("lesson", "list").stdout, PATIENCE, daemon.said)
+    assert daemon.cli("lesson", "add", LESSON).returncode != 0, "it was marked wrong"
 
 
 def test_it_leaves_with_tacitd(make: MakeDaemon) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from itertools import pairwise
 
 import pytest
 
 from support_calls import list_calls
 from support_daemon import (
+    EXTRACTION,
+    SYNTHESIS,
     MakeDaemon,
     append,
     line,
@@ -52,6 +56,69 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
     raw = [json.loads(one) for one in (daemon.project / "tmp/learning-raw.jsonl").read_text().splitlines()]
     assert [one["facts"] for one in raw] == [[text] for text in daemon.put_to_model()]
     assert {one["session"] for one in raw} == {"s1"} and len({one["prompts"][0] for one in raw}) == 4
+
+
+def test_ten_prompts_go_out_at_once(make: MakeDaemon) -> None:
+    """SPEC S-01: `extraction.max_prompts` prompts go out without a quiet time; the eleventh waits for one."""
+    daemon = make()
+    daemon.start()
+    for number in range(11):
+        daemon.type_("s1", f"Prefers amber-{number}")
+    status = daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["asked"] == 10)
+    assert status["parked"] == []
+    assert len(daemon.extractions()) == 1
+    daemon.sync()
+    assert len(daemon.put_to_model()) == 11
+
+
+def test_two_sessions_of_one_project_are_merged(make: MakeDaemon) -> None:
+    """SPEC S-53: one synthesis at a time within a project, and no fact of either session is lost."""
+    slow = {
+        "match": SYNTHESIS,
+        "each": r"^(?:-|\d+\.) (Prefers [^\n]+)$",
+        "reply": r"FILE: LEARNED.md\nFACT: \g<1>",
+        "delay": 0.4,
+    }
+    facts = {"match": EXTRACTION, "each": r"What the person wrote:\n```\n(.*?)\n```", "reply": r"\g<1>"}
+    daemon = make([facts, slow], SESSION__IDLE="1s")
+    daemon.start()
+    for number in range(3):
+        daemon.type_(f"s{number}", f"Prefers amber-{number}")
+    daemon.wait_for_lines(*(f"Prefers amber-{number}" for number in range(3)))
+    calls = [call["at"] for call in daemon.claude.calls() if SYNTHESIS in call["stdin"]]
+    assert all(later - sooner >= 0.4 for sooner, later in pairwise(calls))
+    assert len(daemon.learned) == 3
+
+
+def test_once_does_all_that_waits_and_ends(make: MakeDaemon) -> None:
+    """`run --once`: also syntheses of ended sessions; exit code 0, or 75 if something is parked."""
+    daemon = make(SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1h")
+    first = daemon.cli("run", "--once")
+    assert first.returncode == 0, first.stderr
+    daemon.type_("s1", "Prefers amber-1")
+    long_ago = time.time() - 5
+    os.utime(daemon.transcript("s1"), (long_ago, long_ago))
+    done = daemon.cli("run", "--once")
+    assert done.returncode == 0, done.stderr
+    assert daemon.learned == ["Prefers amber-1"]
+    assert raw_files(daemon.project) == []
+    daemon.claude.rules([{"match": EXTRACTION, "fault": "logged-out"}])
+    daemon.type_("s2", "Prefers basalt-2")
+    parked = daemon.cli("run", "--once")
+    assert parked.returncode == 75
+    assert "not logged in" in parked.stderr.casefold()
+    assert daemon.cli("status").returncode == 69
+    again = daemon.cli("run", "--once")
+    assert again.returncode == 75
+
+
+def test_once_beside_a_daemon_says_so(make: MakeDaemon) -> None:
+    """Exit code 69 if another daemon runs."""
+    daemon = make()
+    daemon.start()
+    refused = daemon.cli("run", "--once")
+    assert refused.returncode == 69
+    assert refused.stderr.startswith("tacitd: ")
 
 
 @pytest.mark.parametrize("scope", ["project", "session", "all"])

@@ -39,6 +39,29 @@ def bullets(path: Path) -> list[str]:
     return [one[2:] for one in path.read_text().splitlines() if one.startswith("- ")] if path.exists() else []
 
 
+@pytest.mark.parametrize("target", [".husky/pre-commit", "CLAUDE.md", "docs/LEARNED.md", "lib/LEARNED.md"])
+def test_a_committed_link_is_not_written_into(make: MakeDaemon, target: str) -> None:
+    """A repository has `LEARNED.md -> .husky/pre-commit`: its next commit would run a learned line."""
+    daemon = make(DISPATCH__FIRST_PAUSE="1h")
+    file = daemon.project / target
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(HOOK)
+    if target.startswith("lib/"):  # a repository in the repository, whose index only it has
+        for command in (("init", "-q"), ("add", "-A"), (*DEV, "commit", "-qm", "x")):
+            daemon.git("-C", str(file.parent), *command)
+    (daemon.project / "LEARNED.md").symlink_to(target)
+    commit(daemon)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    (parked,) = daemon.synthesize()
+    assert str(daemon.project / "LEARNED.md") in parked["reason"] and parked["hint"]
+    assert str(daemon.project / "LEARNED.md") in daemon.cli("status").stdout
+    assert file.read_text() == HOOK and daemon.git("status", "--porcelain") == ""
+    daemon.git("rm", "-q", "LEARNED.md")
+    assert daemon.sync() == []
+    assert daemon.learned == ["Prefers amber-1"] and file.read_text() == HOOK
+
+
 @pytest.mark.parametrize("mode", ["local", "shared"])
 def test_the_text_of_a_link_is_not_written_over(make: MakeDaemon, mode: str) -> None:
     """A clone with core.symlinks=false has a regular file where git has a link."""
