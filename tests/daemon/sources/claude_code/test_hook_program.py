@@ -91,7 +91,7 @@ TEXT = '<tacitd-context>\n"quoted" \\ 日本語 🐙\n'
 def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: bool) -> None:
     """It may come later than the sign that the daemon does not hang."""
     answer = json.dumps({"id": 2, "result": {"text": TEXT}}, ensure_ascii=ascii_only, separators=(",", ":"))
-    data, printed, tries = encode({**STOP, "hook_event_name": event}), b"", 0
+    data, printed, got, tries = encode({**STOP, "hook_event_name": event}), b"", [b""], 0
     while not printed and tries < 20:  # a busy machine may show no sign within 50 ms
         tries += 1
         (home / "s").unlink(missing_ok=True)
