@@ -101,34 +101,20 @@ def own_words(text: str) -> tuple[str, int]:
 
 
 def _without_pastes(text: str) -> tuple[str, int]:
-    if "<pasted_content" not in text:
-        return text, 0
     kept: list[str] = []
     pasted = at = 0
-    for _ in range(_PASTES):
-        opened = _PASTE.search(text, at)
-        if opened is None:
-            break
-        end, after = _close(text, opened)
-        if end < 0:
+    while (opened := _PASTE.search(text, at)) is not None and len(kept) < _PASTES:
+        closing = rf'</pasted_content(?: id="{re.escape(opened[1])}")?>'
+        closed = re.compile(closing).search(text, opened.end())
+        if closed is None:
             break
         kept.append(text[at : opened.start()].strip("\n"))
-        pasted += len(text[opened.end() : end].strip("\n"))
-        at = after
+        pasted += len(text[opened.end() : closed.start()].strip("\n"))
+        at = closed.end()
     if not kept:
         return text, 0
     kept.append(text[at:].strip("\n"))
     return "\n".join(part for part in kept if part.strip()), pasted
-
-
-def _close(text: str, opened: re.Match[str]) -> tuple[int, int]:
-    """The end of the paste, and where the text continues after its closing tag; (-1, -1) if there is no closing tag."""
-    ends = (
-        (text.find(tag, opened.end()), len(tag))
-        for tag in (f'</pasted_content id="{opened[1]}">', "</pasted_content>")
-    )
-    end, length = min(((at, size) for at, size in ends if at >= 0), default=(-1, 0))
-    return end, end + length
 
 
 def command_args(text: str) -> str | None:
