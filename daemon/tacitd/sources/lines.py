@@ -144,7 +144,7 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
         if not whole:
             # A truncated object has no end, so the next one may begin inside its bytes: the client glues them
             # (CLAUDE_CODE fact 7).
-            clean, at = False, line.find(b'{"', at + 1)
+            at = line.find(b'{"', at + 1)
             continue
         top = clean and not line[edge:at].strip(b"\0 \t\r")
         goes_on = line[reached : reached + 64].lstrip(b"\0 \t\r").startswith((b",", b"}", b"]", b":"))

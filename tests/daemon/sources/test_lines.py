@@ -116,6 +116,8 @@ def test_nothing_nested_is_taken_for_a_record() -> None:
     assert found(b'{"type":"progress","sessionId":"s","data":{"message":' + inner + b'},"timest') == []
     assert found(b'{"type":"progress","data":[1,' + inner + b",3") == []
     assert found(b'lost beginning","data":' + inner + b'},"uuid":"x"}') == []
+    outer = b'{"type":"progress","sessionId":"s","data":' + inner + b"}"
+    assert found(outer + b"x") == [outer]
 
 
 def test_text_inside_a_string_is_no_record() -> None:
