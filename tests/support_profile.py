@@ -39,10 +39,9 @@ class Box(PluginHome):
     def find(self, finding: Mapping[str, Any], session: str = "abc123") -> Box:
         """A message of learning, as its commit queues it."""
         self._serial += 1
-        data = {"sender": "learning", "at": self.clock.now(), "by_job": False, "data": dict(finding)}
         key = f"learning:{self._serial}"
         with self.bench._app.store.write() as tx:
-            insert_task(tx, NewTask("profile", "", "message", key, None, session, data), self.clock.now())
+            insert_task(tx, NewTask("profile", "", "message", key, None, session, finding), self.clock.now())
         return self.wait(0.001)
 
     def run(self, do: str, path: str = "", value: Any = None, *, agent: bool = False) -> Done:

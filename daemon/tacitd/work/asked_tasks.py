@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import asdict
 
 from tacitd.contract import Done
@@ -20,7 +17,6 @@ from tacitd.store import Store
 from tacitd.work.inbox import make_stopped_error
 from tacitd.work.project_rows import read_choices
 from tacitd.work.running_plugin import RunningPlugin
-from tacitd.work.shared_edits import EDITS
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import TaskRunner
 
@@ -121,47 +117,22 @@ class AskedTasks:
         new = NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number})
         done = self.run(plugin, new)
         ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
-        with suppress(TacitdError):  # otherwise the next look finds it
-            self._report_undone(plugin, change["root"], project, made)
+        self._wait_for_messages(plugin.name, change["root"])
         left = [one.text for one in done.notices]
         return {**(find_row_change(rows, made) or change), "left": left}
 
-    def _report_undone(self, plugin: RunningPlugin, root: str, project: int | None, made: str) -> None:
-        """Pass an undo on as what it is, an edit of the person's, and wait until what follows such an edit is done. A pause
-        holds that."""
-        rows, waits = (
-            self._store.rows,
-            "SELECT data FROM task WHERE plugin = ? AND kind = 'file-changed' AND key = ?",
-        )
-        lines = "SELECT l.path, l.leaf, l.put FROM change_line l JOIN change c ON c.number = l.change WHERE c.id = ?"
-        undone = dict[str, list[str]]()
-        for path, leaf, put in rows(lines, made):
-            undone.setdefault(path, []).extend([leaf] if put is None else [])
-        for path, leaves in undone.items():
-            if kind := plugin.name_kind(Path(path), root):
-                key = f"{EDITS}{path}"
-                for (waiting,) in rows(waits, plugin.name, key):
-                    leaves += msgspec.json.decode(waiting).get("undone", [])
-                data = {"path": path, "kind": kind, "undone": leaves}
-                new = NewTask(plugin.name, root, "file-changed", key, project, "", data)
-                if self._is_paused(root):
-                    with self._store.write() as tx:
-                        insert_task(tx, new, self._now())
-                else:
-                    self.run(plugin, new)
-        self._wait_for_messages(plugin.name, root)
-
     def _wait_for_messages(self, plugin: str, lane: str) -> None:
         """Wait until what follows is done, such as the copies that sessions load. A pause holds that."""
-        if self._is_paused(lane):
-            return
-        waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind = 'message' AND reason = '' AND due <= ?"
+        waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind IN ('message', 'file-changed') AND reason = '' AND due <= ?"
         begun = time.monotonic()
-        while time.monotonic() - begun < PATIENCE and self._store.rows(waits, plugin, lane, self._now()):
+        while time.monotonic() - begun < PATIENCE:
+            choices = read_choices(self._store.rows, "local", self._now())
+            runs = self._runner.is_running(plugin, lane)
+            if choices.is_paused(lane, "") or not (
+                runs or self._store.rows(waits, plugin, lane, self._now())
+            ):
+                return
             time.sleep(POLL)
-
-    def _is_paused(self, root: str) -> bool:
-        return read_choices(self._store.rows, "local", self._now()).is_paused(root, "")
 
     def decide(
         self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], purge: Sequence[str] = ()

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from tacitd.contract import Batch, Task, Tx
 from tacitd.events import Project
 from tacitd.work.task_rows import NewTask, insert_task
-
-__all__ = ["read_message", "send_message"]
 
 
 def send_message(
@@ -25,14 +21,8 @@ def send_message(
     due: float | None = None,
 ) -> None:
     """Queue a message for a plugin, about the project and session of a task, or of records. The same key again replaces it
-    while it waits, with the earlier time `due`. `data`: JSON, which the receiver finds in `Task.data`."""
+    while it waits, with the earlier time `due`. `data`: JSON, the receiver's `Task.data`."""
     lane = str(about.project.root) if isinstance(about.project, Project) else ""
-    whole = {"sender": sender, "data": dict(data)}
     place = about.project_number, about.session
     priority = about.priority if isinstance(about, Task) else "live"
-    insert_task(tx, NewTask(to, lane, "message", f"{sender}:{key}", *place, whole, priority), now, due)
-
-
-def read_message(task: Task) -> Task:
-    """The task with what the sender wrote as its data."""
-    return replace(task, data=task.data.get("data", {}))
+    insert_task(tx, NewTask(to, lane, "message", f"{sender}:{key}", *place, data, priority), now, due)

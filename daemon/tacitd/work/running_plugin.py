@@ -44,13 +44,12 @@ from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
 from tacitd.files.shared_files import TWO_LOOKS
 from tacitd.handler import Decision, Degradation, Notice, load_hook
 from tacitd.model.budget import mark_used
-from tacitd.plugin import GatherRule, PluginSpec
+from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
 from tacitd.work.activities import follow_decision
-from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import ASKED, store_project
 from tacitd.work.reader import Observer
-from tacitd.work.shared_edits import EDITS, FileKind, find_new_edits, store_look
+from tacitd.work.shared_edits import EDITS, find_new_edits, queue_undone, store_look
 from tacitd.work.task_rows import ENGINE, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
@@ -75,19 +74,11 @@ class RunningPlugin:
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
         observe = load_hook(spec.observe) if spec.observe else None
-        self.observer = make_observer(spec, observe and (lambda batch, tx: observe(batch, tx, settings)))
+        self.observer = _make_observer(spec, observe and (lambda batch, tx: observe(batch, tx, settings)))
         self._run: Any = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
-        self.kinds = [
-            FileKind(
-                one.name,
-                find_format(one.format),
-                load_hook(one.list_paths),
-                load_hook(one.on_edits),
-                one.always,
-            )
-            for one in spec.files
-        ]
+        for one in spec.files:
+            find_format(one.format), load_hook(one.list_paths), load_hook(one.on_edits)
         self.rule: GatherRule | None = load_hook(spec.gather)(settings) if spec.gather else None
         if not isinstance(self.rule, GatherRule | None):
             raise TypeError(f"its gathering is {type(self.rule).__name__}, not GatherRule")
@@ -144,7 +135,7 @@ class RunningPlugin:
         if task.kind == "file-changed" and task.key.startswith(EDITS):
             return self._report_edits(task, tools)
         if task.kind not in ASKED:
-            return self._run(read_message(task) if task.kind == "message" else task, tools)
+            return self._run(task, tools)
         try:
             match task.kind:
                 case "decision":
@@ -169,27 +160,25 @@ class RunningPlugin:
     def _report_edits(self, task: Task, tools: PluginTools) -> Outcome:
         """Pass a person's edits of a file on, each once: they are noted with what the plugin makes of them."""
         path, files, clock = Path(str(task.data["path"])), self._services.files, self._services.clock
-        kind = next((one for one in self.kinds if one.name == task.data["kind"]), None)
+        kind = next((one for one in self.spec.files if one.name == task.data["kind"]), None)
         if kind is None:
             return Done()
-        look, stamp = find_new_edits(files, tools.rows, path, kind.format, task.data.get("undone", ()))
+        format = find_format(kind.format)
+        look, stamp = find_new_edits(files, tools.rows, path, format, task.data.get("undone", ()))
         edits, again = look.view.edits, look.view.doubt == "removed once"
-        done = kind.on_edits(path, edits, tools) if any(edits) or (kind.always and not again) else Done()
+        done = Done()
+        if any(edits) or (kind.always and not again):
+            done = load_hook(kind.on_edits)(path, edits, tools)
         if not isinstance(done, Done):
             raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
 
         def note(tx: Tx) -> None:
-            store_look(tx, files, path, self.name, kind.format, task.project_number, look, stamp)
+            store_look(tx, files, path, self.name, format, task.project_number, look, stamp)
             if again:
                 new = NewTask(self.name, task.lane, task.kind, task.key, task.project_number, "", task.data)
                 insert_task(tx, new, clock.now(), clock.now() + TWO_LOOKS)
 
         return replace(done, apply=_join(done.apply, note))
-
-    def name_kind(self, path: Path, root: str) -> str:
-        """The kind of a shared file of a project; "" if it is of none."""
-        rows, place = self._services.store.rows, Path(root) if root else None
-        return next((one.name for one in self.kinds if path in one.list_paths(rows, os.environ, place)), "")
 
     def _decide(self, task: Task, tools: Tools) -> Outcome:
         data, root, now = task.data, task.data["root"], self._services.clock.now()
@@ -208,13 +197,15 @@ class RunningPlugin:
 
     def _undo(self, task: Task) -> Done:
         """Take a change back, as far as nobody changed its lines since; the notices name the others. What that changes counts as the
-        person's edit. Raises FileRefusedError, UsageError if there is nothing to take back."""
+        person's edit, and is passed on as one by the task that follows. Raises FileRefusedError, UsageError if there is nothing to
+        take back."""
         rows, number, files = self._services.store.rows, int(task.data["change"]), self._services.files
         cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
         by_path = dict[Path, list[ChangedLine]]()
         for line in list_lines(rows, number):
             by_path.setdefault(line.path, []).append(line)
-        changes, left = list[FileChange](), list[Notice]()
+        changes, left, edited = list[FileChange](), list[Notice](), list[NewTask]()
+        place = Path(task.lane) if task.lane else None
         for path, lines in by_path.items():
             ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
             format = find_format(name)
@@ -223,12 +214,25 @@ class RunningPlugin:
             left += [Notice("not undone", text, path.name) for text in changed]
             if back:
                 changes.append(FileChange(path, format, _decide_always(back), cause))
+                removed = [leaf for leaf, value in back.items() if value is None]
+                edited += [
+                    self.make_edited(kind, path, task.lane, task.project_number, removed)
+                    for kind in self.spec.files
+                    if path in load_hook(kind.list_paths)(rows, os.environ, place)
+                ][:1]
         if not changes and left:
             what = f"{left[0].where} no longer has “{left[0].text}”: somebody removed or changed it since"
             raise FileRefusedError(what)
         if not changes:
             raise UsageError("what it removed is there again: there is nothing to undo")
-        return Done(files=tuple(changes), notices=left)
+        return Done(partial(queue_undone, edited, self._services.clock.now()), tuple(changes), notices=left)
+
+    def make_edited(
+        self, kind: SharedFileKind, path: Path, root: str, project: int | None, undone: Sequence[Leaf] = ()
+    ) -> NewTask:
+        """A task that passes edits of a shared file on. `undone`: leaves that a person took back by name."""
+        data = {"path": str(path), "kind": kind.name, "undone": list(undone)}
+        return NewTask(self.name, root, "file-changed", f"{EDITS}{path}", project, "", data)
 
     # --- what is queued
 
@@ -253,17 +257,13 @@ def list_writable(services: ToolServices) -> list[tuple[int | None, str]]:
     return [one for one in found if services.write_mode(Project(Path(one[1]), False)) != "off"]
 
 
-def make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
+def _make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
     return Observer(spec.name, observe, bool(spec.gather), "session-started" in spec.events)
 
 
-def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
+def _wait_until_on(spec: PluginSpec, why: str, batch: Batch, tx: Tx) -> NoReturn:
     """The observer of a plugin that is off: it gets its records when it runs again."""
-
-    def wait(batch: Batch, tx: Tx) -> NoReturn:
-        raise UnavailableError(f"{spec.name} is off: {why}")
-
-    return make_observer(spec, wait if spec.observe else None)
+    raise UnavailableError(f"{spec.name} is off: {why}")
 
 
 def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
@@ -308,7 +308,8 @@ class RunningPlugins:
             what = f"the plugin {spec.name} is off: {off}"
             logger.error("{}", what)
             degraded[f"handler.broken:{spec.name}"] = Degradation("handler.broken", what, hint)
-            self.observers.append(make_waiting_observer(spec, off))
+            waits = partial(_wait_until_on, spec, off) if spec.observe else None
+            self.observers.append(_make_observer(spec, waits))
 
     @property
     def rules(self) -> dict[str, GatherRule]:
@@ -341,7 +342,7 @@ class RunningPlugins:
         waiting = set(rows("SELECT plugin, key FROM task WHERE kind = 'file-changed'"))
         places, found = [(None, ""), *list_writable(self._services)], list[NewTask]()
         for plugin in self.by_name.values():
-            for kind, (number, root) in product(plugin.kinds, places):
+            for kind, (number, root) in product(plugin.spec.files, places):
                 for path in self._list_paths(plugin.name, kind, root):
                     key, stamp = f"{EDITS}{path}", files.read_stamp(path)
                     before = known.get((plugin.name, str(path)))
@@ -350,14 +351,14 @@ class RunningPlugins:
                         and stamp != before
                         and (stamp or before is not None)
                     ):
-                        data = {"path": str(path), "kind": kind.name}
-                        found.append(NewTask(plugin.name, root, "file-changed", key, number, "", data))
+                        found.append(plugin.make_edited(kind, path, root, number))
         return found
 
-    def _list_paths(self, plugin: str, kind: FileKind, root: str) -> list[Path]:
+    def _list_paths(self, plugin: str, kind: SharedFileKind, root: str) -> list[Path]:
         try:
             place = Path(root) if root else None
-            return [Path(one) for one in kind.list_paths(self._services.store.rows, self._environ, place)]
+            found = load_hook(kind.list_paths)(self._services.store.rows, self._environ, place)
+            return [Path(one) for one in found]
         except Exception as error:  # noqa: BLE001  one plugin's fault affects no other
             logger.warning("{} cannot name its files: {}", plugin, describe_plugin_error(error))
             return []

@@ -6,26 +6,19 @@ reported before, and notes them in the transaction of what the plugin makes of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec.structs import replace
 
-from tacitd.contract import Done, Format, Leaf, Rows, Tx
+from tacitd.contract import Format, Leaf, Rows, Tx
 from tacitd.files.shared_files import Look, SharedFiles
 from tacitd.text.hashes import blake2b
+from tacitd.work.task_rows import NewTask, insert_task
 
 EDITS = "edits "
 """The beginning of a task's key; the path follows."""
-
-
-class FileKind(Struct, frozen=True):
-    name: str
-    format: Format
-    list_paths: Callable[..., Any]
-    on_edits: Callable[..., Done]
-    always: bool = False
 
 
 def find_new_edits(
@@ -62,6 +55,16 @@ def store_look(
         ]
         tx.execute("DELETE FROM shared_seen WHERE path = ?", str(path))
         tx.executemany("INSERT INTO shared_seen(path, leaf, digest) VALUES(?, ?, ?)", theirs)
+
+
+def queue_undone(edited: Iterable[NewTask], now: float, tx: Tx) -> None:
+    """Queue what passes an undo on. Leaves of an earlier one that waits still count."""
+    for new in edited:
+        waits = "SELECT data FROM task WHERE plugin = ? AND kind = 'file-changed' AND key = ?"
+        undone = list(new.data["undone"])
+        for (waiting,) in tx.rows(waits, new.plugin, new.key):
+            undone += msgspec.json.decode(waiting).get("undone", [])
+        insert_task(tx, replace(new, data={**new.data, "undone": undone}), now)
 
 
 def _digest(value: str) -> bytes:

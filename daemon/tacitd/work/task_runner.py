@@ -35,8 +35,6 @@ from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, put_
 WORKERS = 3
 STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
-PAUSE = 60.0
-"""Seconds before a task whose end raised what only ends a thread is begun again."""
 THREADS = 12
 """With those that are stuck."""
 
@@ -89,8 +87,6 @@ class TaskRunner:
         self._futures = set[Future[None]]()
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
-        self._broken: dict[int, float] = {}
-        """Until when tasks wait that raised what is no Exception: monotonic seconds."""
         self.asked = False
         self.refused: UnwritableError | None = None
         """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
@@ -135,8 +131,7 @@ class TaskRunner:
         def is_held(ready: ReadyTask) -> bool:
             is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
             is_off = ready.plugin not in self._plugins
-            is_broken = self._broken.get(ready.number, 0.0) > self._clock.monotonic()
-            return is_off or is_broken or (is_behind and ready.kind not in ASKED) or self._is_held(ready)
+            return is_off or (is_behind and ready.kind not in ASKED) or self._is_held(ready)
 
         return list_ready(rows, self._clock.now(), self.running, self._single, is_held, most=most)
 
@@ -164,11 +159,6 @@ class TaskRunner:
         except (Exception, SystemExit) as error:  # noqa: BLE001  what a plugin does may raise anything
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
             self._put_off(ready, error, store)
-        except BaseException as error:
-            with self._lock:
-                self._broken[ready.number] = self._clock.monotonic() + PAUSE
-            logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
-            raise
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)
@@ -231,7 +221,7 @@ class TaskRunner:
             raise
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except (Exception, SystemExit) as error:  # noqa: BLE001  one broken plugin stops no other
+        except BaseException as error:  # noqa: BLE001  one broken plugin stops no other, nor its worker
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             what, hint = f"{type(error).__name__}: {error}", "see the log"
             if isinstance(error, OSError) and error.errno:

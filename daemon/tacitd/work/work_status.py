@@ -99,7 +99,7 @@ def _describe(kind: str, key: str, session: str, data: Mapping[str, object]) -> 
         case "file-changed":
             return f"a change of {data['path']}"
         case "message":
-            return f"what {data['sender']} found"
+            return f"what {key.partition(':')[0]} found"
         case _:
             return f"{kind} {key}"
 
