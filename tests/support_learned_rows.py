@@ -106,7 +106,7 @@ class LearnedRows:
                 now - 900,
                 str(self.root),
             )
-        NoteWriter(store).write(note, [])
+        NoteWriter(store).write(note)
 
     # --- what happens
 

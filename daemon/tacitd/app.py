@@ -213,10 +213,9 @@ class App:
         self.engine.wake.set()
 
     def list_degradations(self) -> list[Degradation]:
-        rows, names, now = self.store.rows, self.plugins.by_name, self.clock.now()
         refusal = find_store_refusal(self.engine)
         found = [*([refusal] if refusal is not None else []), *list_own_problems(self)]
-        return found + list_stored_problems(rows, names, now, of_daemon=False)
+        return found + list_stored_problems(self.store.rows, self.plugins.by_name, self.clock.now())
 
     def read_status(self) -> dict[str, Any]:
         plugins, problem = self.found.plugins, find_store_refusal(self.engine)
@@ -227,7 +226,7 @@ class App:
 
     def note_state(self) -> None:
         """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""
-        self.note_writer.write(make_note(self), list_own_problems(self))
+        self.note_writer.write(make_note(self))
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most."""

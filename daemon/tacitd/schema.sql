@@ -289,7 +289,7 @@ CREATE TABLE activity(
 CREATE INDEX activity_at ON activity(at);
 
 CREATE TABLE degradation(
-  owner TEXT NOT NULL,                  -- 'engine', 'daemon' (while the daemon says so), 'plan' (`id`: the path that could not be written) or a plugin's name
+  owner TEXT NOT NULL,                  -- 'engine', 'plan' (`id`: the path that could not be written) or a plugin's name
   id TEXT NOT NULL,
   what TEXT NOT NULL,
   hint TEXT NOT NULL DEFAULT '',

@@ -70,7 +70,8 @@ def read_status(
     endings = list_endings(rows, note, settings, now)
     waits, paused, calls = list(list_waits(parts, endings)), list_pauses(rows), list_running(rows, now)
     state = "paused" if any(one["scope"] == "all" for one in paused) else "running"
-    problems = [*([problem] if problem is not None else ()), *list_stored_problems(rows, note.plugins, now)]
+    problems = [*([problem] if problem is not None else ()), *note.problems]
+    problems += list_stored_problems(rows, note.plugins, now)
     rejected = rows(
         "SELECT plugin, reason, count(*) FROM prompt_task WHERE state = 'rejected' GROUP BY plugin, reason "
         "ORDER BY count(*) DESC"
@@ -269,6 +270,7 @@ def make_note(app: App) -> DaemonNote:
         [one.name for one in running if one.observe or one.gather],
         [one.name for one in running if one.gather],
         {session: round(at, -1) for session, at in engine.sessions.list_leaving().items()},
+        list_own_problems(app),
     )
 
 

@@ -9,6 +9,8 @@ from tacitd.contract import Batch, Task, Tx
 from tacitd.events import Project
 from tacitd.work.task_rows import NewTask, insert_task
 
+__all__ = ["send_message"]
+
 
 def send_message(
     tx: Tx,

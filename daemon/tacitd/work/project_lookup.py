@@ -7,12 +7,9 @@ directory that did not exist here get their project once it does.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
-from functools import partial
-from queue import SimpleQueue
-
-from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.events import NoProject, Project
@@ -29,18 +26,6 @@ STUCK = 16
 Place = Project | NoProject
 
 
-class _Asked(Struct):
-    answer: Place | None = None
-    at: float = 0.0
-    """Monotonic seconds of the answer."""
-    since: float | None = None
-    """Since when a question waits for its answer: monotonic seconds; None: none does."""
-    answered: threading.Event = field(default_factory=threading.Event)
-
-
-Questions = SimpleQueue[tuple[str, _Asked] | None]
-
-
 class ProjectLookup:
     """Answers of `find`, which may block. Use it from one thread."""
 
@@ -49,53 +34,40 @@ class ProjectLookup:
         self._find = find
         self._clock = clock
         self._threads = threads
-        self._asked: dict[str, _Asked] = {}
-        self._open = set[str]()
-        """Directories of which a question waits for its answer."""
-        self._questions: Questions | None = None
-        """Those of the thread that answers; one that did not answer in time gets no other, and ends."""
+        self._answers: dict[str, tuple[float, Place]] = {}
+        """By directory, with the monotonic seconds of the answer."""
+        self._open: dict[str, float] = {}
+        """Since when the question about a directory waits for its answer: monotonic seconds."""
 
     def find_project(self, cwd: str) -> Place | None:
         """Return the project of a directory, or why it is none; None if there is no answer yet. Waits 0.2 s at most."""
         if not self._threads:
             return self._find(cwd)
         now = self._clock.monotonic()
-        asked = self._asked.setdefault(cwd, _Asked())
-        if asked.answer is not None and now - asked.at < FRESH:
-            return asked.answer
-        if asked.since is None:
+        at, answer = self._answers.get(cwd, (-math.inf, None))
+        if now - at < FRESH:
+            return answer
+        if cwd not in self._open:
             if len(self.list_stuck()) >= STUCK:
                 return None
-            asked.since, asked.answered = now, threading.Event()
-            self._open.add(cwd)
-            if self._questions is None:
-                self._questions = Questions()
-                answer = partial(self._answer, self._questions)
-                threading.Thread(target=answer, name="project lookup", daemon=True).start()
-            self._questions.put((cwd, asked))
-            if not asked.answered.wait(PATIENCE):
-                self._questions.put(None)
-                self._questions = None
-        return asked.answer if asked.since is None else None
+            self._open[cwd] = now
+            thread = threading.Thread(target=self._answer, args=(cwd,), name="project lookup", daemon=True)
+            thread.start()
+            thread.join(PATIENCE)
+        return self._answers[cwd][1] if cwd not in self._open else None
 
-    def _answer(self, questions: Questions) -> None:
-        while (question := questions.get()) is not None:
-            cwd, asked = question
-            try:
-                found: Place = self._find(cwd)
-            except OSError as error:
-                found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
-            asked.answer, asked.at, asked.since = found, self._clock.monotonic(), None
-            self._open.discard(cwd)
-            asked.answered.set()
+    def _answer(self, cwd: str) -> None:
+        try:
+            found: Place = self._find(cwd)
+        except OSError as error:
+            found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
+        self._answers[cwd] = self._clock.monotonic(), found
+        del self._open[cwd]
 
     def list_stuck(self) -> list[str]:
         """The directories whose file system did not answer in time."""
-        if not self._open:
-            return []
         now = self._clock.monotonic()
-        waiting = [(cwd, self._asked[cwd].since) for cwd in list(self._open)]
-        return [cwd for cwd, since in waiting if since is not None and now - since >= PATIENCE]
+        return [cwd for cwd, since in self._open.copy().items() if now - since >= PATIENCE]
 
 
 def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices, now: float) -> None:

@@ -10,7 +10,7 @@ from tacitd.contract import Rows, Tx
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
 from tacitd.text.wording import count_noun
-from tacitd.work.work_status import OWNER, ParkedTask
+from tacitd.work.work_status import ParkedTask
 
 if TYPE_CHECKING:
     from tacitd.engine import Engine
@@ -20,15 +20,12 @@ UNFINISHED = 60.0
 """Seconds after which a change of a file that is planned is a problem, if nobody tried to write it."""
 
 
-def list_stored_problems(
-    rows: Rows, plugins: Collection[str], now: float, *, of_daemon: bool = True
-) -> list[Degradation]:
-    """`plugins`: those that run, whose own count. `of_daemon`: also those that only the daemon knows, as it stored them."""
-    owners = {"engine", *plugins, *([OWNER] if of_daemon else ())}
+def list_stored_problems(rows: Rows, plugins: Collection[str], now: float) -> list[Degradation]:
+    """`plugins`: those that run, whose own count."""
     found = [
         Degradation(id, what, hint)
         for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
-        if owner in owners
+        if owner in ("engine", *plugins)
     ]
     found += [Degradation("files.unfinished", one.reason, one.hint) for one in list_unfinished(rows, now)]
     for plugin, count, reason in rows("SELECT plugin, count(*), max(reason) FROM behind GROUP BY plugin"):

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_seconds
+from tacitd.handler import Degradation
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun
@@ -20,7 +21,6 @@ from tacitd.work.project_rows import ASKED, Choices, read_choices
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
-    from tacitd.handler import Degradation
     from tacitd.store import Store
 
 PAUSED = "paused"
@@ -222,8 +222,6 @@ def list_sessions(
 
 
 KEY = "daemon"
-OWNER = "daemon"
-"""The owner of the rows of `degradation` that hold for as long as the daemon says so."""
 EVERY = 60.0
 """Seconds after which the note is written anew, for the time of the last pass."""
 
@@ -251,6 +249,8 @@ class DaemonNote(Struct, frozen=True):
     """Plugins that ask the model about prompts."""
     ends: Mapping[str, float] = field(default_factory=dict)
     """By open session when it ends, if its client has ended."""
+    problems: Sequence[Degradation] = ()
+    """What is wrong and no row says."""
 
 
 _READ_NOTE = msgspec.json.Decoder(DaemonNote)
@@ -266,7 +266,7 @@ def read_note(rows: Rows) -> DaemonNote | None:
 
 
 class NoteWriter:
-    """Writes the note and the problems when they have changed. One thread."""
+    """Writes the note when it has changed. One thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -275,20 +275,11 @@ class NoteWriter:
         self._written: object = None
         self._passed = -math.inf
 
-    def write(self, note: DaemonNote, problems: Sequence[Degradation]) -> None:
+    def write(self, note: DaemonNote) -> None:
         self.last = note
-        same = self._store.generation, replace(note, passed=0.0), list(problems)
+        same = self._store.generation, replace(note, passed=0.0)
         if same == self._written and 0.0 <= note.passed - self._passed < EVERY:
             return
         with self._store.write() as tx:
             tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", KEY, msgspec.json.encode(note).decode())
-            now = {(OWNER, one.id, one.what): (one.hint, note.passed) for one in problems}
-            found = tx.rows("SELECT owner, id, what FROM degradation WHERE owner = ?", OWNER)
-            gone = [key for key in found if key not in now]
-            tx.executemany("DELETE FROM degradation WHERE owner = ? AND id = ? AND what = ?", gone)
-            sql = (
-                "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?) "
-                "ON CONFLICT(owner, id, what) DO UPDATE SET hint = excluded.hint"
-            )
-            tx.executemany(sql, [(*key, *more) for key, more in now.items()])
         self._written, self._passed = same, note.passed

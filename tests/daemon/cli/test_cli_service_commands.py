@@ -59,7 +59,7 @@ def test_a_second_daemon_starts_beside_the_service(cli: Cli, unit: Path) -> None
     assert "hint: `tacitd plugin install`" in started.err
     assert cli.run("pause").code == 0 and "missing" in cli.run("start").err, "no daemon has run yet"
     with closing(Store.open(cli.home / "second state", FakeClock(), owner=False)) as store:
-        NoteWriter(store).write(DaemonNote("0", 7, 0.0, 0.0, "", 0), [])
+        NoteWriter(store).write(DaemonNote("0", 7, 0.0, 0.0, "", 0))
     assert "missing" not in cli.run("start").err, "only the first start says it"
 
 
