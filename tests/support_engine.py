@@ -34,8 +34,8 @@ from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.person_choices import Scope
 from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.testing.fakes import InlineExecutor
 from tacitd.work.prompt_rows import list_rescued
-from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
 from tacitd.work.write_modes import set_pause
 

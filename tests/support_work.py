@@ -66,9 +66,9 @@ class WorkBench(Scene):
         self.store, self.reader, self.runner = self.app.store, self.engine.reader, self.engine.runner
         self.store._on_step = self.on_step
         self.reader._pass_bytes = self.pass_bytes
-        self.reader._lookup._threads = self.threads
+        self.reader.lookup._threads = self.threads
         if self.on_done is not None:
-            self.runner._on_done = self.on_done
+            self.runner.on_done = self.on_done
 
     def crash(self) -> None:
         """End as `kill -9` would, and start again."""

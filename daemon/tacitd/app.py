@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,7 @@ from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import find_refusal as find_model_refusal
 from tacitd.work.stored_problems import find_store_refusal, list_stored_problems
 from tacitd.work.task_rows import ENGINE, NewTask, Pauses, insert_task
-from tacitd.work.task_runner import Runnable, TaskRunner
+from tacitd.work.task_runner import THREADS, Runnable, TaskRunner
 from tacitd.work.work_status import NoteWriter
 from tacitd.work.write_modes import WriteModes
 
@@ -165,7 +165,7 @@ class App:
             self.files,
             is_held=lambda task: self.engine.is_held(task),
             on_done=wake.note_end,
-            pool=pool,
+            pool=pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task"),
             pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
         )
         self.note_writer = NoteWriter(store)

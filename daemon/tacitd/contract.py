@@ -166,8 +166,6 @@ class Task(Struct, frozen=True):
     """JSON. For a message: what its sender wrote."""
     priority: Priority = "live"
     tries: int = 0
-    asked: bool = False
-    """Whether a person waits for it, as with `sync` or a command: it is not put off to gather more."""
 
     @property
     def lane(self) -> str:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from loguru import logger
@@ -70,44 +71,38 @@ LEAVE_WITHIN = 300.0
 """Seconds that a reload waits for tasks: longer than a model call gets by default."""
 
 
+@dataclass(eq=False)
 class Engine:
     """The parts, and the passes over them. Other threads use `inbox`, `sync`, `leave` and `stop` only."""
 
-    def __init__(
-        self,
-        store: Store,
-        follower: Follower,
-        reader: Reader,
-        sessions: Sessions,
-        runner: TaskRunner,
-        lookup: ProjectLookup,
-        source: Source,
-        plugins: RunningPlugins,
-        clock: Clock,
-        wake: Wake,
-        note_state: Callable[[], None],
-        default_mode: str,
-    ) -> None:
-        self._store = store
-        self.follower = follower
-        self.reader = reader
-        self.sessions = sessions
-        self.runner = runner
-        self._lookup = lookup
-        self.source = source
-        self._plugins = plugins
-        self._clock = clock
-        self.wake = wake
-        self.schedule = Schedule(clock)
-        self.inbox = Inbox(wake)
+    store: Store
+    follower: Follower
+    reader: Reader
+    sessions: Sessions
+    runner: TaskRunner
+    lookup: ProjectLookup
+    source: Source
+    plugins: RunningPlugins
+    clock: Clock
+    wake: Wake
+    note_state: Callable[[], None]
+    default_mode: str
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.clock)
+        self.inbox = Inbox(self.wake)
         self.recognition = RecognitionWatch()
-        self.started_at = clock.now()
-        self.first_start = FirstStart(store, clock)
+        self.started_at = self.clock.now()
+        self.passed_at = self.started_at
+        """When the last pass ended: seconds since 1970, UTC."""
+        self.first_start = FirstStart(self.store, self.clock)
         self.fault: Degradation | None = None
         self.choices = Choices()
-        self._note_state = note_state
+        self.unfinished: set[int | None] = set()
+        """The projects with files that were planned before this start and are not written yet."""
+        self.problem: UnwritableError | StoreLostError | None = None
+        """Why the last pass could not be committed."""
         self._noted = -math.inf
-        self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
         self._compacting: dict[Path, str] = {}
         """Sessions that a client is about to compact."""
@@ -120,16 +115,11 @@ class Engine:
         """Since when the loop is to be left: monotonic seconds."""
         self._ending: dict[Path, EndedSession] = {}
         """Whose last records are being read."""
-        self.unfinished: set[int | None] = set()
-        """The projects with files that were planned before this start and are not written yet."""
         self._next_due = 0.0
         """When prompts are due next: seconds since 1970, UTC."""
         self._next_housekeeping = 0.0
         self._refused: tuple[float, int] = (0.0, 0)
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
-        self.problem: UnwritableError | StoreLostError | None = None
-        """Why the last pass could not be committed."""
-        self.passed_at = clock.now()  # when the last pass ended: seconds since 1970, UTC
 
     # --- from other threads
 
@@ -150,7 +140,7 @@ class Engine:
     def leave(self) -> None:
         """Begin no further task, and leave `run` when those that run have ended, or after five minutes. Any thread."""
         if self._leaving is None:
-            self._leaving = self._clock.monotonic()
+            self._leaving = self.clock.monotonic()
         self.runner.hold()
         self.wake.set()
 
@@ -158,27 +148,27 @@ class Engine:
 
     def start(self) -> None:
         """Begin to watch, take what exists at the first start as read, and find the sessions that were open."""
-        now = self.started_at = self._clock.now()
-        self._clocks = now, self._clock.monotonic()
+        now = self.started_at = self.clock.now()
+        self._clocks = now, self.clock.monotonic()
         self.follower.start()
         self.follower.poll(full=True)
         known = self.follower.list_own()
         if new := self.first_start.read(self.source.names):
             of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
-            note_known_prompts(self._store, self.source, of_new, now)
+            note_known_prompts(self.store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
-        with self._store.write() as tx:
+        with self.store.write() as tx:
             # What it waited for may have changed while no daemon ran.
             sql = "UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> '' OR kind = 'purge'"
             tx.execute(sql, now)
         planned = "SELECT DISTINCT c.project FROM plan p JOIN change c ON c.number = p.change"
-        self.unfinished = {project for (project,) in self._store.rows(planned)}
+        self.unfinished = {project for (project,) in self.store.rows(planned)}
         for path in map(Path, self.find_unread()):
             self.reader.note_grown([path])
             self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
-        for session, path, cwd, last, pid in self._store.rows(
+        for session, path, cwd, last, pid in self.store.rows(
             "SELECT id, transcript, cwd, last, pid FROM session WHERE ended IS NULL"
         ):
             if pid is not None:
@@ -209,9 +199,9 @@ class Engine:
     def _sleep(self, seconds: float) -> None:
         """Wait until the next pass. If only a task has ended, the next one begins, and the pass comes soon: most tasks are over in a
         moment, and nothing else of a pass depends on their ends."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         until, soon = now + seconds, now + BETWEEN
-        while self.wake.wait(max(0.0, until - self._clock.monotonic())):
+        while self.wake.wait(max(0.0, until - self.clock.monotonic())):
             if self.wake.take() or self._stop.is_set() or self.problem is not None:
                 break
             with suppress(Exception):  # the pass meets it too
@@ -225,7 +215,7 @@ class Engine:
             return False
         if not (running := self.runner.running):
             return True
-        if self._clock.monotonic() - self._leaving < LEAVE_WITHIN:
+        if self.clock.monotonic() - self._leaving < LEAVE_WITHIN:
             return False
         logger.warning("the reload waits no longer for {}", ", ".join(name for name, _ in running))
         return True
@@ -235,7 +225,7 @@ class Engine:
             self.run_pass()
             self._fault_count = 0
         except Exception as error:
-            self._fault_count, self._fault_at = self._fault_count + 1, self._clock.monotonic()
+            self._fault_count, self._fault_at = self._fault_count + 1, self.clock.monotonic()
             logger.opt(exception=error).error("a pass of the engine's loop failed")
             what, hint = f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
             if isinstance(error, TacitdError):
@@ -248,12 +238,12 @@ class Engine:
     def sleep_seconds(self) -> float:
         if self.inbox or self._stop.is_set():
             return 0.0
-        mono, now = self._clock.monotonic(), self._clock.now()
+        mono, now = self.clock.monotonic(), self.clock.now()
         if mono < self._refused[0]:
             return self._refused[0] - mono
         due: float | None = now  # if the store refuses: the pass meets that too
         with suppress(UnwritableError, StoreLostError):
-            due = next_due(self._store.rows, now)
+            due = next_due(self.store.rows, now)
         nearest = min(
             self.follower.next_in(),
             self.reader.next_in(),
@@ -272,33 +262,32 @@ class Engine:
         refuses, nothing moved, and the pass is tried again after a pause."""
         self.inbox.run_pending()
         self.first_start.note_clock()  # it may be set again before the store can be written
-        if self._clock.monotonic() < self._refused[0]:
+        if self.clock.monotonic() < self._refused[0]:
             return
         try:
             if self.runner.refused is not None:  # no task begins until something was written
-                with self._store.write() as tx:
-                    tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self._clock.now()))
+                with self.store.write() as tx:
+                    tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self.clock.now()))
                 self.runner.refused = None
             self._watch_clock()
             self._keep_first_start()
-            self.choices = read_choices(self._store.rows, self._default_mode, self._clock.now())
+            self.choices = read_choices(self.store.rows, self.default_mode, self.clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()
             self._post_compactions()
             self._waiters = [one for one in self._waiters if not one.cancelled()]
-            self.runner.asked = asked or bool(self._waiters)
-            self._queue_due()
+            self._queue_due(asked=asked or bool(self._waiters))
             self._keep_house()
             self._refused, self.problem = (0.0, 0), None
             self.runner.start_ready()
-            self.passed_at = self._clock.now()
-            if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
-                self._noted = self._clock.monotonic()
-                self._note_state()
+            self.passed_at = self.clock.now()
+            if not self.reader.has_unread or self.clock.monotonic() - self._noted >= NOTE_EVERY:
+                self._noted = self.clock.monotonic()
+                self.note_state()
         except (UnwritableError, StoreLostError) as error:
             pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]
-            self._refused = self._clock.monotonic() + pause, self._refused[1] + 1
+            self._refused = self.clock.monotonic() + pause, self._refused[1] + 1
             if self.problem is None:
                 logger.warning("the store cannot be written: {}", error)
             self.problem = error
@@ -312,13 +301,13 @@ class Engine:
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of
         day."""
-        now, monotonic = self._clock.now(), self._clock.monotonic()
+        now, monotonic = self.clock.now(), self.clock.monotonic()
         before = self._clocks
         jump = (now - before[0]) - (monotonic - before[1]) if before is not None else 0.0
         if abs(jump) > JUMP:
             logger.warning("the clock jumped by {:.0f} s", jump)
         if jump < -JUMP:
-            with self._store.write() as tx:
+            with self.store.write() as tx:
                 set_back(tx, jump, now)
         self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again
 
@@ -348,50 +337,54 @@ class Engine:
         ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()
         if clients:
             pids = [(pid, id) for id, pid in clients.items()]
-            with self._store.write() as tx:
+            with self.store.write() as tx:
                 tx.executemany("UPDATE session SET pid = ? WHERE id = ?", pids)
         for ended in ended_now:
             self._ending[ended.path] = ended
             for path in self._list_transcripts(ended):
                 self.reader.note_ended(path)
-        is_unread, wanting = self.reader.is_unread, self._plugins.list_wanting("session-ended")
+        is_unread, wanting, now = (
+            self.reader.is_unread,
+            self.plugins.list_wanting("session-ended"),
+            self.clock.now(),
+        )
         done = [one for one in self._ending.values() if not any(map(is_unread, self._list_transcripts(one)))]
         if done:
-            with self._store.write() as tx:
+            with self.store.write() as tx:
                 for one in done:
-                    end_session(tx, wanting, one.session, one.why, self._clock.now())
+                    end_session(tx, wanting, one.session, one.why, now)
             for one in done:
                 del self._ending[one.path]
             self._next_due = 0.0
 
     def _list_transcripts(self, ended: EndedSession) -> list[Path]:
         """The transcripts of a session: it may have been renamed, or continued in another file."""
-        found = self._store.rows("SELECT path FROM transcript WHERE session = ?", ended.session)
+        found = self.store.rows("SELECT path FROM transcript WHERE session = ?", ended.session)
         return list(dict.fromkeys([ended.path, *(Path(path) for (path,) in found)]))
 
-    def _queue_due(self) -> None:
-        now, rows, asked = self._clock.now(), self._store.rows, self.runner.asked
-        tasks, self._next_due = find_due_prompts(rows, self._plugins.rules, now, asked=asked)
+    def _queue_due(self, *, asked: bool) -> None:
+        now = self.clock.now()
+        tasks, self._next_due = find_due_prompts(self.store.rows, self.plugins.rules, now, asked=asked)
         planned = self.schedule.take_due()
         if tasks or planned:
-            with self._store.write() as tx:
+            with self.store.write() as tx:
                 for task in tasks:
                     insert_task(tx, task, now)
                 for plugin, job in planned:
-                    self._plugins.queue_job(tx, plugin, job)
+                    self.plugins.queue_job(tx, plugin, job)
 
     def _keep_house(self) -> None:
-        if self._clock.monotonic() < self._next_housekeeping:
+        if self.clock.monotonic() < self._next_housekeeping:
             return
-        self._next_housekeeping = self._clock.monotonic() + HOUSEKEEPING
-        if self._clock.monotonic() - self._fault_at > SHOWN:
+        self._next_housekeeping = self.clock.monotonic() + HOUSEKEEPING
+        if self.clock.monotonic() - self._fault_at > SHOWN:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
         self.reader.read_behind()
-        find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
-        with self._store.write() as tx:
-            forget_old_texts(tx, self._clock.now())
-            forget_passing(tx, self._clock.now())
+        find_missing_projects(self.store, self.lookup, self.choices, self.clock.now())
+        with self.store.write() as tx:
+            forget_old_texts(tx, self.clock.now())
+            forget_passing(tx, self.clock.now())
 
     def read_all(self) -> None:
         self._notice(full=True)
@@ -408,10 +401,10 @@ class Engine:
         self._waiters.append(waiter)
         self._notice(full=True)
         self.reader.note_asked(map(Path, self.find_unread()))
-        now = self._clock.now()
+        now = self.clock.now()
         with suppress(UnwritableError):
-            find_missing_projects(self._store, self._lookup, self.choices, now)
-        with suppress(UnwritableError), self._store.write() as tx:
+            find_missing_projects(self.store, self.lookup, self.choices, now)
+        with suppress(UnwritableError), self.store.write() as tx:
             insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
             tx.execute("UPDATE task SET due = ?1 WHERE due > ?1 AND coalesce(not_before, 0) <= ?1", now)
         return waiter
@@ -438,13 +431,10 @@ class Engine:
             self._compacting[path] = hook.session
 
     def _post_compactions(self) -> None:
-        wanting, now = self._plugins.list_wanting("compaction"), self._clock.now()
+        wanting, now = self.plugins.list_wanting("compaction"), self.clock.now()
         for path in [one for one in self._compacting if not self.reader.is_unread(one)]:
-            session = self._compacting.pop(path)
-            place = "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?"
-            with self._store.write() as tx:
-                for project, root in tx.rows(place, session):
-                    queue_session_task(tx, wanting, "compaction", session, project, root, now)
+            with self.store.write() as tx:
+                queue_session_task(tx, wanting, "compaction", self._compacting.pop(path), now)
 
     # --- what must not begin
 
@@ -453,12 +443,12 @@ class Engine:
         that were planned before this start are not written yet: what is made of them would be of their earlier lines."""
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
-        stuck, choices = self._lookup.list_stuck(), self.choices
+        stuck, choices = self.lookup.list_stuck(), self.choices
         if choices.paused_all or task.project in self.unfinished:
             return True
         if not (stuck or choices.paused_projects or choices.paused_sessions):
             return False
-        found = self._store.rows("SELECT root FROM project WHERE number = ?", task.project)
+        found = self.store.rows("SELECT root FROM project WHERE number = ?", task.project)
         root = found[0][0] if found else ""
         if root and any(cwd == root or cwd.startswith(f"{root}/") for cwd in stuck):
             return True
@@ -466,7 +456,7 @@ class Engine:
 
     def find_unread(self) -> dict[str, int]:
         """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""
-        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
+        offsets: dict[str, int] = dict(self.store.rows("SELECT path, offset FROM transcript"))
         left = {name: stamp.size - offsets.get(name, 0) for name, stamp in self.follower.list_own().items()}
         return {name: size for name, size in left.items() if size}
 
@@ -481,7 +471,7 @@ class Engine:
             found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
         if self.fault is not None:
             found.append(self.fault)
-        if stuck := self._lookup.list_stuck():
+        if stuck := self.lookup.list_stuck():
             what = (
                 f"the file system of {', '.join(stuck[:LISTED])} does not answer; what was typed there waits"
             )

@@ -16,8 +16,8 @@ from tacitd.methods import build_methods
 from tacitd.plugin import GatherRule
 from tacitd.sources.follow import HOT_EVERY
 from tacitd.sources.projects import ProjectFinder
+from tacitd.testing.fakes import InlineExecutor
 from tacitd.work import reader as reader_module
-from tacitd.work.task_runner import InlineExecutor
 
 
 def test_words_in_the_queue_are_said_in_every_file_of_the_session(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ProjectFinder, "find_project", find_or_hang)
     scene = Scene(tmp_path, pool=Threads())
-    scene.engine._lookup._threads = True
+    scene.engine.lookup._threads = True
     stalled = scene.project("stalled")
     loop = threading.Thread(target=scene.app.run, args=(lambda: None, 0.05))
     loop.start()

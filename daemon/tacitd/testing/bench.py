@@ -21,13 +21,12 @@ from tacitd.session_context.plugin_view import explain_text, list_items, make_re
 from tacitd.sources.samples import SampleTranscripts
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
+from tacitd.testing.fakes import CountedModel, FakeClock, InlineExecutor, ScriptedModel
 from tacitd.testing.world_daemon import kill_app, run_until_idle
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.project_rows import store_project
 from tacitd.work.running_plugin import RunningPlugin
 from tacitd.work.task_rows import NewTask
-from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
 
 

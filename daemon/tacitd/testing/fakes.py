@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -107,3 +108,10 @@ class CountedModel:
             answer=answer.text if ask.about else None,
         )
         return replace(answer, call=str(call))
+
+
+class InlineExecutor(Executor):
+    """Runs work at once, in the caller's thread."""
+
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN201
+        fn(*args, **kwargs)

@@ -26,9 +26,8 @@ from tacitd.model.budget import Budget
 from tacitd.model.port import ModelHealth
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.testing.fakes import CountedModel, FakeClock, ScriptedModel
+from tacitd.testing.fakes import CountedModel, FakeClock, InlineExecutor, ScriptedModel
 from tacitd.work.asked_tasks import PATIENCE
-from tacitd.work.task_runner import InlineExecutor
 
 ROUNDS = 2000
 """Passes after which work counts as endless."""

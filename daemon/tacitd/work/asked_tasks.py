@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import asdict
@@ -33,29 +34,22 @@ _DID = {
 }
 
 
+@dataclass(eq=False)
 class AskedTasks:
     """Queues a task and waits for it. Not for the loop's thread."""
 
-    def __init__(
-        self,
-        store: Store,
-        runner: TaskRunner,
-        now: Callable[[], float],
-        wake: Callable[[], None],
-        is_stopping: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._store = store
-        self._runner = runner
-        self._now = now
-        self._wake = wake
-        self._is_stopping = is_stopping
+    store: Store
+    runner: TaskRunner
+    now: Callable[[], float]
+    wake: Callable[[], None]
+    is_stopping: Callable[[], bool] = lambda: False
 
     def run(self, plugin: RunningPlugin, new: NewTask) -> Done:
         """Have a task done, and return what it did. Raises ParkedError if it or one of its files waits, UnavailableError if the
         engine stops before, and what the plugin raised."""
-        with self._store.write() as tx:
-            number = insert_task(tx, new, self._now())
-        self._wake()
+        with self.store.write() as tx:
+            number = insert_task(tx, new, self.now())
+        self.wake()
         self._wait(new, number)
         done = plugin.asked.pop(number, Done())
         if isinstance(done, TacitdError):
@@ -73,23 +67,23 @@ class AskedTasks:
         asked = [(str(one.path), f"{one.cause.key} {one.path}") for one in done.files]
         asked += [(str(one.path), "") for one in done.lines]
         for path, key in asked:
-            for what, hint in self._store.rows(planned, path, key, key):
+            for what, hint in self.store.rows(planned, path, key, key):
                 why = f"{path} waits to be written" + (f": {what}" if what else "")
                 raise ParkedError(f"{why}; it is done as soon as that is over", hint or "")
 
     def _wait(self, new: NewTask, number: int) -> None:
         begun, stopped = time.monotonic(), math.inf
         while time.monotonic() - begun < LONGEST:
-            waits = self._store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
-            runs = self._runner.is_running(new.plugin, new.lane)
+            waits = self.store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
+            runs = self.runner.is_running(new.plugin, new.lane)
             if not waits and not runs:
                 return
-            if self._is_stopping():
+            if self.is_stopping():
                 stopped = min(stopped, time.monotonic())
                 if not runs or time.monotonic() - stopped > PATIENCE:
                     raise make_stopped_error()
             if time.monotonic() - begun > PATIENCE:
-                refused = self._runner.refused
+                refused = self.runner.refused
                 waits += [(refused.what, refused.hint)] if refused is not None else []
                 for reason, hint in (one for one in waits if one[0]):
                     raise ParkedError(f"{reason}; it is done as soon as that is over", hint)
@@ -102,7 +96,7 @@ class AskedTasks:
     ) -> dict[str, Any]:
         """Have a change taken back; one that was undone already returns what undid it. `change` and the result: as
         `row_history` describes them; `id` is "" in a dry run, `left` are lines that were changed since. Raises as `run`."""
-        rows = self._store.rows
+        rows = self.store.rows
         require_undoable(rows, change)
         if change["undone_by"]:
             return find_row_change(rows, change["undone_by"]) or change
@@ -126,11 +120,9 @@ class AskedTasks:
         waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind IN ('message', 'file-changed') AND reason = '' AND due <= ?"
         begun = time.monotonic()
         while time.monotonic() - begun < PATIENCE:
-            choices = read_choices(self._store.rows, "local", self._now())
-            runs = self._runner.is_running(plugin, lane)
-            if choices.is_paused(lane, "") or not (
-                runs or self._store.rows(waits, plugin, lane, self._now())
-            ):
+            choices = read_choices(self.store.rows, "local", self.now())
+            runs = self.runner.is_running(plugin, lane)
+            if choices.is_paused(lane, "") or not (runs or self.store.rows(waits, plugin, lane, self.now())):
                 return
             time.sleep(POLL)
 
@@ -144,7 +136,7 @@ class AskedTasks:
         every = (text for one in known for text in (one.text, *one.earlier, *one.words) if text)
         texts = list(dict.fromkeys(every))
         data = asdict(decision) | {"root": root, "purge": list(purge), "texts": texts if purge else []}
-        projects: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
+        projects: dict[str, int] = dict(self.store.rows("SELECT root, number FROM project"))
         new = NewTask(plugin.name, root, "decision", decision.id, projects.get(root), "", data)
         done = self.run(plugin, new)
         self._wait_for_messages(plugin.name, root)

@@ -12,6 +12,7 @@ import math
 import time
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -118,24 +119,18 @@ class _Slice(Struct, frozen=True):
     """Whether the transcript was rewritten, so that it is read from its beginning again."""
 
 
+@dataclass(eq=False)
 class Reader:
     """Reads what grew. Use it from one thread, the loop's."""
 
-    def __init__(
-        self,
-        store: Store,
-        source: Source,
-        lookup: ProjectLookup,
-        observers: Sequence[Observer],
-        clock: Clock,
-        default_mode: str,
-    ) -> None:
-        self._store = store
-        self._source = source
-        self._lookup = lookup
-        self._observers = observers
-        self._clock = clock
-        self._default_mode = default_mode
+    store: Store
+    source: Source
+    lookup: ProjectLookup
+    observers: Sequence[Observer]
+    clock: Clock
+    default_mode: str
+
+    def __post_init__(self) -> None:
         self._pass_bytes = PASS_BYTES
         self.floor = -math.inf
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
@@ -184,19 +179,19 @@ class Reader:
     def next_in(self) -> float:
         """Seconds until a transcript is due whose project could not be found; infinity if there is none."""
         due = -math.inf if self._unread else min((at for at, _ in self._stalled.values()), default=math.inf)
-        return max(0.0, due - self._clock.monotonic())
+        return max(0.0, due - self.clock.monotonic())
 
     def take_baselines(self, positions: Iterable[tuple[Path, Position]]) -> None:
         """At the first start: these transcripts count as read."""
-        with self._store.write() as tx:
+        with self.store.write() as tx:
             tx.executemany(
                 "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
-                [(str(path), self._source.name_of(path), one.offset, one.crc) for path, one in positions],
+                [(str(path), self.source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
 
     def read_pass(self) -> list[Grown]:
         """Read a bounded part of what grew and commit it; return the sessions that did. Raises UnwritableError, StoreLostError: nothing moved then."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         for path in [path for path, (due, _) in self._stalled.items() if due <= now]:
             self._unread[path] = self._stalled.pop(path)[1]
         self._new = Counter()
@@ -204,11 +199,11 @@ class Reader:
         slices = [one for one in read if one.is_stored]
         if slices:
             try:
-                with self._store.write() as tx:
+                with self.store.write() as tx:
                     self._ingest_all(tx, slices)
                     for where, number in self._new.items():
                         what = f"{number} prompt{'' if number == 1 else 's'}"
-                        insert_activities(tx, self._clock.now(), "", [Notice("read", what, where)])
+                        insert_activities(tx, self.clock.now(), "", [Notice("read", what, where)])
             except BaseException:
                 for one in slices:
                     self._tails.pop(one.path, None)  # it is ahead of what is stored
@@ -243,9 +238,9 @@ class Reader:
 
     def _read_slice(self, path: Path, wanted: _Wanted) -> _Slice | None:
         """None if there is nothing to say of it, or if a project could not be found in time."""
-        stored = self._store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
+        stored = self.store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
         start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
-        tail = self._tails.pop(path, None) or Tail(path, start, self._source, mark=mark, newlines=newlines)
+        tail = self._tails.pop(path, None) or Tail(path, start, self.source, mark=mark, newlines=newlines)
         step = tail.read_next_slice(SLICE)
         size = step.read
         # What nothing can be stored of yet is read in one turn: a reader that is not kept would begin at the same place again.
@@ -263,7 +258,7 @@ class Reader:
             self.odd_lines[path] = dict(tail.assembler.counts)
         runs = self._find_runs(tail.list_records(start), tail.assembler.cwd or cwd)
         if runs is None:
-            self._stalled[path] = self._clock.monotonic() + STALLED, wanted
+            self._stalled[path] = self.clock.monotonic() + STALLED, wanted
             return None
         self._tails[path] = tail
         if len(self._tails) > TAILS:
@@ -285,7 +280,7 @@ class Reader:
         places: dict[str, Project | NoProject] = {}
         contexts = {one.context_cwd for record in records for one in record.prompts if one.context_cwd}
         for where in {record.cwd or cwd for record in records} | contexts:
-            found = self._lookup.find_project(where) if where else NOWHERE
+            found = self.lookup.find_project(where) if where else NOWHERE
             if found is None:
                 return None
             places[where] = found
@@ -305,17 +300,17 @@ class Reader:
         return runs
 
     def _ingest_all(self, tx: Tx, slices: Sequence[_Slice]) -> None:
-        now, behind = self._clock.now(), defaultdict[str, set[str]](set)
+        now, behind = self.clock.now(), defaultdict[str, set[str]](set)
         for path, plugin in tx.rows("SELECT transcript, plugin FROM behind"):
             behind[path].add(plugin)
-        choices = read_choices(tx.rows, self._default_mode, now)
+        choices = read_choices(tx.rows, self.default_mode, now)
         for one in slices:
             path = str(one.path)
             tx.execute(
                 "INSERT INTO transcript(path, source, offset, crc, lines, session, cwd) VALUES(?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
                 "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
-                *(path, self._source.name_of(one.path), *one.position, one.lines),
+                *(path, self.source.name_of(one.path), *one.position, one.lines),
                 *(one.tail.assembler.session, one.tail.assembler.cwd),
             )
             if one.shrunk:
@@ -340,14 +335,14 @@ class Reader:
         self._note_session(tx, one, run, number, now)
         for batch, new in zip(batches, stored, strict=True):
             given = replace(batch, prompts=tuple(new))
-            for observer in self._observers:
+            for observer in self.observers:
                 if observer.name not in behind and not _give(tx, observer, given):
                     behind.add(observer.name)
 
     def _make_batch(
         self, path: Path, session: str, run: _Run, number: int | None, part: PassedRecords, now: float
     ) -> Batch:
-        source, records, cwd = self._source.name_of(path), part.records, part.records[0].cwd or run.cwd
+        source, records, cwd = self.source.name_of(path), part.records, part.records[0].cwd or run.cwd
         start, end, passed = records[0].start, records[-1].end, part.passed
         return Batch(path, source, session, run.place, number, cwd, records, start, end, (), passed, now)
 
@@ -366,7 +361,7 @@ class Reader:
                 continue
             new.append(stored)
             is_old = typed is not None and typed < self.floor
-            wanting = [] if why or is_old else [each.name for each in self._observers if each.wants_prompts]
+            wanting = [] if why or is_old else [each.name for each in self.observers if each.wants_prompts]
             queue_prompt(tx, stored.number, wanting)
             if wanting:
                 self._new[place.root.name if isinstance(place, Project) else ""] += 1
@@ -384,22 +379,21 @@ class Reader:
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
             "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
             "ended = NULL, ended_by = NULL",
-            *(one.session, self._source.name_of(one.path), str(one.path), project, run.cwd),
+            *(one.session, self.source.name_of(one.path), str(one.path), project, run.cwd),
             *(int(one.tail.assembler.is_headless), newest, newest),
         )
-        begins = not before or before[0] != (project, None)
-        if begins and project is not None and isinstance(run.place, Project):
-            wanted = [each.name for each in self._observers if each.wants_starts]
-            queue_session_task(tx, wanted, "session-started", one.session, project, str(run.place.root), now)
+        if not before or before[0] != (project, None):
+            wanted = [each.name for each in self.observers if each.wants_starts]
+            queue_session_task(tx, wanted, "session-started", one.session, now)
 
     def read_behind(self) -> None:
         """Give observers again what they could not fold, one bounded part for each row that is due. Raises UnwritableError,
         StoreLostError."""
-        observers = {each.name: each for each in self._observers if each.observe is not None}
-        for plugin, path, start, upto in self._store.rows(
+        observers = {each.name: each for each in self.observers if each.observe is not None}
+        for plugin, path, start, upto in self.store.rows(
             "SELECT b.plugin, b.transcript, b.offset, t.offset FROM behind b JOIN transcript t ON t.path = b.transcript "
             f"WHERE b.due <= ? AND b.plugin IN ({', '.join('?' * len(observers))}) ORDER BY b.due LIMIT ?",
-            self._clock.now(),
+            self.clock.now(),
             *observers,
             BEHIND_AT_ONCE,
         ):
@@ -407,19 +401,19 @@ class Reader:
 
     def _give_again(self, observer: Observer, path: Path, start: int, upto: int) -> None:
         # Whether what follows the last prompt before `start` is of a pause, that prompt says.
-        earlier = read_records(self._source, path, max(0, start - LOOK_BEHIND), start)
+        earlier = read_records(self.source, path, max(0, start - LOOK_BEHIND), start)
         begin = next((one.start for one in reversed(earlier) if one.prompts), start)
         end, records = start, list[Record]()
         while end < upto and not (records and records[-1].start >= start):
             end = min(upto, end + BEHIND_PART)
-            records = read_records(self._source, path, begin, end)
+            records = read_records(self.source, path, begin, end)
         reached = end if end == upto else records[-1].end
         runs = self._find_runs(records, "")
         if runs is None:
             return
-        after, now = False, self._clock.now()
-        with self._store.write() as tx:
-            choices = read_choices(tx.rows, self._default_mode, now)
+        after, now = False, self.clock.now()
+        with self.store.write() as tx:
+            choices = read_choices(tx.rows, self.default_mode, now)
             ((session,),) = tx.rows("SELECT session FROM transcript WHERE path = ?", str(path))
             for run in runs:
                 number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None

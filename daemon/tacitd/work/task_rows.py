@@ -144,7 +144,7 @@ def set_back(tx: Tx, jump: float, now: float) -> None:
     tx.execute(sql, jump, now, now)
 
 
-def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool = False) -> Task | None:
+def load_task(rows: Rows, number: int, rule: GatherRule | None) -> Task | None:
     """None if it is gone. A task of prompts of which none waits any more has none."""
     found = rows(
         "SELECT k.kind, k.key, k.project, k.session, k.data, k.priority, k.tries, k.plugin, r.root, r.common "
@@ -168,8 +168,7 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
         paid = list_paid(rows, plugin, "prompt", waiting[0].id) if waiting else set[str]()
         chosen = [one for one in waiting if one.id in paid]
         prompts = tuple(chosen or choose_prompts(waiting, rule.prompts, rule.bytes))
-    about = prompts, _DATA.decode(data), priority, tries, asked
-    return Task(number, kind, key, place, project, session, *about)
+    return Task(number, kind, key, place, project, session, prompts, _DATA.decode(data), priority, tries)
 
 
 def store_outcome(
@@ -285,19 +284,19 @@ def find_due_prompts(
     return tasks, nearest
 
 
-def queue_session_task(
-    tx: Tx, plugins: Collection[str], kind: str, session: str, project: int | None, root: str, now: float
-) -> None:
-    """Of several ends of one session, one task waits; of several starts in one project, that of the newest session."""
-    key = root if kind == "session-started" else session
-    for plugin in plugins:
-        insert_task(tx, NewTask(plugin, root, kind, key, project, session), now)
+def queue_session_task(tx: Tx, plugins: Collection[str], kind: str, session: str, now: float) -> None:
+    """Of several ends of one session, one task waits; of several starts in one project, that of the newest session. None follows
+    where it belongs to no project."""
+    place = "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?"
+    for project, root in tx.rows(place, session):
+        key = root if kind == "session-started" else session
+        for plugin in plugins:
+            insert_task(tx, NewTask(plugin, root, kind, key, project, session), now)
 
 
 def end_session(tx: Tx, plugins: Collection[str], session: str, why: str, now: float) -> None:
     """A session has ended, and its last records are read. Where it ended before, and only part of a line came since, nothing
     follows."""
-    place = "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ? AND s.ended IS NULL"
-    for project, root in tx.rows(place, session):
-        queue_session_task(tx, plugins, "session-ended", session, project, root, now)
-    tx.execute("UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL", now, why, session)
+    sql = "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL"
+    if tx.execute(sql, now, why, session).changed:
+        queue_session_task(tx, plugins, "session-ended", session, now)

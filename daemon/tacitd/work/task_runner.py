@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
+from dataclasses import dataclass
 
 from loguru import logger
 from msgspec import Struct
@@ -56,38 +57,29 @@ class _Kept(Struct, frozen=True):
     store: int
 
 
+@dataclass(eq=False)
 class TaskRunner:
     """Begins tasks and commits their outcomes. `start_ready` is called by one thread."""
 
-    def __init__(
-        self,
-        store: Store,
-        plugins: Mapping[str, Runnable],
-        clock: Clock,
-        files: SharedFiles,
-        *,
-        is_held: Callable[[ReadyTask], bool],
-        on_done: Callable[[], None],
-        pool: Executor | None,
-        pauses: Pauses,
-    ) -> None:
-        """`is_held`: whether a task must not begin now. `on_done` wakes the loop."""
-        self._store = store
-        self._plugins = plugins
-        self._clock = clock
-        self._is_held = is_held
-        self._on_done = on_done
-        self._pauses = pauses
-        self._files = files
-        self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
+    store: Store
+    plugins: Mapping[str, Runnable]
+    clock: Clock
+    files: SharedFiles
+    is_held: Callable[[ReadyTask], bool]
+    """Whether a task must not begin now."""
+    on_done: Callable[[], None]
+    """Wakes the loop."""
+    pauses: Pauses
+    pool: Executor
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[tuple[str, str], float] = {}
-        self._single = {name for name, one in plugins.items() if one.has_one_lane}
+        self._single = {name for name, one in self.plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
         self._futures = set[Future[None]]()
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
-        self.asked = False
         self.refused: UnwritableError | None = None
         """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
 
@@ -103,12 +95,12 @@ class TaskRunner:
 
     def start_ready(self) -> None:
         """Begin the tasks that are ready, at most one for each worker that is free."""
-        running, now = self.running, self._clock.monotonic()
+        running, now = self.running, self.clock.monotonic()
         room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
         for one in self.list_ready(room) if room > 0 and not self._stopping.is_set() else ():
             with self._lock:
                 self._running[one.plugin, one.lane] = now
-            future = self._pool.submit(self._work, one)
+            future = self.pool.submit(self._work, one)
             if future is not None:
                 self._futures.add(future)
                 future.add_done_callback(self._futures.discard)
@@ -116,24 +108,24 @@ class TaskRunner:
     def list_ready(self, most: int = THREADS) -> list[ReadyTask]:
         if self.refused is not None:
             return []
-        rows, number = self._store.rows, "SELECT 1 FROM task WHERE number = ?"
+        rows, number = self.store.rows, "SELECT 1 FROM task WHERE number = ?"
         with self._lock:
             kept = list(self._kept.items())
         # Others of the lane wait for a task whose outcome is kept, unless a person paused it.
         first = {
             place: one.task.number
             for place, one in kept
-            if one.store == self._store.generation
+            if one.store == self.store.generation
             and rows(number, one.task.number)
-            and not self._is_held(one.ready)
+            and not self.is_held(one.ready)
         }
 
         def is_held(ready: ReadyTask) -> bool:
             is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
-            is_off = ready.plugin not in self._plugins
-            return is_off or (is_behind and ready.kind not in ASKED) or self._is_held(ready)
+            is_off = ready.plugin not in self.plugins
+            return is_off or (is_behind and ready.kind not in ASKED) or self.is_held(ready)
 
-        return list_ready(rows, self._clock.now(), self.running, self._single, is_held, most=most)
+        return list_ready(rows, self.clock.now(), self.running, self._single, is_held, most=most)
 
     def hold(self) -> None:
         self._stopping.set()
@@ -141,14 +133,14 @@ class TaskRunner:
     def stop(self, grace: float = 0.0) -> bool:
         """Give tasks that run `grace` seconds: after that, nothing of them is committed. Returns whether all have ended."""
         self._stopping.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(wait=False, cancel_futures=True)
         _, late = wait(self._futures, grace)
         if late:
             logger.warning("stopped while tasks still ran")
         return not late
 
     def _work(self, ready: ReadyTask) -> None:
-        store = self._store.generation
+        store = self.store.generation
         try:
             self._run_task(ready, store)
         except UnwritableError as error:
@@ -162,7 +154,7 @@ class TaskRunner:
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)
-            self._on_done()
+            self.on_done()
 
     def _put_off(self, ready: ReadyTask, error: Exception | SystemExit, store: int) -> None:
         """If the store can be written, something else was refused, such as choices.jsonl: only this task waits."""
@@ -170,19 +162,19 @@ class TaskRunner:
         if isinstance(error, TacitdError):
             what, hint = error.what, error.hint
         try:
-            with suppress(StoreLostError), self._store.write() as tx:
-                if self._store.generation == store:
-                    put_off_task(tx, ready.number, what, hint, self._clock.now())
+            with suppress(StoreLostError), self.store.write() as tx:
+                if self.store.generation == store:
+                    put_off_task(tx, ready.number, what, hint, self.clock.now())
         except UnwritableError as refused:
             self.refused = refused
 
     def _run_task(self, ready: ReadyTask, store: int) -> None:
         """`store`: `Store.generation` when it begins; in another store its numbers mean nothing. Raises UnwritableError,
         StoreLostError."""
-        name, plugin, place = ready.plugin, self._plugins[ready.plugin], (ready.plugin, ready.lane)
+        name, plugin, place = ready.plugin, self.plugins[ready.plugin], (ready.plugin, ready.lane)
         with self._lock:
             kept = self._kept.pop(place, None)  # void, if another task changes the lane's rows now
-        task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
+        task = load_task(self.store.rows, ready.number, plugin.rule)
         if task is None:
             return
         if kept is not None and (kept.task.number, kept.store) == (task.number, store):
@@ -196,7 +188,7 @@ class TaskRunner:
         except FileBusyError as busy:
             with self._lock:
                 self._kept[place] = _Kept(ready, task, outcome, store)
-            wait_for_file = Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
+            wait_for_file = Later(busy.what, busy.hint, self.clock.now() + busy.seconds)
             self._commit(name, task, wait_for_file, store, max(0.05, busy.seconds))
         except Exception as error:  # noqa: BLE001  what `apply` does is the plugin's
             logger.opt(exception=error).error("the outcome of {} cannot be stored", name)
@@ -206,7 +198,7 @@ class TaskRunner:
         else:
             if isinstance(outcome, Done) and (outcome.files or outcome.lines):
                 try:
-                    self._files.swap(name, task)
+                    self.files.swap(name, task)
                 except (UnwritableError, StoreLostError) as error:
                     logger.warning("files of {} are written later: {}", name, error)
 
@@ -216,7 +208,7 @@ class TaskRunner:
         try:
             return plugin.run(task)
         except FileBusyError as busy:
-            return Later(busy.what, busy.hint, self._clock.now() + busy.seconds)
+            return Later(busy.what, busy.hint, self.clock.now() + busy.seconds)
         except (UnwritableError, StoreLostError):
             raise
         except TacitdError as error:
@@ -233,17 +225,10 @@ class TaskRunner:
     ) -> None:
         done = outcome if isinstance(outcome, Done) and (outcome.files or outcome.lines) else None
         if done is not None:
-            self._files.read(name, task, done)
-        with self._store.write() as tx:
-            if self._store.generation != store:
+            self.files.read(name, task, done)
+        with self.store.write() as tx:
+            if self.store.generation != store:
                 raise StoreLostError("the store is another one than when the task began", "")
             if done is not None:
-                self._files.plan(tx, name, task, done)
-            store_outcome(tx, name, task, outcome, self._clock.now(), self._pauses, again)
-
-
-class InlineExecutor(Executor):
-    """Runs work at once, in the caller's thread: for tests."""
-
-    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN201
-        fn(*args, **kwargs)
+                self.files.plan(tx, name, task, done)
+            store_outcome(tx, name, task, outcome, self.clock.now(), self.pauses, again)

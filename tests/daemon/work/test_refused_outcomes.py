@@ -215,7 +215,7 @@ def test_a_file_that_is_being_edited_parks_the_task(tmp_path: Path, at: str) -> 
     )
     bench = WorkBench(tmp_path / at, toy)
     steps = Steps(0, at)
-    bench.runner._files = steps  # type: ignore[assignment]
+    bench.runner.files = steps  # type: ignore[assignment]
     bench.tell("warm").advance()
     steps.busy, steps.swapped = 3, 0
     bench.tell("first").advance()
@@ -240,7 +240,7 @@ def test_what_changes_rows_while_an_outcome_waits(tmp_path: Path) -> None:
     toy = Toy(outcome=lambda task: Done(files=[change] if task.key == "a" else []))
     bench = WorkBench(tmp_path, toy)
     steps = Steps(1, "read")
-    bench.runner._files = steps  # type: ignore[assignment]
+    bench.runner.files = steps  # type: ignore[assignment]
 
     def ask(*new: tuple[str, str]) -> list[str]:
         with bench.store.write() as tx:
