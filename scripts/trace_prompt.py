@@ -3,11 +3,14 @@
     python scripts/trace_prompt.py [--names]
 
 The script runs `tacitd demo` in this process: the real engine in a temporary directory, with a scripted model. It counts
-from step 1 of the demonstration (the transcript grows) to step 3 (LEARNED.md is written), in all threads, with
-`sys.setprofile`. The start of the engine is not counted. A function counts once, by module and qualified name;
-comprehensions and lambdas do not count. A thread change is a call in another thread than the call before it.
-The figures are printed for each part too, which is a package of the engine or a plugin. Everything that runs meanwhile is
-counted, also what the demonstration asks the daemon for. `--names` lists the functions.
+from step 1 of the demonstration (the transcript grows) to step 3 (LEARNED.md is written), with `sys.setprofile`. The start of
+the engine is not counted. A function counts once, by module and qualified name; comprehensions and lambdas do not count.
+
+Counted is what the prompt passes: the engine's loop, the search for its project, and the tasks that follow from it. Not counted
+is what happens beside it: what the demonstration itself asks the daemon for, in the main thread, the engine's own tasks, the
+start of the session, and timed jobs but the synthesis. A hand-over is a task, or a question, that another thread takes. (How
+often the system changes between threads that run at the same time says nothing about the way: it is another number each time.)
+The figures are printed for each part too, which is a package of the engine or a plugin. `--names` lists the functions.
 """
 
 from __future__ import annotations
@@ -18,8 +21,13 @@ import sys
 import threading
 from importlib.metadata import entry_points
 from types import CodeType, FrameType
+from typing import Any
 
 PACKAGES = ("tacitd", "tacitd_handlers")
+TASK, QUESTION = "TaskRunner._call", "ProjectLookup._answer"
+"""The functions with which another thread takes something over."""
+JOB = "synthesize"
+"""The job that the prompt waits for, as the end of its session does."""
 BEGIN, END = "1. ", "3. "
 """How the lines of the demonstration begin between which calls are counted."""
 
@@ -33,9 +41,11 @@ class CallCounter(io.StringIO):
     def __init__(self) -> None:
         super().__init__()
         self.modules: dict[CodeType, str] = {}
-        self.thread_changes = -1
+        self.hand_overs = 0
         self._counting = False
-        self._last_thread = 0
+        self._main = threading.get_ident()
+        self._beside: set[int] = set()
+        """The threads that do what is not on the way of the prompt."""
 
     def write(self, text: str) -> int:
         line = text.lstrip()
@@ -49,15 +59,25 @@ class CallCounter(io.StringIO):
         module = frame.f_globals.get("__name__", "")
         if module.split(".")[0] not in PACKAGES or "<" in frame.f_code.co_name:
             return
+        thread, name = threading.get_ident(), frame.f_code.co_qualname
+        if name == TASK:
+            (self._beside.discard if _is_on_the_way(frame.f_locals) else self._beside.add)(thread)
+        if thread == self._main or thread in self._beside:
+            return
+        self.hand_overs += name in (TASK, QUESTION)
         self.modules.setdefault(frame.f_code, module)
-        thread = threading.get_ident()
-        self.thread_changes += thread != self._last_thread
-        self._last_thread = thread
 
     @property
     def functions(self) -> list[str]:
         """`module:qualified.name` of each function that ran, sorted."""
         return sorted({f"{module}:{code.co_qualname}" for code, module in self.modules.items()})
+
+
+def _is_on_the_way(arguments: dict[str, Any]) -> bool:
+    """Whether a task follows from the prompt, given the arguments with which it is begun."""
+    task = arguments["task"]
+    is_other_job = task.kind == "job" and not task.key.startswith(JOB)
+    return arguments["name"] != "engine" and task.kind != "session-started" and not is_other_job
 
 
 def trace_demo() -> CallCounter:
@@ -96,9 +116,7 @@ def main() -> None:
         sys.stdout.write(f"{part:<32} {count:>4} modules {len(within):>5} functions\n")
     if "--names" in sys.argv[1:]:
         sys.stdout.writelines(f"{name}\n" for name in functions)
-    sys.stdout.write(
-        f"{len(modules)} modules, {len(functions)} functions, {counter.thread_changes} thread changes\n"
-    )
+    sys.stdout.write(f"{len(modules)} modules, {len(functions)} functions, {counter.hand_overs} hand-overs\n")
 
 
 if __name__ == "__main__":

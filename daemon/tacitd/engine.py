@@ -27,7 +27,7 @@ from tacitd.sources.source import Source
 from tacitd.store import Store
 from tacitd.work.activities import forget_passing
 from tacitd.work.inbox import Inbox, Wake, make_stopped_error
-from tacitd.work.old_prompts import FirstStart, note_known_prompts
+from tacitd.work.old_prompts import FirstStart
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
@@ -155,7 +155,6 @@ class Engine:
         known = self.follower.list_own()
         if new := self.first_start.read(self.source.names):
             of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
-            note_known_prompts(self.store, self.source, of_new, now)
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from tacitd import __version__
-from tacitd.config.settings import Config, list_settings, load_config
+from tacitd.config.settings import list_settings, load_config
 from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.engine import SYNC_JOB
 from tacitd.errors import ConfigError, TacitdError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 def keep_house(app: App) -> None:
     app.editors.check_old_files()
-    check_refused(app)
     app.outdated = check_installed_version()
     save_budget(app)
     with suppress(TacitdError):  # the loop meets it too, and says so
@@ -110,25 +109,12 @@ IN_FORCE = 8.0
 """Seconds for which a caller waits until the new configuration is in force."""
 
 
-def check_refused(app: App) -> None:
-    """Clear the problem of a refused configuration if the file is as before."""
-    if REFUSED in app.degraded:
-        with suppress(ConfigError):
-            if list(list_settings(_load(app))) == list(list_settings(app.config)):
-                app.degraded.pop(REFUSED, None)
-
-
-def _load(app: App) -> Config:
-    """Raises ConfigError."""
-    sections, broken = app.found.collect_sections(), bool(app.found.failed)
-    return load_config(app.paths.config_file, app.environ, sections, broken=broken)
-
-
 def reload_config(app: App) -> list[str]:
     """Read the configuration again; if it changed, ask for another App. Returns the keys that changed. Any thread. Raises
     ConfigError if it is wrong: nothing has changed then, and it is a problem until a reload succeeds."""
+    sections, broken = app.found.collect_sections(), bool(app.found.failed)
     try:
-        new = _load(app)
+        new = load_config(app.paths.config_file, app.environ, sections, broken=broken)
     except ConfigError as error:
         what = f"the configuration was not reloaded, the old one is in force: {error.what}"
         hint = "; then ".join(filter(None, (error.hint, "run `tacitd reload`")))

@@ -34,22 +34,6 @@ def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path)
     assert scene.handler.words == [["new"]]
 
 
-def test_what_is_from_a_later_time_than_the_first_start_is_not_new(tmp_path: Path) -> None:
-    """S-50: the clock was set back before the first start; a copy of a session from before it is not paid for, and no text of it is
-    kept. What is typed then is learned, also the same words."""
-    scene = Scene(tmp_path)
-    scene.kill()
-    scene.forget_store()
-    old = scene.type("s", "from before", "twice")
-    scene.clock.jump(-7200)
-    scene.start(Scripted())
-    scene.settle()
-    scene.append("copy", *({**one, "sessionId": "copy"} for one in old), scene.typed("copy", "twice"))
-    scene.settle()
-    assert scene.handler.words == [["twice"]]
-    assert scene.app.store.rows("SELECT text FROM prompt WHERE id = ?", old[0]["uuid"]) == [(None,)]
-
-
 def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
     """Issue "Reading": forks and restored homes bring the past back."""
     scene = Scene(tmp_path)

@@ -160,15 +160,6 @@ def _append(state_dir: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _rewrite(state_dir: Path, choices: Iterable[Choice]) -> None:
-    from tacitd.files.disk import DISK, write_all
+    from tacitd.files.atomic import replace_file
 
-    disk, path, beside = DISK, state_dir / FILE, state_dir / f"{FILE}.new"
-    beside.unlink(missing_ok=True)
-    fd = disk.open_new(beside, 0o600)
-    try:
-        write_all(fd, _encode(choice._asdict() for choice in choices), disk)
-        disk.sync(fd)
-    finally:
-        disk.close(fd)
-    disk.replace(beside, path)
-    disk.sync_dir(state_dir)
+    replace_file(state_dir / FILE, _encode(choice._asdict() for choice in choices), mode=0o600)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project, Prompt
-from tacitd.sources.follow import Stamp
 from tacitd.sources.source import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
@@ -137,19 +135,3 @@ class FirstStart:
             with self._store.write() as tx:
                 tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", _KEY, repr(self.at))
             self._stored = self.at
-
-
-def note_known_prompts(store: Store, source: Source, stamps: Mapping[str, Stamp], now: float) -> None:
-    """Know the prompts that exist at the first start and are from a later time than the clock shows, because it was set back: by their
-    times alone, a copy of them would be new. Raises UnwritableError, StoreLostError."""
-    for name, stamp in stamps.items():
-        if stamp.mtime_ns <= now * 1e9:
-            continue
-        with suppress(OSError, FileRefusedError):  # it is gone, or cannot be read
-            later = [one for one in read_prompts(source, Path(name)) if one.time is None or one.time > now]
-            with store.write() as tx:
-                for prompt in later:
-                    new = insert_prompt(tx, prompt, source.name_of(name), name, None, now)
-                    if new is not None:  # of what was not asked for, no text is kept
-                        sql = "UPDATE prompt SET text = NULL, context = NULL, handled = ? WHERE number = ?"
-                        tx.execute(sql, now, new.number)

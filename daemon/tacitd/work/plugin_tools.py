@@ -69,14 +69,16 @@ class PluginTools:
         return answer
 
     def degrade(self, degradation: Degradation) -> None:
-        key = self._plugin, degradation.id
+        key, what, hint, now = (
+            (self._plugin, degradation.id),
+            degradation.what,
+            degradation.hint,
+            self.clock.now(),
+        )
 
         def store(tx: Tx) -> None:
-            of = "FROM degradation WHERE owner = ? AND id = ?"
-            ((since,),) = tx.rows(f"SELECT coalesce(min(since), ?) {of}", self.clock.now(), *key)
-            tx.execute(f"DELETE {of}", *key)
-            sql = "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?)"
-            tx.execute(sql, *key, degradation.what, degradation.hint, since)
+            tx.execute("DELETE FROM degradation WHERE owner = ? AND id = ?", *key)
+            tx.execute("INSERT INTO degradation VALUES(?, ?, ?, ?, ?)", *key, what, hint, now)
 
         self._write(store)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +14,8 @@ from msgspec.structs import replace
 from tacitd.clock import parse_utc, utc_seconds
 from tacitd.handler import Degradation
 from tacitd.state.settings_in_force import SettingsInForce
-from tacitd.store import open_readonly
 from tacitd.text.wording import count_noun
-from tacitd.work.project_rows import ASKED, Choices, read_choices
+from tacitd.work.project_rows import ASKED, Choices
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -147,23 +145,6 @@ def local_time(at: float) -> str:
 
 Ending = tuple[str, str, float, str]
 """An open session, the root of its project, when it ends if nothing more happens (seconds since 1970, UTC), and its client."""
-
-
-def read_stored_waits(
-    state_dir: Path, now: float, plugin: str, find_part: Callable[[Rows, float], Mapping[str, Any]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of `waits` of a plugin, of which `find_part` is its part of the status, and those of `sessions`. Raises TacitdError."""
-    store = open_readonly(state_dir)
-    if store is None:
-        return [], []
-    with store:
-        note, settings = read_note(store.rows), SettingsInForce(store.rows)
-        if note is None:
-            return [], []
-        endings = list_endings(store.rows, note, settings, now)
-        waits = list(list_waits({plugin: find_part(store.rows, now)}, endings))
-        choices = read_choices(store.rows, settings.get("projects", "write", "local"), now)
-        return waits, list_sessions(store.rows, note.payers, endings, waits, choices)
 
 
 def list_endings(rows: Rows, note: DaemonNote, settings: SettingsInForce, now: float) -> list[Ending]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import local_date, parse_utc, utc_seconds
-from tacitd.errors import TacitdError
 from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import LineState, read_lines
@@ -86,14 +85,12 @@ def _clock_time(at: float) -> str:
 
 def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of `waits` and of `sessions` of the status; none if the store cannot be read."""
-    from tacitd.work.work_status import read_stored_waits
+    from tacitd.plugin import PluginSpec
+    from tacitd.status import read_stored_status
 
-    try:
-        return read_stored_waits(
-            state_dir, now, "learning", lambda rows, _: {"waits": list(list_waits(rows))}
-        )
-    except TacitdError:
-        return [], []
+    spec = PluginSpec("learning", status=f"{__name__}:report_status")
+    document = read_stored_status(state_dir, [spec], now)
+    return document.get("waits", []), document.get("sessions", [])
 
 
 # --- the status
