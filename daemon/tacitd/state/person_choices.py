@@ -30,8 +30,8 @@ FILE = "choices.jsonl"
 Scope = Literal["all", "project", "session", "text"]
 What = Literal["pause", "exclude", "share", "local", "trust", "alias", "never"]
 T = TypeVar("T")
-WRITE_MODES: tuple[What, ...] = ("exclude", "share", "local")
-"""Of these a project has at most one."""
+REPLACED: dict[What, tuple[What, ...]] = {"share": ("local", "exclude"), "local": ("share", "exclude")}
+"""The choices that another one ends. An exclusion ends none: without it, what was chosen before holds again."""
 
 
 class Choice(NamedTuple):
@@ -51,12 +51,9 @@ _PUT = "INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?,
 
 
 def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
-    """Store a choice in the place of the earlier one. Of exclude, share and local the last counts. Raises UnwritableError: then the
-    transaction must not be committed."""
-    if choice.what in WRITE_MODES:
-        for other in WRITE_MODES:
-            if other != choice.what:
-                withdraw(tx, state_dir, choice._replace(what=other))
+    """Store a choice in the place of the earlier one. Raises UnwritableError: then the transaction must not be committed."""
+    for other in REPLACED.get(choice.what, ()):
+        withdraw(tx, state_dir, choice._replace(what=other))
     tx.execute(_PUT, *choice)
     _append(state_dir, [choice._asdict()])
 
@@ -75,16 +72,6 @@ def list_choices(tx: Tx) -> list[Choice]:
         Choice(*row)
         for row in tx.rows("SELECT scope, name, what, value, at FROM choice ORDER BY at, scope, name, what")
     ]
-
-
-def list_earlier_modes(state_dir: Path, root: str) -> list[str]:
-    """The write modes that were chosen for a project since the file was written anew, the oldest first. Raises OSError."""
-    with suppress(FileNotFoundError):
-        lines = _read_lines(state_dir / FILE, _Line)
-        return [
-            one.what for one in lines if one.name == root and one.what in WRITE_MODES and not one.withdrawn
-        ]
-    return []
 
 
 def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:

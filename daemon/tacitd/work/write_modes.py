@@ -11,7 +11,7 @@ from tacitd.clock import Clock
 from tacitd.contract import Row
 from tacitd.events import Project
 from tacitd.model.port import Why
-from tacitd.state.person_choices import Choice, Scope, What, choose, list_earlier_modes, withdraw
+from tacitd.state.person_choices import Choice, Scope, What, choose, withdraw
 from tacitd.store import Store, open_readonly
 from tacitd.work.project_rows import find_begin
 from tacitd.work.prompt_rows import count_passed
@@ -22,7 +22,8 @@ WriteMode = Literal["local", "shared", "off"]
 _MODES: dict[str, WriteMode] = {"exclude": "off", "share": "shared", "local": "local"}
 _CHOICES: dict[WriteMode, What] = {"off": "exclude", "shared": "share", "local": "local"}
 _OF_ONE = (
-    "SELECT what FROM choice WHERE scope = 'project' AND name = ? AND what IN ('exclude', 'share', 'local')"
+    "SELECT what FROM choice WHERE scope = 'project' AND name = ? AND what IN ('exclude', 'share', 'local') "
+    "ORDER BY what <> 'exclude'"
 )
 
 
@@ -49,19 +50,10 @@ class WriteModes:
         return _MODES[found[0][0]] if found else self._default
 
     def set_mode(self, root: Path, mode: WriteMode | Literal[""]) -> None:
-        """ "" removes the choice. Durable when it returns. Raises UnwritableError."""
-        now = self._clock.now()
+        """ "" ends an exclusion. Durable when it returns. Raises UnwritableError."""
+        choice = Choice("project", str(root), _CHOICES[mode or "off"], "", self._clock.now())
         with closing(Store.open(self._state_dir, self._clock, owner=False)) as store, store.write() as tx:
-            if mode:
-                choose(tx, self._state_dir, Choice("project", str(root), _CHOICES[mode], "", now))
-            for what in _CHOICES.values() if not mode else ():
-                withdraw(tx, self._state_dir, Choice("project", str(root), what, "", now))
-
-    def get_previous(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
-        """The last choice for this project that is not `mode`; "" if there is none. Raises OSError."""
-        made = list_earlier_modes(self._state_dir, str(root))
-        before = next((what for what in reversed(made) if _MODES[what] != mode), None)
-        return _MODES[before] if before is not None else ""
+            (choose if mode else withdraw)(tx, self._state_dir, choice)
 
 
 def set_pause(

@@ -135,7 +135,7 @@ def share(project: str | None, undo: bool) -> int:
 def exclude(project: str, undo: bool) -> None:
     """Stop writing in a project. What was learned there is kept; nothing from it is sent to the model any more."""
     root, modes = find_project(project).root, _write_modes()
-    modes.set_mode(root, modes.get_previous(root, "off") if undo else "off")
+    modes.set_mode(root, "" if undo else "off")
     echo_message(f"{root} is {'learned from again' if undo else 'excluded'}")
     if not undo:
         echo_message("what you type there is never sent to the model; what was learned there is kept")
