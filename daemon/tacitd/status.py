@@ -92,7 +92,7 @@ def read_status(
             {"purpose": one.purpose, "project": one.project, "since": utc_seconds(one.since)} for one in calls
         ],
         "learned": summarise_learned(rows, now),
-        "handlers": {name: _handler(rows, note, name, now) for name in note.plugins},
+        "handlers": _handlers(rows, note, now),
         "waits": waits,
         "parked": list(_parked(rows, note, choices, problem, now)),
         "dead_letters": sum(number for *_, number in rejected),
@@ -185,25 +185,26 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
     return counts | {"sources": sources, "projects": projects, "excluded": excluded + patterns}
 
 
-def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:
-    transcripts, size = note.unread if name in note.readers else (0, 0)
-    ((gathering, busy, parked, due),) = rows(
-        "SELECT count(CASE WHEN kind = 'prompts' AND reason = '' AND due > ?1 THEN 1 END), "
-        "count(CASE WHEN reason = '' AND due <= ?1 THEN 1 END), "
-        "count(CASE WHEN reason <> '' AND kind <> 'session-started' THEN 1 END), "
-        "min(CASE WHEN kind = 'prompts' AND reason = '' AND due > ?1 THEN due END) FROM task WHERE plugin = ?2",
-        *(now, name),
-    )
-    waits = "SELECT count(*) FROM prompt_task WHERE plugin = ? AND state = 'waiting'"
-    return {
-        "lag": {"transcripts": transcripts, "bytes": size},
-        "gathering": gathering,
-        "busy": busy,
-        "parked": parked,
-        "waiting": rows(waits, name)[0][0] if name in note.payers else 0,
-        "goes_out": _format_time(due),
-        "first_start": utc_seconds(note.first_start),
+def _handlers(rows: Rows, note: DaemonNote, now: float) -> dict[str, Any]:
+    tasks = {
+        plugin: counts
+        for plugin, *counts in rows(
+            "SELECT plugin, count(CASE WHEN reason = '' AND due <= ? THEN 1 END), "
+            "count(CASE WHEN reason <> '' AND kind <> 'session-started' THEN 1 END) FROM task GROUP BY plugin",
+            now,
+        )
     }
+    waiting: dict[str, int] = dict(
+        rows("SELECT plugin, count(*) FROM prompt_task WHERE state = 'waiting' GROUP BY plugin")
+    )
+    found = dict[str, Any]()
+    for name in note.plugins:
+        transcripts, size = note.unread if name in note.readers else (0, 0)
+        busy, parked = tasks.get(name, (0, 0))
+        waits = waiting.get(name, 0) if name in note.payers else 0
+        lag = {"transcripts": transcripts, "bytes": size}
+        found[name] = {"lag": lag, "busy": busy, "parked": parked, "waiting": waits}
+    return found
 
 
 def _parked(
@@ -265,7 +266,6 @@ def make_note(app: App) -> DaemonNote:
         dict(sum(map(Counter[str], engine.reader.odd_lines.values()), Counter[str]())),
         (sum(size > 0 for size in unread.values()), sum(max(0, size) for size in unread.values())),
         str(model.get("program") or ""),
-        engine.first_start.at,
         [one.name for one in running],
         [one.name for one in running if one.observe or one.gather],
         [one.name for one in running if one.gather],

@@ -44,24 +44,6 @@ def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
     assert scene.handler.words == [["young"]]
 
 
-def test_scan_offers_the_past_once(tmp_path: Path) -> None:
-    """Issue "Reading": `tacitd scan` goes back as far as it was asked, and a second time changes nothing."""
-    scene = Scene(tmp_path)
-    scene.settle(1000)
-    scene.type("s", "very old", age=9000)
-    scene.type("s", "old", age=5000)
-    scene.type("s", "young")
-    scene.settle()
-    floor = scene.clock.wall - 6000
-    for _ in range(2):
-        assert scene.scan([scene.path("s"), Path("/etc/passwd")], floor) == 1, "nothing but transcripts"
-        assert scene.sync().done()
-    assert ids(scene) == ["u2", "u3"] and scene.handler.words == [["young"], ["old"]]
-    scene.restart()
-    scene.settle()
-    assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
-
-
 def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,27 +111,6 @@ def test_a_file_that_vanishes_while_a_plugin_works_on_it(tmp_path: Path, answer:
     assert ids(scene) == (["u1"] if answer == "done" else [])
     assert [kept["text"] for kept in scene.rescued()] == (["one"] if answer == "rejected" else [])
     assert scene.parked() == (["no"] if answer == "later" else [])
-
-
-def test_an_unreadable_file_is_shown_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue "Bad input": one clear line in `status`, nothing else stops; it goes on when it can be read."""
-    scene = Scene(tmp_path)
-    real, shut = lines.open_transcript, [True]
-
-    def opens(path: Path) -> int:
-        if shut[0] and path.name == "s.jsonl":
-            raise FileRefusedError(f"{path} cannot be opened: Permission denied", "chmod")
-        return real(path)
-
-    monkeypatch.setattr(lines, "open_transcript", opens)
-    scene.type("s", "one")
-    scene.type("t", "two")
-    assert scene.sync().done() and scene.handler.words == [["two"]]
-    (said,) = [d for d in scene.app.list_degradations() if d.id == "transcript.unreadable"]
-    assert "s.jsonl" in said.what and said.hint == "chmod"
-    shut[0] = False
-    assert scene.sync().done() and scene.handler.words == [["two"], ["one"]]
-    assert not [d for d in scene.app.list_degradations() if d.id == "transcript.unreadable"]
 
 
 def test_an_unreadable_file_at_the_first_start_stops_nothing(

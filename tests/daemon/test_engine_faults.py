@@ -87,33 +87,6 @@ def test_what_was_planned_before_a_start_is_written_before_its_project_is_worked
 # the clock, and sources
 
 
-def test_the_engine_runs_jobs_by_its_own_clock(tmp_path: Path) -> None:
-    """RELIABILITY row 12: set forward or back, asleep or not, one look at the schedule runs each job once at most."""
-    scene = Scene(tmp_path, jobs=[TimedJob("minute", 60.0), TimedJob("day", 86_400.0)])
-
-    def jobs() -> list[str]:
-        found = [task.key for task in scene.handler.list_tasks("job")]
-        scene.handler.tasks.clear()
-        return found
-
-    scene.settle()
-    assert sorted(jobs()) == ["day", "minute"]
-    scene.settle(60)
-    assert jobs() == ["minute"]
-    for jump in (1.0, -1.0, -7200.0, -365 * 86_400.0):
-        scene.clock.jump(jump)
-        scene.settle()
-        assert jobs() == [], jump
-    scene.settle(60)
-    assert jobs() == ["minute"], "the clock that was set back delays nothing"
-    for jump in (7200.0, 365 * 86_400.0, 56 * 365 * 86_400.0):
-        scene.clock.jump(jump)
-        scene.settle()
-        assert set(found := jobs()) <= {"minute", "day"} and len(found) == len(set(found)), jump
-    scene.settle(7 * 86_400)  # asleep
-    assert sorted(jobs()) == ["day", "minute"]
-
-
 def test_the_loop_wakes_for_the_next_job(tmp_path: Path) -> None:
     """Nothing but the loop looks at the schedule, so it must not sleep longer than until the next job."""
     scene = Scene(tmp_path, jobs=[TimedJob("j", 10.0)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from tacitd.cli.run_command import NO_TASK
 from tacitd.config.settings import Config
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.files.atomic import edit_file
 from tacitd.files.editors import Editors
 from tacitd.housekeeping import keep_house, reload_config
 from tacitd.methods import build_methods
@@ -121,25 +119,6 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
     app.close()
 
 
-def test_what_an_editor_saves_late_is_found_by_the_app_that_follows(box: Box) -> None:
-    """SPEC X-08: an editor has the file open across a reload, and saves into the old file. The person's text was lost."""
-    path = box.secret / "LEARNED.md"
-    path.write_text("- a\n")
-    box.app.close()
-    with closing(Editors(box.clock)) as editors, path.open("a") as editor:
-        app = box.build(editors=editors)
-        edit_file(path, lambda data: (data or b"") + b"- tacitd\n", editors=app.editors)
-        app.close()
-        app = box.build(editors=editors)
-        editor.write("- typed by the person\n")
-        editor.flush()
-        keep_house(app)
-        assert path.read_text() == "- a\n- tacitd\n"
-        assert path.with_name("LEARNED.md.tacitd-saved").read_text() == "- a\n- typed by the person\n"
-        assert "files.recovered" in {one.id for one in app.list_degradations()}
-        app.close()
-
-
 def test_a_task_that_hangs_does_not_hold_a_reload_for_ever(box: Box) -> None:
     """A mount that does not answer keeps a task for hours. `status` says for what the reload waits, and it waits for minutes."""
     app, clock, passes = box.app, box.clock, 0
@@ -174,20 +153,6 @@ def test_the_newest_configuration_counts_and_a_stop_is_kept_while_a_reload_is_un
     build_methods(app)["stop"]({})
     assert app.asked_to_stop.is_set()
     app.close()
-
-
-def test_closing_for_a_reload_is_no_request_to_stop(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal that comes while the App is closed was taken for a second one, and swallowed."""
-    app, life = box.app, Supervision(box.app, Notifier())
-    asked = list[bool]()
-
-    def stop_meanwhile() -> None:
-        asked.append(app.asked_to_stop.is_set())
-        life.request_stop()
-
-    monkeypatch.setattr(app.engine.follower, "stop", stop_meanwhile)
-    app.close()
-    assert asked == [False] and app.asked_to_stop.is_set()
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def again(daemon: Daemon, pieces: dict[Path, bytes], everything: list[Path]) -> 
 
 def settled(status: dict[str, Any]) -> bool:
     """Whether no handler is busy and none has a lag."""
-    return not any(h["busy"] or h["gathering"] or h["lag"]["bytes"] for h in status["handlers"].values())
+    return not any(h["busy"] or h["lag"]["bytes"] for h in status["handlers"].values())
 
 
 def work_in_a_folder(daemon: Daemon) -> None:

@@ -209,7 +209,7 @@ def _list_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Li
     lags = [
         (f"{name}: {count_noun(one.get('waiting', 0), 'prompt')} in {count_noun(number, 'transcript')}", "")
         for name, one in document["handlers"].items()
-        if (number := one["lag"]["transcripts"]) or one["gathering"]
+        if (number := one["lag"]["transcripts"])
     ]
     yield from _list_rows("lag", lags or [("none", "")], rows)
     yield from _list_rows(

@@ -222,7 +222,6 @@ class DaemonNote(Struct, frozen=True):
     unread: tuple[int, int] = (0, 0)
     """Transcripts that were not read to their end, and how many bytes."""
     program: str = ""
-    first_start: float = 0.0
     plugins: Sequence[str] = ()
     readers: Sequence[str] = ()
     """Plugins that read records."""

@@ -41,7 +41,7 @@ def parked(number: int, reason: str, hint: str, until: str | None = None) -> lis
     return [{**row, "what": f"growth of /t/{one}.jsonl"} for one in range(number)]
 
 
-HANDLER = {"lag": {"transcripts": 0, "bytes": 0}, "gathering": 0, "waiting": 0}
+HANDLER = {"lag": {"transcripts": 0, "bytes": 0}, "waiting": 0}
 QUIET: dict[str, Any] = {
     "schema": 1,
     "running": True,
@@ -103,8 +103,8 @@ BUSY: dict[str, Any] = QUIET | {
     | {"usd_today": 1.0, "reached": "$1.00 of $1.00 spent today", "until": at(0, 0, 21)},
     "learned": {"today": 0, "last": []},
     "handlers": {
-        "learning": {"lag": {"transcripts": 34, "bytes": 12_345}, "gathering": 1, "waiting": 40},
-        "profile": {"lag": {"transcripts": 1, "bytes": 1}, "gathering": 0, "waiting": 1},
+        "learning": {"lag": {"transcripts": 34, "bytes": 12_345}, "waiting": 40},
+        "profile": {"lag": {"transcripts": 1, "bytes": 1}, "waiting": 1},
     },
     "parked": parked(34, "$1.00 of $1.00 spent today", "raise [budget], or wait", at(0, 0, 21))
     + parked(1, "claude is not logged in", "run `claude`"),

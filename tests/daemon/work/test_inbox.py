@@ -8,25 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from support_waiting import PATIENCE, until
-from tacitd.errors import UnavailableError
 from tacitd.work.inbox import Inbox
 
 
 def _inbox() -> Inbox:
     return Inbox(threading.Event())
-
-
-def _call(inbox: Inbox, answers: list[object]) -> threading.Thread:
-    def ask() -> None:
-        try:
-            answers.append(inbox.call(lambda: 42, PATIENCE))
-        except UnavailableError as error:
-            answers.append(error)
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    until(lambda: inbox, "nothing was asked")
-    return thread
 
 
 def test_an_exception_is_raised_in_the_calling_thread() -> None:
@@ -46,19 +32,3 @@ def test_a_call_whose_caller_gave_up_is_not_run() -> None:
         inbox.call(lambda: ran.append(1), 0.001)
     inbox.run_pending()
     assert ran == []
-
-
-def test_no_caller_waits_for_a_closed_inbox() -> None:
-    """DESIGN "Control": while the engine stops, and afterwards."""
-    inbox = _inbox()
-    answers: list[object] = []
-    thread = _call(inbox, answers)
-    inbox.call_soon(lambda: answers.append("never"))
-    inbox.close()
-    thread.join(PATIENCE)
-    assert len(answers) == 1 and isinstance(answers[0], UnavailableError)
-    with pytest.raises(UnavailableError):
-        inbox.call(lambda: 1, PATIENCE)
-    inbox.call_soon(lambda: answers.append("never"))
-    inbox.run_pending()
-    assert len(answers) == 1
