@@ -443,15 +443,15 @@ class Engine:
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
         stuck, choices = self.lookup.list_stuck(), self.choices
-        if choices.paused_all or task.project in self.unfinished:
+        if task.project in self.unfinished or choices.find_pause("", task.session):
             return True
-        if not (stuck or choices.paused_projects or choices.paused_sessions):
+        if not (stuck or choices.paused):
             return False
         found = self.store.rows("SELECT root FROM project WHERE number = ?", task.project)
         root = found[0][0] if found else ""
         if root and any(cwd == root or cwd.startswith(f"{root}/") for cwd in stuck):
             return True
-        return choices.is_paused(root, task.session)
+        return bool(choices.find_pause(root, task.session))
 
     def find_unread(self) -> dict[str, int]:
         """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""

@@ -122,7 +122,7 @@ class AskedTasks:
         while time.monotonic() - begun < PATIENCE:
             choices = read_choices(self.store.rows, "local", self.now())
             runs = self.runner.is_running(plugin, lane)
-            if choices.is_paused(lane, "") or not (runs or self.store.rows(waits, plugin, lane, self.now())):
+            if choices.find_pause(lane, "") or not (runs or self.store.rows(waits, plugin, lane, self.now())):
                 return
             time.sleep(POLL)
 

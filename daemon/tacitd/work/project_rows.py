@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
@@ -25,17 +24,21 @@ ASKED = ("decision", "command", "undo", "purge")
 class Choices(Struct, frozen=True):
     """What a person chose and what is configured, as it holds for one pass."""
 
-    paused_all: bool = False
-    paused_projects: frozenset[str] = frozenset()
-    paused_sessions: frozenset[str] = frozenset()
-    modes: Mapping[str, str] = field(default_factory=dict)
-    """By the project's root, if it has a choice of its own."""
-    default_mode: str = "local"
+    paused: frozenset[tuple[str, str]] = frozenset()
+    """Scope and name of what is paused."""
+    excluded: frozenset[str] = frozenset()
+    """Roots of projects."""
+    excludes_all: bool = False
     spans: tuple[Row, ...] = ()
     """Pauses: scope, name, from and until; infinity, if it did not end."""
 
-    def is_paused(self, root: str, session: str) -> bool:
-        return self.paused_all or root in self.paused_projects or session in self.paused_sessions
+    def find_pause(self, root: str, session: str) -> str:
+        """The widest pause of work of a session in a project: its scope, and its name after a space; "" if there is none."""
+        wide_first = ("all", ""), ("session", session), ("project", root)
+        return next((" ".join(one).strip() for one in wide_first if one in self.paused), "")
+
+    def is_excluded(self, root: str) -> bool:
+        return self.excludes_all or root in self.excluded
 
     def is_paused_at(self, place: Project | NoProject, session: str, written: float | None) -> bool:
         """Whether what was written here at this time is of a pause. If that is not known, what holds now counts."""
@@ -49,18 +52,16 @@ class Choices(Struct, frozen=True):
         """Why the text of a prompt typed here is not kept, apart from pauses."""
         if isinstance(place, NoProject):
             return "" if place.gone else "excluded" if place.excluded else "no project"
-        return "excluded" if self.modes.get(str(place.root), self.default_mode) == "off" else ""
+        return "excluded" if self.is_excluded(str(place.root)) else ""
 
 
 def read_choices(rows: Rows, default_mode: str, now: float) -> Choices:
-    scopes: dict[str, set[str]] = {"all": set(), "project": set(), "session": set()}
+    open_ones = rows("SELECT scope, name, at FROM choice WHERE what = 'pause'")
     spans = rows("SELECT scope, name, since, until FROM pause_span")
-    for scope, name, at in rows("SELECT scope, name, at FROM choice WHERE what = 'pause'"):
-        scopes[scope].add(name)
-        spans.append((scope, name, find_begin(at, now), math.inf))
-    modes = {name: "off" for (name,) in rows("SELECT name FROM choice WHERE what = 'exclude'")}
-    projects, sessions = frozenset(scopes["project"]), frozenset(scopes["session"])
-    return Choices(bool(scopes["all"]), projects, sessions, modes, default_mode, tuple(spans))
+    spans += [(scope, name, find_begin(at, now), math.inf) for scope, name, at in open_ones]
+    excluded = frozenset(name for (name,) in rows("SELECT name FROM choice WHERE what = 'exclude'"))
+    paused = frozenset((scope, name) for scope, name, _ in open_ones)
+    return Choices(paused, excluded, default_mode == "off", tuple(spans))
 
 
 def _is_covered(scope: str, name: str, place: Project | NoProject, session: str) -> bool:

@@ -54,7 +54,7 @@ class ParkedTask(Struct, frozen=True):
 def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask]:
     """Work that waits for something, and work that is due and held because a person paused it."""
     for plugin, session, kind, key, reason, hint, since, tries, not_before, root, data in rows(_PARKED, now):
-        paused = _find_pause(choices, root, session)
+        paused = choices.find_pause(root, session)
         if paused and kind not in ASKED:
             from shlex import quote  # `status` mostly needs none
 
@@ -76,14 +76,6 @@ def list_parked(rows: Rows, choices: Choices, now: float) -> Iterator[ParkedTask
         hint += "`tacitd rescue` lists the prompts after a day"
         what = f"prompts of {count_noun(len(sessions), 'session')}"
         yield ParkedTask(plugin, what, cwd, reason, hint, min(sessions.values()), 0)
-
-
-def _find_pause(choices: Choices, root: str, session: str) -> str:
-    if choices.paused_all:
-        return "all"
-    if session in choices.paused_sessions:
-        return f"session {session}"
-    return f"project {root}" if root in choices.paused_projects else ""
 
 
 def _describe(kind: str, key: str, session: str, data: Mapping[str, object]) -> str:
@@ -190,7 +182,7 @@ def list_sessions(
     stopped = set(rows(f"SELECT k.plugin, k.session {parked} UNION SELECT k.plugin, r.root {parked}"))
     found = list[dict[str, Any]]()
     for session, root, at, source in endings:
-        if choices.is_paused(root, session) or choices.modes.get(root, choices.default_mode) == "off":
+        if choices.find_pause(root, session) or choices.is_excluded(root):
             continue
         about = [{(name, session), (name, root)} for name in payers]
         if any(one & gathered and not one & stopped for one in about):
