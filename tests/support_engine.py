@@ -115,7 +115,7 @@ def gathered(quiet: float = 1e5) -> Scripted:
 
 def busy(seconds: float) -> Any:
     """Fail as a plugin does whose file is being edited: it is tried again after so many seconds."""
-    raise FileBusyError("x is open in vim", seconds=seconds, editor="vim")
+    raise FileBusyError("x is open in vim", seconds=seconds)
 
 
 def ids(scene: Scene, number: int = 0) -> list[str]:

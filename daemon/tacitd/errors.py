@@ -95,11 +95,9 @@ class FileRefusedError(TacitdError):
 class FileBusyError(FileRefusedError):
     """An editor has one file open, or it became empty within the last second. The caller tries again after `seconds`."""
 
-    def __init__(self, what: str, hint: str = "", *, seconds: float, editor: str = "") -> None:
+    def __init__(self, what: str, hint: str = "", *, seconds: float) -> None:
         super().__init__(what, hint)
         self.seconds = seconds
-        self.editor = editor
-        """The mark of the editor that has the file open; "" if the file is just being written."""
 
 
 class UnwritableError(TacitdError):
@@ -108,14 +106,9 @@ class UnwritableError(TacitdError):
 
 
 class BusyStoreError(UnwritableError):
-    """Another process holds the store's write lock."""
+    """Another process holds the store's write lock. After 5 seconds it is named in `what`."""
 
     code = PARKED
-
-    def __init__(self, what: str, hint: str = "", *, seconds: float = 0.0) -> None:
-        super().__init__(what, hint)
-        self.seconds = seconds
-        """Since when: after 5 the process is named in `what`, and it is a problem for `status`."""
 
 
 class StoreLostError(TacitdError):

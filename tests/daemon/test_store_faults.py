@@ -344,7 +344,7 @@ def test_a_process_that_stopped_in_a_write_is_named(tmp_path: Path) -> None:
             clock.mono = 1000.0 + seconds
             with pytest.raises(BusyStoreError) as failed, store.write():
                 pass
-            assert failed.value.seconds == seconds and failed.value.code == 75
+            assert failed.value.code == 75
             assert (str(other.pid) in failed.value.what) is (seconds > 5)
         assert f"kill {other.pid}" in failed.value.hint and "python" in failed.value.what
         assert store.rows("SELECT * FROM shown") == []

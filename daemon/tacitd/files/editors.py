@@ -83,7 +83,7 @@ class Editors:
         self._open[target] = mark
         what = f"{target} is open in an editor ({mark.name})"
         hint = "save and close it to have the change written within a minute"
-        raise FileBusyError(what, hint, seconds=AGAIN, editor=mark.name)
+        raise FileBusyError(what, hint, seconds=AGAIN)
 
     def list_open(self) -> list[tuple[Path, Path]]:
         """The files whose changes wait now because an editor has them open, and the editor's mark of each."""

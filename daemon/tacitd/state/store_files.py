@@ -171,13 +171,13 @@ def describe_error(path: Path, error: sqlite3.Error | OSError, seconds: float) -
 
 def _describe_busy(path: Path, seconds: float) -> BusyStoreError:
     if seconds < LONG:
-        return BusyStoreError("another process writes the store", "it is tried again", seconds=seconds)
+        return BusyStoreError("another process writes the store", "it is tried again")
     pid = find_lock_holder(path)
     if pid is None:
         what, hint = "another process holds the store", f"find it with `fuser {path}`"
     else:
         what, hint = f"{describe_process(pid)} holds the store", f"let it go on, or end it: `kill {pid}`"
-    return BusyStoreError(what, hint, seconds=seconds)
+    return BusyStoreError(what, hint)
 
 
 def probe(path: Path) -> tuple[str, str] | None:

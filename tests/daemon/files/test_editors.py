@@ -83,7 +83,7 @@ def test_a_file_that_was_just_truncated_waits(scene: Scene) -> None:
         if waits:
             with pytest.raises(FileBusyError, match="just being written") as raised:
                 scene.edit()
-            assert raised.value.seconds == REST and not raised.value.editor
+            assert raised.value.seconds == REST
             assert scene.path.read_bytes() == b"" and not scene.copies
             scene.clock.advance(REST)
         assert scene.edit() and scene.path.read_bytes() == text + b"- ours\n"
@@ -100,7 +100,7 @@ def test_an_editor_is_waited_for_until_it_closes(scene: Scene, name: str) -> Non
     assert not edit_file(scene.path, lambda data: data, editors=scene.editors)
     with pytest.raises(FileBusyError, match=r"LEARNED\.md is open in an editor") as raised:
         scene.edit()
-    assert raised.value.seconds == AGAIN and raised.value.editor == name
+    assert raised.value.seconds == AGAIN
     assert scene.editors.list_open() == [(scene.path, mark)]
     mark.unlink()
     assert not scene.editors.list_open() and scene.edit()
