@@ -33,7 +33,7 @@ from tacitd.session_context.session_texts import SessionTexts
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
 from tacitd.work.asked_tasks import AskedTasks
-from tacitd.work.old_prompts import Scanner
+from tacitd.work.old_prompts import scan_transcript
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import retry_rejected
 from tacitd.work.stored_problems import find_store_refusal
@@ -249,11 +249,11 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Read these transcripts again: prompts not older than `since` (seconds since 1970) of `projects` (roots; none: all)."""
     source, known = app.engine.source, app.engine.follower.stamps
     roots = {str(root) for root in params.get("projects", ())}
-    scanner = Scanner(app.store, source, app.projects.find_project, app.clock, list(app.plugins.rules))
+    parts = app.store, source, app.projects.find_project, list(app.plugins.rules)
     names = [name for name in map(str, params["transcripts"]) if name in known]
     paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
-        scanner.scan(path, float(params["since"]), roots)
+        scan_transcript(*parts, path, float(params["since"]), roots, app.clock.now())
     app.engine.wake.set()
     return {"transcripts": len(paths)}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, code_of
 from tacitd.text.lazy_pattern import compile_lazily
@@ -14,18 +14,10 @@ from tacitd.text.lazy_pattern import compile_lazily
 if TYPE_CHECKING:
     from tacitd.contract import Executed, Row, Tx, Value
 
-T = TypeVar("T")
-V = TypeVar("V")
 _OWN = compile_lazily(
     r"\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
 )
-"""Statements that only this module runs."""
-
-
-def _refuse_own(sql: str) -> None:
-    """Raise ValueError for a statement of `_OWN`."""
-    if _OWN.match(sql):
-        raise ValueError(f"a transaction is ended by the store, not by a statement: {sql.strip()[:40]}")
+"""Statements that only the store runs."""
 
 
 class StoreTransaction:
@@ -41,38 +33,37 @@ class StoreTransaction:
         self.ended = False
 
     def execute(self, sql: str, *values: Value) -> Executed:
-        _refuse_own(sql)
-        cursor = self._run(self._db.execute, sql, values)
+        cursor, _ = self._run(sql, values)
         return self._made(max(cursor.rowcount, 0), cursor.lastrowid or 0)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        _refuse_own(sql)
-        many = list(rows)  # what makes them may raise errors of its own
-        self._run(self._db.executemany, sql, many)
+        self._run(sql, list(rows), many=True)  # what makes them may raise errors of its own
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        _refuse_own(sql)
-        return self._run(self._fetch, sql, values)
-
-    def _fetch(self, sql: str, values: Sequence[Value]) -> list[Row]:
-        return self._db.execute(sql, values).fetchall()
+        return self._run(sql, values)[1]
 
     def mark(self, statement: str) -> None:
-        self._run(self._db.execute, statement, ())
+        """Run a statement that only the store runs."""
+        self._run(statement, (), own=True)
 
     def require_sound(self) -> None:
         """Raise the error of the disk that ended it, if one did, also if the program that got it went on."""
         if self.fault is not None:
             raise self.fault
 
-    def _run(self, act: Callable[[str, V], T], sql: str, values: V) -> T:
+    def _run(
+        self, sql: str, values: Sequence[object], *, many: bool = False, own: bool = False
+    ) -> tuple[sqlite3.Cursor, list[Row]]:
+        if not own and _OWN.match(sql):
+            raise ValueError(f"a transaction is ended by the store, not by a statement: {sql.strip()[:40]}")
         if self.ended:
             raise RuntimeError(
                 "the transaction has ended: a Tx is only valid inside the function that got it"
             )
         self.require_sound()
         try:
-            return act(sql, values)
+            cursor = (self._db.executemany if many else self._db.execute)(sql, values)  # type: ignore[arg-type]
+            return cursor, cursor.fetchall()
         except sqlite3.Error as error:
             if not self._db.in_transaction or code_of(error) in BUSY | DAMAGE | DISK:
                 self.fault = error

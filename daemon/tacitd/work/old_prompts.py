@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from tacitd.clock import Clock
 from tacitd.contract import Tx
 from tacitd.errors import TacitdError
@@ -25,58 +23,56 @@ from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import insert_prompt, queue_prompt
 
 
-class Scanner(Struct, frozen=True):
-    """Reads transcripts from their first byte. For the caller's thread: it may look at projects."""
+def scan_transcript(
+    store: Store,
+    source: Source,
+    find_project: Callable[[str], Project | NoProject],
+    plugins: Sequence[str],
+    path: Path,
+    since: float,
+    roots: Collection[str],
+    now: float,
+) -> None:
+    """Take the prompts of a transcript that are not older than `since` (seconds since 1970) and belong to these roots (none: all),
+    for the plugins that ask the model. Nothing is taken of one that cannot be read. For a thread that may look at projects. Raises
+    UnwritableError."""
+    try:
+        prompts = [one for one in read_prompts(source, path) if one.time is None or one.time >= since]
+    except (OSError, TacitdError):
+        return
+    named = {where for one in prompts for where in (one.cwd, one.context_cwd or one.cwd)}
+    places = {where: find_project(where) for where in named}
+    wanted = [
+        (blank_prompt(keep_context(one, place, places)), place)
+        for one in prompts
+        if isinstance(place := places[one.cwd], Project) and (not roots or str(place.root) in roots)
+    ]
+    name = source.name_of(path)
+    with store.write() as tx:
+        for one, place in wanted:
+            _queue_old(tx, plugins, name, str(path), one, store_project(tx, place, now), now)
 
-    store: Store
-    source: Source
-    find_project: Callable[[str], Project | NoProject]
-    clock: Clock
-    plugins: Sequence[str]
-    """Those that ask the model."""
 
-    def scan(self, path: Path, since: float, roots: Collection[str]) -> int:
-        """Take the prompts of a transcript that are not older than `since` (seconds since 1970) and belong to these roots
-        (none: all). Returns how many; 0 if it cannot be read. Raises UnwritableError."""
-        try:
-            found = read_prompts(self.source, path)
-            prompts = [one for one in found if one.time is None or one.time >= since]
-        except (OSError, TacitdError):
-            return 0
-        named = {where for one in prompts for where in (one.cwd, one.context_cwd or one.cwd)}
-        places = {where: self.find_project(where) for where in named}
-        wanted = [
-            (blank_prompt(keep_context(one, place, places)), place)
-            for one in prompts
-            if isinstance(place := places[one.cwd], Project) and (not roots or str(place.root) in roots)
-        ]
-        now = self.clock.now()
-        with self.store.write() as tx:
-            return sum(self._take(tx, path, one, store_project(tx, place, now)) for one, place in wanted)
-
-    def _take(self, tx: Tx, path: Path, prompt: Prompt, project: int) -> int:
-        """Queue a prompt for the plugins that did not handle it; return for how many."""
-        source, now = self.source.name_of(path), self.clock.now()
-        insert_prompt(tx, prompt, source, str(path), project, now, priority="scan")
-        found = tx.rows("SELECT number FROM prompt WHERE id = ?", prompt.id)
-        if not found:
-            return 0  # the same words in the same session are known by another id
-        number = found[0][0]
+def _queue_old(
+    tx: Tx, plugins: Sequence[str], source: str, path: str, prompt: Prompt, project: int, now: float
+) -> None:
+    """Queue a prompt for the plugins that did not handle it. The same words in the same session may be known by another id."""
+    insert_prompt(tx, prompt, source, path, project, now, priority="scan")
+    for (number,) in tx.rows("SELECT number FROM prompt WHERE id = ?", prompt.id):
         handling = {name for (name,) in tx.rows("SELECT plugin FROM prompt_task WHERE prompt = ?", number)}
-        new = [name for name in self.plugins if name not in handling]
+        new = [name for name in plugins if name not in handling]
         if new:
             tx.execute(
                 "UPDATE prompt SET text = ?, context = ?, passed = NULL, handled = NULL, project = ?, priority = 'scan', "
                 "transcript = ? WHERE number = ?",
-                *(prompt.text, prompt.context, project, str(path), number),
+                *(prompt.text, prompt.context, project, path, number),
             )
             tx.execute(
                 "INSERT INTO transcript(path, source, offset, crc, session, cwd) VALUES(?, ?, 0, 0, ?, ?) "
                 "ON CONFLICT(path) DO UPDATE SET session = excluded.session, cwd = excluded.cwd WHERE session = ''",
-                *(str(path), source, prompt.session, prompt.cwd),
+                *(path, source, prompt.session, prompt.cwd),
             )
             queue_prompt(tx, number, new)
-        return len(new)
 
 
 # --- When tacitd started first. A prompt from before that is not paid for, unless `scan` asks for it.
