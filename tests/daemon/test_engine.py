@@ -44,6 +44,24 @@ def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
     assert scene.handler.words == [["young"]]
 
 
+def test_scan_offers_the_past_once(tmp_path: Path) -> None:
+    """Issue "Reading": `tacitd scan` goes back as far as it was asked, and a second time changes nothing."""
+    scene = Scene(tmp_path)
+    scene.settle(1000)
+    scene.type("s", "very old", age=9000)
+    scene.type("s", "old", age=5000)
+    scene.type("s", "young")
+    scene.settle()
+    floor = scene.clock.wall - 6000
+    for _ in range(2):
+        assert scene.scan([scene.path("s"), Path("/etc/passwd")], floor) == 1, "nothing but transcripts"
+        assert scene.sync().done()
+    assert ids(scene) == ["u2", "u3"] and scene.handler.words == [["young"], ["old"]]
+    scene.restart()
+    scene.settle()
+    assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
+
+
 def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

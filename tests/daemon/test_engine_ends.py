@@ -183,9 +183,11 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
             scene.clock.advance(1.0)
             free.wait(0.02)  # the loop has a real thread here
         assert ids(scene) == ["u2"]
-        begun = time.monotonic()
-        said: dict[str, Any] = scene.app.read_status()
-        assert time.monotonic() - begun < 1.0
+        said = dict[str, Any]()
+        while not said.get("degraded") and time.monotonic() - begun < 20:  # as soon as that pass has ended
+            asked = time.monotonic()
+            said = scene.app.read_status()
+            assert time.monotonic() - asked < 1.0
         assert "projects.stuck" in {one["id"] for one in said["degraded"]}
         begun = time.monotonic()
         assert build_methods(scene.app)["wake"]({}) and time.monotonic() - begun < 4.0
