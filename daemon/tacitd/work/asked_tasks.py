@@ -118,11 +118,13 @@ class AskedTasks:
     def _wait_for_messages(self, plugin: str, lane: str) -> None:
         """Wait until what follows is done, such as the copies that sessions load. A pause holds that."""
         waits = "SELECT 1 FROM task WHERE plugin = ? AND lane = ? AND kind IN ('message', 'file-changed') AND reason = '' AND due <= ?"
-        begun = time.monotonic()
+        begun, follows = time.monotonic(), False
         while time.monotonic() - begun < PATIENCE:
-            choices = read_choices(self.store.rows, "local", self.now())
-            runs = self.runner.is_running(plugin, lane)
-            if choices.find_pause(lane, "") or not (runs or self.store.rows(waits, plugin, lane, self.now())):
+            is_paused = read_choices(self.store.rows, "local", self.now()).find_pause(lane, "")
+            is_queued = bool(self.store.rows(waits, plugin, lane, self.now()))
+            follows = follows or is_queued
+            # The end of what followed, too: then its files are written.
+            if is_paused or not (is_queued or (follows and self.runner.is_running(plugin, lane))):
                 return
             time.sleep(POLL)
 
