@@ -6,6 +6,7 @@ This module parses arguments and prints. A command that changes is a task: what 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -31,18 +32,8 @@ from tacitd.mcp.agent_caller import find_own_session
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd.session_context.plugin_view import open_rows
 from tacitd_handlers.continuity import make_plugin
+from tacitd_handlers.continuity import session_document as documents
 from tacitd_handlers.continuity.resume_text import resume_project, select_sessions
-from tacitd_handlers.continuity.session_document import (
-    STATUSES,
-    Json,
-    SessionFile,
-    find_dangling,
-    find_path,
-    find_session,
-    list_sessions,
-    new_id,
-    open_tasks,
-)
 from tacitd_handlers.shared.model_text import clean_lines, clean_text
 
 SESSION = click.option(
@@ -68,7 +59,7 @@ def sessions() -> None:
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
     with _open_rows() as rows:
-        found, faults = list_sessions(rows, SystemClock().now())
+        found, faults = documents.list_sessions(rows, SystemClock().now())
     readable = _select(found, project) if project else found
     if as_json:
         echo_json([_row(one) for one in readable])
@@ -82,23 +73,30 @@ def list_(project: str | None, as_json: bool) -> None:
 @click.argument("id", required=False)
 @json_option("Print the session's file as it is.")
 def show(id: str | None, as_json: bool) -> None:
-    """Show a session: summary, tasks with their notes, decisions with their reasons, notes. The default is the newest one of
-    this project."""
+    """Show a session by the fields of its file. The default is the newest one of this project."""
     one = _session(id)
     if as_json:
         echo_json(one.document)
         return
-    click.echo(f"{clean_text(one.id, 100)}  {clean_text(one.project, 400)}")
-    if summary := clean_lines(one.document.get("summary")):
-        click.echo(summary)
-    for task in one.document["tasks"]:
-        click.echo(_task(task))
-    for decision in one.document["decisions"]:
-        click.echo("\n".join(_decision(decision)))
-    for note in one.document["context"]:
-        click.echo(f"noted: {_indented(note)}")
-    for child in find_dangling(one.document):
+    for line in _list_lines(one.document):
+        click.echo(line)
+    ids = {task["id"] for task in one.document["tasks"]}
+    named = (child for task in one.document["tasks"] for child in task.get("children") or ())
+    for child in (child for child in named if child not in ids):  # it deserves a warning (SPEC P-22)
         echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")
+
+
+def _list_lines(document: documents.Json, indent: str = "") -> Iterator[str]:
+    """A document's fields by their names in the file, without empty ones; each item of a list on its own, a mark before its first
+    field. Nothing that is hidden or looks like a secret."""
+    for key, value in document.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                yield f"{indent}{clean_text(key, 100)}:"
+                yield from _list_lines(one, f"{indent}  ")
+            elif text := clean_lines(one if isinstance(one, str) else json.dumps(one)):
+                below = f"\n{indent}  "
+                yield f"{indent}{clean_text(key, 100)}: {text.replace(chr(10), below)}"
 
 
 @sessions.command(epilog='\b\nExample: claude "$(tacitd sessions resume)"')
@@ -106,7 +104,7 @@ def show(id: str | None, as_json: bool) -> None:
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
     with _open_rows() as rows:
-        found, faults = list_sessions(rows, SystemClock().now())
+        found, faults = documents.list_sessions(rows, SystemClock().now())
         _select(found, project)
         said = resume_project(rows, resolve_directory(project, missing_ok=project is not None))
     _echo_faults(faults)
@@ -121,7 +119,7 @@ def resume(project: str | None) -> None:
 @click.option(
     "--id", "task", help="The id of the task to change. A new id creates the task, and needs a TITLE."
 )
-@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--status", type=click.Choice(documents.STATUSES))
 @click.option("--blocked-by", help="What blocks the task; sets its status to blocked.")
 @click.option("--notes", help="Notes on the task.")
 @click.option("--parent", help="The id of the task that this one is a part of.")
@@ -136,7 +134,7 @@ def task(
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
     one = _session(id)
-    named = task or new_id(title or "", one.document)
+    named = task or documents.new_id(title or "", one.document)
     status = "blocked" if blocked_by is not None else status
     given = {"title": title, "status": status, "notes": notes, "blockedBy": blocked_by}
     _change(one, "task", task=named, given=given, parent=parent)
@@ -183,7 +181,7 @@ def _record(id: str | None, do: str, text: str, **more: Any) -> None:
     echo_message(f"recorded in {one.id}")
 
 
-def _change(one: SessionFile, do: str, **data: Any) -> None:
+def _change(one: documents.SessionFile, do: str, **data: Any) -> None:
     with connect_or_run() as call:
         ask_plugin(call, "continuity", do=do, session=one.id, **data)
 
@@ -193,7 +191,7 @@ def _echo_faults(faults: Sequence[str]) -> None:
         echo_message(f"cannot read: {fault}")
 
 
-def _select(found: Sequence[SessionFile], given: str | None) -> list[SessionFile]:
+def _select(found: Sequence[documents.SessionFile], given: str | None) -> list[documents.SessionFile]:
     """The sessions of the project of a directory. It may be gone; then UsageError is raised if there are none."""
     here = select_sessions(found, resolve_directory(given, missing_ok=given is not None))
     if not here:
@@ -201,56 +199,37 @@ def _select(found: Sequence[SessionFile], given: str | None) -> list[SessionFile
     return here
 
 
-def _session(id: str | None) -> SessionFile:
+def _session(id: str | None) -> documents.SessionFile:
     """The session with this id, that of the client which runs this process, or this project's newest one. Raises TacitdError."""
     now = SystemClock().now()
     with _open_rows() as rows:
         if id is not None:
-            return find_session(rows, id, now)
+            return documents.find_session(rows, id, now)
         if own := find_own_session(os.environ):
-            if not find_path(own).exists():
+            if not documents.find_path(own).exists():
                 hint = "the daemon writes it; `--session ID` names another one"
                 raise UsageError(f"this session ({own}) has no file yet", hint)
-            return find_session(rows, own, now)
-        here = _select(list_sessions(rows, now)[0], None)
+            return documents.find_session(rows, own, now)
+        here = _select(documents.list_sessions(rows, now)[0], None)
     if not here:
         raise UsageError("this project has no session yet", "`tacitd sessions list`, and give --session ID")
     return here[0]
 
 
-def _cells(one: SessionFile) -> tuple[str, ...]:
+def _cells(one: documents.SessionFile) -> tuple[str, ...]:
     about = clean_text(one.document.get("summary"), 80) or clean_text(one.project, 400)
-    return _local(one.document["lastActiveAt"]), one.id[:8], str(len(open_tasks(one.document))), about
+    active = local_minutes(parse_utc(one.document["lastActiveAt"]) or 0.0).replace("T", " ")
+    return active, one.id[:8], str(len(documents.open_tasks(one.document))), about
 
 
-def _local(stamp: str) -> str:
-    at = parse_utc(stamp)
-    return local_minutes(at).replace("T", " ") if at is not None else clean_text(stamp, 40)
-
-
-def _row(one: SessionFile) -> Json:
-    row: Json = {"id": one.id, "sessionId": one.id, "projectPath": one.project}
-    row |= {key: one.document.get(key) for key in ("startedAt", "lastActiveAt", "summary")}
-    return row | {"open": len(open_tasks(one.document))}
-
-
-def _task(task: Json) -> str:
-    mark = {"completed": "x", "in_progress": ">", "blocked": "!"}.get(task["status"], " ")
-    why = f"  (waits for: {clean_text(task['blockedBy'], 120)})" if task.get("blockedBy") else ""
-    notes = f"\n    notes: {_indented(task['notes'])}" if task.get("notes") else ""
-    return f"[{mark}] {clean_text(task['id'], 120)}  {clean_text(task['title'], 160)}{why}{notes}"
-
-
-def _decision(decision: Json) -> Iterator[str]:
-    yield f"decided: {clean_text(decision['decision'], 400)}  ({_local(decision['timestamp'])})"
-    if why := clean_text(decision.get("rationale"), 400):
-        yield f"    because: {why}"
-    for other in decision.get("alternatives") or ():
-        yield f"    instead of: {clean_text(other, 400)}"
-
-
-def _indented(text: object) -> str:
-    return clean_lines(text).replace("\n", "\n    ")
+def _row(one: documents.SessionFile) -> documents.Json:
+    fields = {key: one.document.get(key) for key in documents.KEYS[:5]}
+    return {
+        "id": one.id,
+        **fields,
+        "projectPath": one.project,
+        "open": len(documents.open_tasks(one.document)),
+    }
 
 
 # --- what agents can ask and change

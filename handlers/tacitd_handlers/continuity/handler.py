@@ -21,42 +21,13 @@ from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.work.messages import send_message
-from tacitd_handlers.continuity.session_document import (
-    DAY,
-    KEYS,
-    LEAVES,
-    MAX_AGE_DAYS,
-    PATTERN,
-    Json,
-    apply_command,
-    decide_document,
-    find_folder,
-    find_path,
-    list_leaves,
-    list_sessions,
-    read_checked,
-    update_document,
-)
-from tacitd_handlers.continuity.session_fold import (
-    TranscriptState,
-    dump_json,
-    forget_turns,
-    list_turns,
-    load_state,
-)
-from tacitd_handlers.continuity.summaries import (
-    SummaryAnswer,
-    build_prompt,
-    excerpt_session,
-    find_due,
-    is_worth_a_summary,
-    parse_answer,
-)
+from tacitd_handlers.continuity import session_document as documents
+from tacitd_handlers.continuity import session_fold, summaries
 
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
 LAST_PROMPTS = 2
 """Prompts that are kept after a summary, for the text to resume with."""
-_HEAD = frozenset(list_leaves(dict.fromkeys(KEYS)))
+_HEAD = frozenset(documents.list_leaves(dict.fromkeys(documents.KEYS)))
 """Leaves that are no part of the history: the transcript is."""
 
 
@@ -68,9 +39,13 @@ def run(task: Task, tools: Tools) -> Outcome:
             return _prune(tools)
         case "purge":
             texts = [str(text) for text in task.data.get("texts", ())]
-            changed = [path for path in sorted(find_folder().glob(PATTERN)) if blank_in_place(path, texts)]
+            changed = [
+                path
+                for path in sorted(documents.find_folder().glob(documents.PATTERN))
+                if blank_in_place(path, texts)
+            ]
             return Done(notices=[Notice("purged", str(path)) for path in changed])
-    state = load_state(tools.rows, str(task.data.get("session", task.session)))
+    state = session_fold.load_state(tools.rows, str(task.data.get("session", task.session)))
     is_unwanted = isinstance(task.project, Project) and tools.write_mode(task.project) == "off"
     if state is None or is_unwanted:
         return Done()
@@ -91,7 +66,7 @@ def run(task: Task, tools: Tools) -> Outcome:
 def _write(
     task: Task,
     tools: Tools,
-    state: TranscriptState,
+    state: session_fold.TranscriptState,
     store: Callable[[Tx], None] = nothing,
     decisions: Sequence[Mapping[str, Any]] = (),
     *,
@@ -100,49 +75,53 @@ def _write(
 ) -> Done:
     """Write what changed in a session into its file, with the model's decisions, and what `store` changes. `asks`: a summary follows
     when it is due."""
-    path = find_path(state.id)
-    before = read_checked(path)
-    after = update_document(before, state, decisions)
+    path = documents.find_path(state.id)
+    before = documents.read_checked(path)
+    after = documents.update_document(before, state, decisions)
     ours = state.summary if str(after.get("summary") or "") == state.summary else state.file_summary
     now, settings = tools.clock.now(), tools.settings["continuity"]
 
     def apply(tx: Tx) -> None:
         tx.execute(
             "UPDATE continuity_session SET written = ?, file_summary = ? WHERE id = ?",
-            *(dump_json(state.tasks), ours, state.id),
+            *(session_fold.dump_json(state.tasks), ours, state.id),
         )
         store(tx)
-        if asks and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
-            due = find_due(state, settings, now, is_over=is_over or state.compacted)
+        if asks and settings.summaries and (not is_over or summaries.is_worth_a_summary(state, settings)):
+            due = summaries.find_due(state, settings, now, is_over=is_over or state.compacted)
             data = {"do": "summary", "session": state.id, "is_over": is_over}
             send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
 
-    decide = decide_document(lambda document: update_document(document, state, decisions))
+    decide = documents.decide_document(lambda document: documents.update_document(document, state, decisions))
     cause = Cause(f"session {state.id} {task.number}", "tacitd", session=state.id)
-    change = FileChange(path, LEAVES, decide, cause, theirs=True, unlisted=_HEAD)
+    change = FileChange(path, documents.LEAVES, decide, cause, theirs=True, unlisted=_HEAD)
     return Done(apply, [change] if after != before else [])
 
 
 # --- the summary
 
 
-def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
+def _summarise(task: Task, tools: Tools, state: session_fold.TranscriptState) -> Outcome:
     settings, now = tools.settings["continuity"], tools.clock.now()
     is_over = bool(task.data.get("is_over"))
-    if not is_worth_a_summary(state, settings):
+    if not summaries.is_worth_a_summary(state, settings):
         return Done()
-    if find_due(state, settings, now, is_over=is_over or state.compacted) > now:
+    if summaries.find_due(state, settings, now, is_over=is_over or state.compacted) > now:
         return _write(task, tools, state, is_over=is_over)
-    read_checked(find_path(state.id))  # before the call: what cannot be written is not paid for
-    turns = list_turns(tools.rows, state.id, state.asked_turn)
-    lines, times, parts = excerpt_session(state, turns)
-    found = SummaryAnswer(state.summary, ())
+    documents.read_checked(
+        documents.find_path(state.id)
+    )  # before the call: what cannot be written is not paid for
+    turns = session_fold.list_turns(tools.rows, state.id, state.asked_turn)
+    lines, times, parts = summaries.excerpt_session(state, turns)
+    found = summaries.SummaryAnswer(state.summary, ())
     if parts:
-        prompt = build_prompt(lines, state.tasks)
+        prompt = summaries.build_prompt(lines, state.tasks)
         said = tools.ask(ModelRequest(prompt, "fast", purpose="session"), parts)
         if isinstance(said, NoAnswer) and said.why is not Why.REPEATED and not said.blames_the_prompt:
             return Later(said.reason, said.hint, said.retry_at)
-        answer = parse_answer(said.text, state.last, times) if isinstance(said, Answer) else said.reason
+        answer = (
+            summaries.parse_answer(said.text, state.last, times) if isinstance(said, Answer) else said.reason
+        )
         if isinstance(answer, str):
             logger.info("no summary of the session {}: {}", state.id, answer)
         else:
@@ -155,7 +134,7 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
             "asked_turn = ?, summary = ? WHERE id = ?",
             *(state.turns, state.size, now, upto, found.summary, state.id),
         )
-        forget_turns(tx, state.id, upto, LAST_PROMPTS)
+        session_fold.forget_turns(tx, state.id, upto, LAST_PROMPTS)
 
     return _write(task, tools, replace(state, summary=found.summary), end, found.decisions, asks=False)
 
@@ -165,18 +144,22 @@ def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
 
 def _do_command(task: Task, tools: Tools) -> Done:
     session, at = str(task.data["session"]), tools.clock.now()
-    path = find_path(session)
-    before = read_checked(path)
+    path = documents.find_path(session)
+    before = documents.read_checked(path)
 
-    def edit(document: Json | None) -> Json:
+    def edit(document: documents.Json | None) -> documents.Json:
         if document is None:
             raise TacitdError(f"there is no session {session!r}", "tacitd sessions list")
-        return apply_command(document, task.data, at)
+        return documents.apply_command(document, task.data, at)
 
-    unlisted = _HEAD | list_leaves(edit(before)).keys() | list_leaves(before or {}).keys()
+    unlisted = _HEAD | documents.list_leaves(edit(before)).keys() | documents.list_leaves(before or {}).keys()
     cause = Cause(task.key, "person", f"sessions {task.data['do']}", session)
     return Done(
-        files=[FileChange(path, LEAVES, decide_document(edit), cause, theirs=True, unlisted=unlisted)]
+        files=[
+            FileChange(
+                path, documents.LEAVES, documents.decide_document(edit), cause, theirs=True, unlisted=unlisted
+            )
+        ]
     )
 
 
@@ -186,14 +169,14 @@ def _do_command(task: Task, tools: Tools) -> Done:
 def _prune(tools: Tools) -> Done:
     """Remove the files and rows of sessions that were last active more than thirty days ago (SPEC P-24)."""
     now = tools.clock.now()
-    found, faults = list_sessions(tools.rows, now)
-    times = (one.last_active for one in found if one.last_active <= now + DAY)
+    found, faults = documents.list_sessions(tools.rows, now)
+    times = (one.last_active for one in found if one.last_active <= now + documents.DAY)
     doubt = doubt_clock(now, max(times, default=None))
     if doubt:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
         return Done()
     tools.clear(CLOCK)
-    limit = now - MAX_AGE_DAYS * DAY
+    limit = now - documents.MAX_AGE_DAYS * documents.DAY
     old = [one for one in found if 0.0 < one.last_active < limit]  # exactly 30 stays
     for one in old:
         one.path.unlink(missing_ok=True)
@@ -202,7 +185,7 @@ def _prune(tools: Tools) -> Done:
     else:
         tools.clear(BROKEN)
     rows = tools.rows("SELECT id FROM continuity_session WHERE last < ?", limit)
-    ids = [(id,) for (id,) in rows if not find_path(id).exists()]
+    ids = [(id,) for (id,) in rows if not documents.find_path(id).exists()]
 
     def apply(tx: Tx) -> None:
         for table, column in (("continuity_session", "id"), ("continuity_turn", "session")):

@@ -98,12 +98,6 @@ def find_fault(document: Json) -> str:
     return f"tasks: the id {id!r} occurs twice" if count > 1 else ""
 
 
-def find_dangling(document: Json) -> list[str]:
-    """Children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
-    ids = {task["id"] for task in document["tasks"]}
-    return [child for task in document["tasks"] for child in task.get("children") or () if child not in ids]
-
-
 # --- its leaves
 
 

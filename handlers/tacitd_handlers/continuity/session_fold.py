@@ -19,20 +19,9 @@ from tacitd.events import Prompt, Record
 from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.work.messages import send_message
-from tacitd_handlers.continuity.client_tasks import (
-    Items,
-    ToolCall,
-    edited_file,
-    finish_call,
-    read_call,
-    start_call,
-)
-from tacitd_handlers.shared.model_text import (
-    clean_lines,
-    clean_prose,
-    clean_text,
-    take_end,
-)
+from tacitd_handlers.continuity import client_tasks
+from tacitd_handlers.continuity.client_tasks import Items, ToolCall
+from tacitd_handlers.shared.model_text import clean_lines, clean_prose, clean_text, take_end
 
 
 class TranscriptState(Struct):
@@ -192,8 +181,9 @@ class Fold:
         self._now = state
         self._new_prompts = new_prompts
         self._keeps_words = keeps_words
-        # Cleaning is slow, so of these only what is kept in the end is cleaned.
-        self._text, self._branch, self._edited = "", "", list[str]()
+        self._text = (
+            ""  # the assistant's last one: cleaning is slow, so only what is kept in the end is cleaned
+        )
 
     def add_record(self, record: Record) -> None:
         now = self._now
@@ -203,8 +193,8 @@ class Fold:
         now.size += record.end - record.start
         if record.cwd and (record.prompts or record.plan or not now.cwd):
             now.cwd = record.cwd
-        if record.branch and record.branch != "HEAD":  # a detached head has no name
-            self._branch = record.branch
+        if record.branch not in ("", "HEAD", now.branch):  # a detached head has no name
+            now.branch = clean_text(record.branch, 100)
         if record.text:
             now.turns += 1
             self._text, now.said_at, now.answered = record.text, at, True
@@ -220,17 +210,19 @@ class Fold:
                 words = mark.get(prompt.kind, "") + prompt.text.strip()
                 self._add_prompt(at, prompt.id, words, is_new=prompt.id in self._new_prompts, is_blanked=True)
         for use in record.tools:
-            call = read_call(use, at)
+            call = client_tasks.read_call(use, at)
             if call is not None and all(call.id != other.id for other in now.calls):
-                now.tasks, now.calls = start_call(now.tasks, call), (*now.calls, call)[-OPEN:]
+                now.tasks, now.calls = client_tasks.start_call(now.tasks, call), (*now.calls, call)[-OPEN:]
         for answer in record.answers:
             call = next((one for one in now.calls if one.id == answer.id), None)
             if call is None:
                 continue
             now.calls = tuple(one for one in now.calls if one is not call)
-            now.tasks = finish_call(now.tasks, call, answer)
-            if edited := edited_file(call, answer):
-                self._edited.append(edited.removeprefix(f"{now.cwd}/"))
+            now.tasks = client_tasks.finish_call(now.tasks, call, answer)
+            if edited := client_tasks.edited_file(call, answer):
+                path = clean_text(edited.removeprefix(f"{now.cwd}/"), 200)
+                counts = Counter(now.edits | {path: now.edits.get(path, 0) + 1})
+                now.edits = dict(counts.most_common(FILES))
 
     def _add_prompt(
         self, at: float, id: str, words: str, *, is_new: bool = True, is_blanked: bool = False
@@ -251,15 +243,7 @@ class Fold:
 
     def finish(self) -> TranscriptState:
         self._clean_said()
-        now = self._now
-        if self._branch:
-            now.branch = clean_text(self._branch, 100)
-        if self._edited:
-            edits = Counter(now.edits)
-            for path, count in Counter(self._edited).items():
-                edits[clean_text(path, 200)] += count
-            now.edits = dict(edits.most_common(FILES))
-        return now
+        return self._now
 
 
 def is_client_command(prompt: Prompt, command: str) -> bool:

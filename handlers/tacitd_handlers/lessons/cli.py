@@ -20,7 +20,7 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import find_own_session, is_agent, require_person
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
 from tacitd_handlers.entry_point import use_utf8
-from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_log import DELETED, Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
 from tacitd_handlers.lessons.pattern import (
@@ -59,14 +59,12 @@ class LessonGroup(OrderedGroup):
     command_class = LessonCommand
 
 
-def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    scope = normalise_scope(value) if value is not None else None
-    if value is not None and scope is None:
-        what = (
-            f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
-        )
-        raise click.BadParameter(what, ctx, param)
-    return scope
+class ScopeType(click.ParamType[str]):
+    name = "scope"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        what = f"“{show_argument(value)}” is not a scope: one word of letters, digits and . _ - + : / @ #"
+        return normalise_scope(value) or self.fail(what, param, ctx)
 
 
 @click.group(
@@ -88,7 +86,7 @@ def _example(line: str) -> str:
 
 
 def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
-    return click.option("-s", "--scope", metavar="SCOPE", callback=_read_scope, help=help, **more)
+    return click.option("-s", "--scope", metavar="SCOPE", type=ScopeType(), help=help, **more)
 
 
 _JSON = json_option("As JSON, with a schema version.")
@@ -128,26 +126,21 @@ def add_(
     done = add_lesson(log, parts, scope, source, **options, project=project)
     made = done.lesson
     if not done.is_new:
-        if made.is_wrong:
+        if made.state == DELETED:
             why = f": {made.reason}" if made.reason and not made.is_purged else ""
             hint = "to add it again, a person runs: lesson add --firm"
             raise TacitdError(f"a person marked that wrong (lesson {made.id}{why})", hint)
-        _report(made, f"lesson {made.id} already says that", as_json, changed=False)
-        return
+        return _report(made, f"lesson {made.id} already says that", as_json, changed=False)
     # The session, so that the correction behind the lesson is not counted again, and the project of the scope.
-    origin = Origin(
-        find_own_session(os.environ), log.clock.now(), str(project.root) if scope == project.name else ""
-    )
-    if origin.session or origin.project:
-        note_origin(log, made.id, origin)
+    session, root = find_own_session(os.environ), str(project.root) if scope == project.name else ""
+    if session or root:
+        note_origin(log, made.id, Origin(session, log.clock.now(), root))
     if firm and by_agent:
         echo_message("it is not firm: only a person says so, in a terminal of their own")
     for one in done.opposites:
         echo_message(f"warning: lesson {one.id} ({one.scope}) says the opposite: {one.text}")
-    message = f"Added lesson {made.id}"
-    if made.is_waiting:
-        message = f"Lesson {made.id} is not active: it waits for the person, because {made.reason}"
-    _report(made, message, as_json, changed=True)
+    waits = f"Lesson {made.id} is not active: it waits for the person, because {made.reason}"
+    return _report(made, waits if made.reason else f"Added lesson {made.id}", as_json, changed=True)
 
 
 def _read_parts(
@@ -189,16 +182,14 @@ def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> 
 @click.argument("id")
 @_JSON
 def show_(id: str, as_json: bool) -> None:
-    """Show a lesson, active or not: its record, its parts, and its origin."""
+    """Show a lesson, active or not: its record and its parts. `tacitd why ID` shows where it came from."""
     from tacitd_handlers.lessons.lesson_actions import get_lesson
 
-    log = _open_log()
-    found = get_lesson(log.read_lessons(), id)
-    origin = load_origins(log).get(int(found.id))
+    found = get_lesson(_open_log().read_lessons(), id)
     if as_json:
-        echo_json({"schema": 1, **build_document(found), "origin": origin._asdict() if origin else None})
+        echo_json({"schema": 1, **build_document(found)})
     else:
-        echo_text(format_lesson(found, origin), nl=False)
+        echo_text(format_lesson(found), nl=False)
 
 
 @lesson.command("wrong", epilog=_example('lesson wrong 002 --reason "too specific"'))

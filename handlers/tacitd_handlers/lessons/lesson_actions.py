@@ -5,12 +5,20 @@ Each runs on a log, under its lock. promotion.py promotes one, lesson_drafts.py 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd.text.wording import shorten_line
-from tacitd_handlers.lessons.lesson_log import ACTIVE, DELETED, PROMOTED, Lesson, LessonLog, Lessons
+from tacitd_handlers.lessons.lesson_log import (
+    ACTIVE,
+    DELETED,
+    PROMOTED,
+    WAITING,
+    Lesson,
+    LessonLog,
+    Lessons,
+)
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import GLOBAL, Pattern, format_pattern
 
@@ -71,11 +79,11 @@ def find_same(
     """
     digest = digest_meaning(parts)
     for one in [] if by_person else lessons.all.values():
-        if one.is_wrong and (says_same(one.parts, parts) or digest in one.digests):
+        if one.state == DELETED and (says_same(one.parts, parts) or digest in one.digests):
             return one
     for one in lessons.all.values():
         is_near = one.scope == scope or (is_draft and GLOBAL in (one.scope, scope))
-        is_there = one.is_active or (one.status == PROMOTED if is_draft else one.is_waiting and not by_person)
+        is_there = one.is_active or one.state == (PROMOTED if is_draft else "" if by_person else WAITING)
         is_ours = project is None or not project.is_of_other(one)
         if is_near and is_there and is_ours and says_same(one.parts, parts, with_reason=not is_draft):
             return one
@@ -131,27 +139,28 @@ def mark_wrong(log: LessonLog, id: str, reason: str, *, is_promoted_too: bool = 
     promoted and `is_promoted_too` is not set; OSError, FileRefusedError.
     """
     refuse_secret(reason)
-    get_lesson(log.read_lessons(), id)  # checked before anything is made
-    with log.begin_change() as change:
-        old = get_lesson(change.lessons, id)
-        if old.is_wrong:
-            return old, False
-        if not old.is_waiting and not (is_promoted_too and old.status == PROMOTED):
-            get_active(change.lessons, id)
-        new = old._replace(status=DELETED, updated=log.today, reason=" ".join(reason.split()))
-        return change.append(new, with_text=False), True
+
+    def mark(old: Lesson) -> Lesson:
+        if old.state == DELETED:
+            return old
+        if not (is_promoted_too and old.status == PROMOTED):
+            require_state(old, ACTIVE, WAITING)
+        return old._replace(status=DELETED, updated=log.today, reason=" ".join(reason.split()))
+
+    return change_lesson(log, id, mark)
 
 
 def confirm_lesson(log: LessonLog, id: str, parts: Pattern | None = None) -> Lesson:
     """Make a lesson that is active or waits the person's own, with their words if there are any. Raises as `mark_wrong` does."""
     if parts is not None:
         refuse_secret(format_pattern(parts))
-    with log.begin_change() as change:
-        old = get_lesson(change.lessons, id)
-        if not old.is_waiting:
-            get_active(change.lessons, id)
+
+    def confirm(old: Lesson) -> Lesson:
+        require_state(old, ACTIVE, WAITING)
         new = old._replace(status=ACTIVE, source="user", parts=parts or old.parts, reason="")
-        return old if new == old else change.append(new._replace(updated=log.today))
+        return old if new == old else new._replace(updated=log.today)
+
+    return change_lesson(log, id, confirm)[0]
 
 
 def restore_lesson(log: LessonLog, id: str) -> Lesson:
@@ -159,13 +168,23 @@ def restore_lesson(log: LessonLog, id: str) -> Lesson:
 
     The words of a purged one are gone, so only its digests are removed: it may be drafted again.
     """
-    with log.begin_change() as change:
-        old = get_lesson(change.lessons, id)
-        if not old.is_wrong:
+
+    def restore(old: Lesson) -> Lesson:
+        if old.state != DELETED:
             raise UsageError(f"lesson {old.id} is not marked wrong")
         status = DELETED if old.is_purged else PROMOTED if old.promoted_to else ACTIVE
-        new = old._replace(status=status, updated=log.today, reason="")
-        return change.append(new, with_text=False)
+        return old._replace(status=status, updated=log.today, reason="")
+
+    return change_lesson(log, id, restore)[0]
+
+
+def change_lesson(log: LessonLog, id: str, change: Callable[[Lesson], Lesson]) -> tuple[Lesson, bool]:
+    """Append what `change` makes of a lesson. Returns it, and whether it is another one. Raises TacitdError if there is none."""
+    get_lesson(log.read_lessons(), id)  # checked before anything is made
+    with log.begin_change() as begun:
+        old = get_lesson(begun.lessons, id)
+        new = change(old)
+        return (old, False) if new == old else (begun.append(new), True)
 
 
 def refuse_secret(text: str) -> None:
@@ -184,14 +203,12 @@ def get_lesson(lessons: Lessons, id: str) -> Lesson:
     return lesson
 
 
-def get_active(lessons: Lessons, id: str) -> Lesson:
-    """The active lesson with this id. Raises TacitdError, with the lesson's state if it is not active."""
-    lesson = get_lesson(lessons, id)
-    if not lesson.is_active:
-        hint = {
-            "waiting": f"a person accepts it: `tacitd accept {lesson.id}`",
+def require_state(lesson: Lesson, *states: str) -> None:
+    """Raises TacitdError if a lesson is in none of these states, with the one that it is in."""
+    if lesson.state not in states:
+        hints = {
+            WAITING: f"a person accepts it: `tacitd accept {lesson.id}`",
             PROMOTED: f"change it in {lesson.promoted_to} by hand",
             DELETED: "add the correct one: lesson add --firm",
         }
-        raise TacitdError(f"lesson {lesson.id} is {lesson.state}", hint.get(lesson.state, ""))
-    return lesson
+        raise TacitdError(f"lesson {lesson.id} is {lesson.state}", hints.get(lesson.state, ""))

@@ -22,7 +22,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons.lesson_actions import find_same, mark_wrong
 from tacitd_handlers.lessons.lesson_items import purge_words
-from tacitd_handlers.lessons.lesson_log import ACTIVE, Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_log import ACTIVE, DELETED, Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import (
     Origin,
     ProjectLessons,
@@ -80,7 +80,7 @@ def render_addition(project: str) -> str:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
     here = ProjectLessons(Path(project), load_origins(log))
-    wrong = [one for one in lessons.all.values() if one.is_wrong and not one.is_purged]
+    wrong = [one for one in lessons.all.values() if one.state == DELETED and not one.is_purged]
     values = {
         "project_scope": here.name,
         "in_force": _fence(here.list_in_force(lessons.list_active())),

@@ -16,39 +16,18 @@ from tacitd.clock import utc_seconds
 from tacitd.contract import Done, Rows, Tools
 from tacitd.files.atomic import edit_file
 from tacitd.handler import Decision, Notice, StoredItem
-from tacitd_handlers.lessons.lesson_actions import (
-    confirm_lesson,
-    digest_meaning,
-    list_contradictions,
-    mark_wrong,
-    restore_lesson,
-)
-from tacitd_handlers.lessons.lesson_log import (
-    ACTIVE,
-    BLANK,
-    DELETED,
-    LOG,
-    PROMOTED,
-    PROMOTED_DIR,
-    PURGED,
-    Lesson,
-    LessonLog,
-    decode_record,
-    encode_record,
-    fold_log,
-    number_of,
-    trace_log,
-)
+from tacitd_handlers.lessons import lesson_actions, lesson_log
+from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, read_origins
 from tacitd_handlers.lessons.pattern import FIRM, Pattern, parse_pattern
 
 REASON = "forgotten with tacitd forget"
 _WORDS = ("when", "do", "because", "reason")
 _STATES: Mapping[str, Literal["stored", "proposed", "forgotten"]] = {
-    ACTIVE: "stored",
-    PROMOTED: "stored",
-    "waiting": "proposed",
-    DELETED: "forgotten",
+    lesson_log.ACTIVE: "stored",
+    lesson_log.PROMOTED: "stored",
+    lesson_log.WAITING: "proposed",
+    lesson_log.DELETED: "forgotten",
 }
 
 
@@ -60,24 +39,26 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     """
     log = LessonLog.from_environ(environ)
     data, origins = log.read(), read_origins(rows, log)
-    lessons, wordings = fold_log(data), list_wordings(data)
-    opposites = list_contradictions(lessons.list_active())
+    lessons, wordings = lesson_log.fold_log(data), list_wordings(data)
+    opposites = lesson_actions.list_contradictions(lessons.list_active())
     for one in lessons.all.values():
         if one.state not in _STATES or (one.is_purged and not one.digests):
             continue
         review, other = "", opposites.get(one.id)
-        if one.is_waiting:
+        if one.state == lesson_log.WAITING:
             review = f"an agent added it, and it waits for you: {one.reason}"
         elif one.is_active and not one.is_firm and other is not None:
             review = f"lesson {other.id} ({other.scope}) says the opposite: {other.text}"
-        where = f"{one.scope}, promoted to {one.promoted_to}" if one.status == PROMOTED else one.scope
+        where = (
+            f"{one.scope}, promoted to {one.promoted_to}" if one.status == lesson_log.PROMOTED else one.scope
+        )
         yield StoredItem(
             one.id,
             "lesson",
             "" if one.is_purged else one.text,
             f"lesson {one.id} ({where})",
             state=_STATES[one.state],
-            by_person=one.status == PROMOTED or (one.is_active and one.is_firm),
+            by_person=one.status == lesson_log.PROMOTED or (one.is_active and one.is_firm),
             review=review,
             words=origins.get(int(one.id), Origin()).words,
             earlier=tuple(wordings.get(int(one.id), ())),
@@ -88,16 +69,16 @@ def decide(decision: Decision, tools: Tools) -> Done:
     log = LessonLog.from_environ(os.environ, tools.clock)
     match decision.choice:
         case "drop":
-            lesson, _ = mark_wrong(log, decision.id, REASON, is_promoted_too=True)
+            lesson, _ = lesson_actions.mark_wrong(log, decision.id, REASON, is_promoted_too=True)
             did, more = "forgotten", "it is neither loaded nor drafted again"
             more += f"; {lesson.promoted_to} still has it, remove it there" if lesson.promoted_to else ""
         case "restore":
-            lesson = restore_lesson(log, decision.id)
+            lesson = lesson_actions.restore_lesson(log, decision.id)
             did = "restored"
             more = "it may be drafted again" if lesson.is_purged else f"it is {lesson.status} again"
         case _:
             words = parse_pattern(decision.text) if decision.choice == "edit" else None
-            lesson = confirm_lesson(log, decision.id, words)
+            lesson = lesson_actions.confirm_lesson(log, decision.id, words)
             did, more = "changed" if words else "kept", "it is active, and yours"
     return Done(notices=[Notice(did, f"lesson {lesson.id}; {more}")])
 
@@ -107,7 +88,7 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
     log = LessonLog.from_environ(os.environ)
     origins = read_origins(rows, log)
     wanted = asked.strip().removeprefix("- ").casefold()
-    number = number_of(wanted)
+    number = lesson_log.number_of(wanted)
     for one in log.read_lessons().all.values():
         is_part = len(wanted) > 3 and wanted in f"{one.text}{FIRM}".casefold()
         if not (is_part if number is None else int(one.id) == number):
@@ -136,7 +117,7 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """
     log = LessonLog.from_environ(environ)
     origins, numbers = load_origins(log), Counter[str]()
-    for one in trace_log(log.read()):
+    for one in lesson_log.trace_log(log.read()):
         if (after := one.after) is None:
             continue
         removed = one.before.text if one.before is not None and one.before.is_active else ""
@@ -155,12 +136,12 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
     elif origin.words:
         what = "drafted from your words"
     what = lesson.reason or what
-    if lesson.status == PROMOTED:
+    if lesson.status == lesson_log.PROMOTED:
         what = f"promoted to {lesson.promoted_to}" + (f": {lesson.reason}" if lesson.reason else "")
     undo = (
         f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back"
     )
-    lines = [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}]
+    lines = [{"file": lesson_log.LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}]
     return {
         "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}", "at": at, "root": origin.project, "state": "done",
         "by": "lessons", "what": what, "undoes": "", "undone_by": "", "undo": undo, "lines": lines, "files": [],
@@ -171,7 +152,7 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
 def list_wordings(data: bytes) -> dict[int, dict[str, Pattern]]:
     """By number, what each lesson of a log has said, by its text, oldest first; without what is purged."""
     found: dict[int, dict[str, Pattern]] = {}
-    for one in trace_log(data):
+    for one in lesson_log.trace_log(data):
         if one.number is not None and one.after is not None and not one.after.is_purged:
             found.setdefault(one.number, {})[one.after.text] = one.after.parts
     return found
@@ -184,14 +165,14 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
     too. Raises OSError, FileRefusedError.
     """
     data = log.read()
-    lesson = fold_log(data).get(id)
+    lesson = lesson_log.fold_log(data).get(id)
     wordings = list_wordings(data).get(int(lesson.id), {}) if lesson is not None else {}
-    if lesson is None or lesson.status != DELETED or not {*wordings} & {*texts}:
+    if lesson is None or lesson.status != lesson_log.DELETED or not {*wordings} & {*texts}:
         return []
-    digests = sorted(map(digest_meaning, wordings.values()))
+    digests = sorted(map(lesson_actions.digest_meaning, wordings.values()))
     with log.begin_change():  # whoever appends waits, and then opens the new file
         edit_file(log.path, lambda now: _blank_log(now or b"", int(lesson.id), digests), disk=log.disk)
-    card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
+    card = log.directory / lesson_log.PROMOTED_DIR / f"{lesson.id}.md"
     changed = [log.path, *([card] if card.exists() else [])]
     card.unlink(missing_ok=True)
     return changed
@@ -200,9 +181,13 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
 def _blank_log(data: bytes, number: int, digests: Sequence[str]) -> bytes:
     lines = data.split(b"\n")
     for at, line in enumerate(lines):
-        record = decode_record(line)
-        if number_of(record.get("id")) == number:
-            record |= {key: BLANK for key in _WORDS if key in record}
-            record |= {"reason": PURGED + " ".join(digests)} if record.get("status") == DELETED else {}
-            lines[at] = encode_record(record)
+        record = lesson_log.decode_record(line)
+        if lesson_log.number_of(record.get("id")) == number:
+            record |= {key: lesson_log.BLANK for key in _WORDS if key in record}
+            record |= (
+                {"reason": lesson_log.PURGED + " ".join(digests)}
+                if record.get("status") == lesson_log.DELETED
+                else {}
+            )
+            lines[at] = lesson_log.encode_record(record)
     return b"\n".join(lines)

@@ -6,7 +6,7 @@ A record is one line of JSON. Later keys of an id override earlier ones, and the
     {"id":"002","scope":"tmux","from":"ai","status":"deleted","updated":"2024-02-11","reason":"too specific"}
 
 A change holds the log's own lock: read, decide, append, sync. So ids have no gaps and are never reused. Records of other
-writers are tolerated, and no line is ever lost: unknown keys are kept, and what makes no lesson is counted and left alone.
+writers are tolerated, and no line is ever lost: unknown keys stay in it, and what makes no lesson is counted and left alone.
 index.json is made from the log with each change, for people and other programs; tacitd reads the log alone.
 """
 
@@ -37,7 +37,8 @@ KEYS = (
 """The seed's keys, in the order of its records (SPEC E-25)."""
 _TEXT_KEYS = {"created", "when", "action", "do", "because"}
 """What a record of a change of status leaves out, as in the seed's sample."""
-ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
+ACTIVE, DELETED, PROMOTED, WAITING = "active", "deleted", "promoted", "waiting"
+"""The seed's three, and one that only people see."""
 BLANK = "[forgotten]"
 """What replaces the words of a lesson after `tacitd forget --purge`."""
 PURGED = "purged "
@@ -60,8 +61,6 @@ class Lesson(NamedTuple):
     updated: str = ""
     reason: str = ""
     promoted_to: str = ""
-    extra: tuple[tuple[str, Any], ...] = ()
-    """Unknown keys, which are kept."""
 
     @property
     def text(self) -> str:
@@ -85,21 +84,10 @@ class Lesson(NamedTuple):
         return not self.is_firm and not self.updated
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether an agent added it and it may not be loaded unless a person accepts it.
-
-        Its first record has the status `deleted` with the reason. A lesson that a person deleted has a date of that.
-        """
-        return self.status == DELETED and self.is_ours and bool(self.reason)
-
-    @property
     def state(self) -> str:
-        """The status as people see it: `waiting` is no status of the log."""
-        return "waiting" if self.is_waiting else self.status
-
-    @property
-    def is_wrong(self) -> bool:
-        return self.status == DELETED and not self.is_waiting
+        """The status as people see it. An agent added one that waits, and it may not be loaded unless a person accepts it: its first
+        record has the status `deleted` with the reason. A lesson that a person deleted has a date of that."""
+        return WAITING if self.status == DELETED and self.is_ours and self.reason else self.status
 
     @property
     def is_purged(self) -> bool:
@@ -113,7 +101,7 @@ class Lesson(NamedTuple):
     def to_record(self) -> dict[str, Any]:
         """The lesson as one record, keys in the seed's order, without empty values."""
         values = (*self[:5], self.updated, *self.parts, self.reason, self.promoted_to)
-        return {key: value for key, value in zip(KEYS, values, strict=True) if value != ""} | dict(self.extra)
+        return {key: value for key, value in zip(KEYS, values, strict=True) if value != ""}
 
 
 class LogLine(NamedTuple):
@@ -166,13 +154,9 @@ def fold_log(data: bytes) -> Lessons:
 
 
 def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
-    texts = {
-        key: sanitize_line(value) for key, value in record.items() if key in KEYS and isinstance(value, str)
-    }
-    if not all(texts.get(key) for key in ("when", "do", "because")) or texts.get("action") not in (
-        "do",
-        "dont",
-    ):
+    texts = {key: sanitize_line(record[key]) for key in KEYS if isinstance(record.get(key), str)}
+    action = texts.get("action")
+    if not all(texts.get(key) for key in ("when", "do", "because")) or action not in ("do", "dont"):
         return None
     return Lesson(
         id,
@@ -180,11 +164,10 @@ def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
         texts.get("from") or "ai",
         texts.get("status") or ACTIVE,
         texts.get("created", ""),
-        Pattern(texts["when"], "do" if texts["action"] == "do" else "dont", texts["do"], texts["because"]),
+        Pattern(texts["when"], "do" if action == "do" else "dont", texts["do"], texts["because"]),
         texts.get("updated", ""),
         texts.get("reason", ""),
         texts.get("promoted_to", ""),
-        tuple((key, value) for key, value in record.items() if key not in KEYS),
     )
 
 
@@ -281,17 +264,15 @@ class LogChange:
     def next_id(self) -> str:
         return name_of(self.lessons.last + 1)
 
-    def append(self, lesson: Lesson, *, with_text: bool = True) -> Lesson:
-        """Append a record of the lesson, durably, and return the lesson. An earlier reason that it has no more is emptied.
-
-        `with_text` False: the status alone has changed. Raises OSError.
-        """
+    def append(self, lesson: Lesson) -> Lesson:
+        """Append a record of the lesson, durably, and return the lesson. It has the text only if that is new; an earlier reason that
+        the lesson has no more is emptied. Raises OSError."""
         old = self.lessons.all.get(lesson.id)
         record = lesson.to_record()
-        if not with_text:
-            record = {key: record[key] for key in KEYS if key in record and key not in _TEXT_KEYS}
-        if old is not None and old.reason and not lesson.reason:
-            record["reason"] = ""
+        if old is not None:
+            record |= {"reason": ""} if old.reason and not lesson.reason else {}
+            if old.parts == lesson.parts:
+                record = {key: value for key, value in record.items() if key not in _TEXT_KEYS}
         self._file.append(encode_record(record) + b"\n")
         known = {**self.lessons.all, lesson.id: lesson}
         self.lessons = self.lessons._replace(all=known, last=max(self.lessons.last, int(lesson.id)))

@@ -22,10 +22,10 @@ from tacitd.state.paths import state_dir
 from tacitd_handlers.lessons import SCHEMA
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.pattern import GLOBAL, scope_of_name
+from tacitd_handlers.shared.places import identify_project
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
-    from tacitd_handlers.shared.places import ProjectIdentity
 
 WORDS = 5
 LONGEST = 300
@@ -109,7 +109,7 @@ class ProjectLessons:
 
     def __init__(self, directory: Path | None, origins: Mapping[int, Origin]) -> None:
         self.origins = origins
-        self._here = _identify(directory or _find_current())
+        self._here = identify_project(directory or _find_current())
         self.root = self._here.root
         self.name = _name_project(self.root)
         """The scope of its lessons."""
@@ -137,15 +137,11 @@ class ProjectLessons:
             path, is_there = Path(root), False
             with suppress(PermissionError):
                 is_there = bool(root) and path.is_dir()
-            is_same = _identify(path).key == self._here.key if is_there else _name_project(path) == self.name
+            is_same = (
+                identify_project(path).key == self._here.key if is_there else _name_project(path) == self.name
+            )
             self._from_here[root] = is_same
         return self._from_here[root]
-
-
-def _identify(directory: Path) -> ProjectIdentity:
-    from tacitd_handlers.shared.places import identify_project  # `load` of no scope needs none
-
-    return identify_project(directory)
 
 
 def _name_project(root: Path) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.clock import Clock, local_date
+from tacitd.clock import Clock
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.wording import count_noun, format_table
-from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
-from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, read_origins
+from tacitd_handlers.lessons.lesson_log import ACTIVE, DELETED, KEYS, PROMOTED, WAITING, Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_origins import ProjectLessons, read_origins
 from tacitd_handlers.lessons.pattern import GLOBAL
 
 if TYPE_CHECKING:
@@ -45,33 +45,24 @@ def format_list(lessons: Iterable[Lesson], *, with_status: bool = False) -> str:
     return "".join(f"{line}\n" for line in format_table(head, rows))
 
 
-def format_lesson(lesson: Lesson, origin: Origin | None) -> str:
-    """The output of `lesson show`: the seed's YAML, then the origin, if known.
-
-    `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
-    """
-    plain = {"scope": lesson.scope, "from": lesson.source, "status": lesson.state, "created": lesson.created}
-    plain |= {"updated": lesson.updated, "reason": lesson.reason, "promoted_to": lesson.promoted_to}
-    lines = [f"{key}: {_quote_odd(key, value)}" for key, value in plain.items() if value]
-    lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:"]
+def format_lesson(lesson: Lesson) -> str:
+    """The output of `lesson show`, the seed's YAML. `id: 002` is printed as in the seed, though YAML reads it as a number; programs
+    should use `--json` (SPEC E-14)."""
+    parts = lesson.parts._asdict()
+    plain = lesson.to_record() | {"status": lesson.state}
+    lines = [f"id: {lesson.id}"]
     lines += [
-        f"  {key}: {value if key == 'action' else quote_yaml(value)}"
-        for key, value in lesson.parts._asdict().items()
+        f"{key}: {_quote_odd(key, plain[key])}" for key in KEYS[1:] if key in plain and key not in parts
     ]
-    if origin is not None:
-        found = {"session": origin.session, "project": origin.project, "date": local_date(origin.at)}
-        lines += ["origin:", *(f"  {key}: {quote_yaml(value)}" for key, value in found.items() if value)]
-        lines += ["  words:", *(f"    - {quote_yaml(each)}" for each in origin.words)] if origin.words else []
-    return "\n".join([f"id: {lesson.id}", *lines]) + "\n"
+    lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:"]
+    lines += [f"  {key}: {text if key == 'action' else quote_yaml(text)}" for key, text in parts.items()]
+    return "\n".join(lines) + "\n"
 
 
 def build_document(lesson: Lesson) -> dict[str, Any]:
     """One lesson for `--json`: its record, its pattern, and the pattern's parts. The status is that which people see."""
-    return lesson.to_record() | {
-        "status": lesson.state,
-        "pattern": lesson.text,
-        "parsed": lesson.parts._asdict(),
-    }
+    shown = {"status": lesson.state, "pattern": lesson.text, "parsed": lesson.parts._asdict()}
+    return lesson.to_record() | shown
 
 
 def quote_yaml(text: str) -> str:
@@ -127,10 +118,7 @@ def make_text(request: ContextRequest) -> str:
     if request.failed is not None:
         return "\n".join(one.line for one in list_matches(in_force, request.failed.error))
     wanted = [one for one in in_force if not _is_given(one, request, project)]
-    groups = {
-        GLOBAL: [one for one in wanted if one.scope == GLOBAL],
-        project.name: [one for one in wanted if one.scope != GLOBAL],
-    }
+    groups = {scope: [one for one in wanted if one.scope == scope] for scope in (GLOBAL, project.name)}
     # The budget is in characters and `format_load` counts lines, so fewer lines are tried until the text fits.
     for lines in range(START_LINES, 3, -1):
         text, shown = format_load(groups, lines)
@@ -169,17 +157,15 @@ def list_terms(text: str) -> frozenset[str]:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of lessons of each status, and of the active ones by whom they are from. Raises OSError."""
+    """The number of lessons in each state. Raises OSError."""
     log = LessonLog.from_environ(os.environ)
     lessons = log.read_lessons()
-    every = [one.state for one in lessons.all.values()] + [one.source for one in lessons.list_active()]
-    counts = {kind: every.count(kind) for kind in ("active", "waiting", "deleted", "promoted", "ai", "user")}
-    lines = list[str]()
-    if counts["active"]:
-        lines.append(f"{counts['active']} active, {counts['user']} of them stated by a person")
-    if counts["waiting"]:
-        waiting = count_noun(counts["waiting"], "lesson")
-        lines.append(f"! {waiting} waiting for your decision: `tacitd review`")
+    every = [one.state for one in lessons.all.values()]
+    counts = {state: every.count(state) for state in (ACTIVE, WAITING, DELETED, PROMOTED)}
+    firm = sum(one.is_firm for one in lessons.list_active())
+    lines = [f"{counts[ACTIVE]} active, {firm} of them stated by a person"] if counts[ACTIVE] else []
+    if waiting := counts[WAITING]:
+        lines.append(f"! {count_noun(waiting, 'lesson')} waiting for your decision: `tacitd review`")
     if lessons.odd:
         lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
     return counts | {"lines": lines}

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.files.atomic import edit_file, replace_file
 from tacitd.text.markdown import put_line
-from tacitd_handlers.lessons.lesson_actions import get_active, get_lesson, refuse_secret
-from tacitd_handlers.lessons.lesson_log import PROMOTED, PROMOTED_DIR, Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_actions import change_lesson, refuse_secret, require_state
+from tacitd_handlers.lessons.lesson_log import ACTIVE, PROMOTED, PROMOTED_DIR, Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_text import quote_yaml
 
 HEADING = "Lessons"
@@ -65,19 +65,19 @@ def promote_lesson(
     not exist, FileRefusedError if the target cannot be edited; OSError.
     """
     refuse_secret(reason)
-    get_lesson(log.read_lessons(), id)
-    with log.begin_change() as change:
-        lesson = get_lesson(change.lessons, id)
+    why = " ".join(reason.split())
+
+    def promote(lesson: Lesson) -> Lesson:
         if lesson.status == PROMOTED and lesson.promoted_to == into.to:
-            return lesson, False
-        get_active(change.lessons, id)
+            return lesson
+        require_state(lesson, ACTIVE)
         _put(into, lesson, log, create=create)
-        new = lesson._replace(
-            status=PROMOTED, updated=log.today, reason=" ".join(reason.split()), promoted_to=into.to
-        )
+        new = lesson._replace(status=PROMOTED, updated=log.today, reason=why, promoted_to=into.to)
         card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
         replace_file(card, _card(new, into).encode("utf-8", "replace"), mode=0o600, disk=log.disk)
-        return change.append(new, with_text=False), True
+        return new
+
+    return change_lesson(log, id, promote)
 
 
 def _put(into: PromotionTarget, lesson: Lesson, log: LessonLog, *, create: bool) -> None:

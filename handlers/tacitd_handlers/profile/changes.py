@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
@@ -93,19 +93,10 @@ def _decide(before: Mapping[Leaf, str], put: Put) -> Callable[[Mapping[Leaf, str
 
 def plan_learning(state: ProfileState, said: Finding, session: str, at: float, source: str) -> ProfilePlan:
     """The plan for a finding of `session`. `source`: of the changelog's entry. Raises UsageError as `plan_update`."""
-    put, added = dict[Leaf, str | None](), dict[str, Any]()
-    removed, taken, seen = list[str](), list[str](), list[str]()
+    put, seen = dict[Leaf, str | None](), list[str]()
     for path, values in said.gone.items():
         learned = [leaf for leaf in state.find_leaves(path) if leaf in state.learned]
-        gone = [leaf for leaf in learned if not values or is_same(_read(state, leaf), values)]
-        if not gone:
-            continue
-        put |= dict.fromkeys(gone)
-        if left := [_read(state, leaf) for leaf in learned if leaf not in gone]:
-            added[path] = left
-            taken += _name_elements(state, gone)
-        else:
-            removed.append(path)
+        put |= {leaf: None for leaf in learned if not values or is_same(_read(state, leaf), values)}
     for path, value in said.values.items():
         have = [leaf for leaf in state.find_leaves(path) if leaf not in put]
         others = [leaf for leaf in have if isinstance(value, str) or not is_element(leaf)]
@@ -115,7 +106,6 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
             seen.append(path)
             if [fold_spelling(str(_read(state, leaf))) for leaf in have] != [fold_spelling(value)]:
                 put |= dict.fromkeys(have) | _make_leaves(state, path, value)
-                added[path] = value
             continue
         before = [_read(state, leaf) for leaf in have if leaf not in others]
         new = _union(before, value)[len(before) :]
@@ -123,27 +113,21 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
             seen.append(path)
         if new:
             put |= dict.fromkeys(others) | _make_leaves(state, path, new)
-            added[path] = [*added.get(path, ()), *new]
-    removed = [path for path in removed if path not in added]
-    meta = profile_confidence.add_sightings(_tidy(state, put, gone=removed), seen, at)
-    if not added and not removed:
-        return ProfilePlan(meta)
     action = "update" if source == AGENT else "extract"
-    entry = _make_entry(at, action, source, nest_values(added), [*removed, *taken], session)
-    return ProfilePlan(meta, put, entry)
+    plan = _make_plan(state, put, at, action, source, session=session)
+    return structs.replace(plan, meta=profile_confidence.add_sightings(plan.meta, seen, at))
 
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     """Lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
-    meta, gone = profile_confidence.decay_metadata(_tidy(state), at)
+    meta, gone = profile_confidence.decay_metadata(plan_tidying(state).meta, at)
     put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
-    entry = _make_entry(at, "decay", SYSTEM, {}, gone) if gone else None
-    return ProfilePlan(meta, put, entry)
+    return structs.replace(_make_plan(state, put, at, "decay", SYSTEM), meta=meta)
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:
     """Drops the entries of values that a person changed or removed."""
-    return ProfilePlan(_tidy(state))
+    return ProfilePlan(_tidy(state, {}, ()))
 
 
 # --- what a person sets
@@ -156,7 +140,7 @@ def plan_update(state: ProfileState, path: str, value: Any, at: float) -> Profil
     if not new:
         raise _refuse(path, "it is empty")
     put = {leaf: None for leaf in state.find_leaves(path) if leaf not in new} | new
-    return _give(state, put, new, path, value, at)
+    return _make_plan(state, put, at, "update", COMMAND, given=new)
 
 
 def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: float) -> ProfilePlan:
@@ -169,38 +153,48 @@ def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: 
     before = [_read(state, leaf) for leaf in have if leaf not in empty]
     all_of_it = _make_leaves(state, path, _union(before, elements))
     mine = {leaf: value for leaf, value in all_of_it.items() if is_same(json.loads(value), elements)}
-    given = [json.loads(one) for one in mine.values()]
-    return _give(state, dict.fromkeys(empty) | mine, mine, path, given, at)
-
-
-def _give(
-    state: ProfileState, put: Put, given: Mapping[Leaf, str], path: str, value: Any, at: float
-) -> ProfilePlan:
-    if not is_changed(state, put) and state.learned.isdisjoint(given):
-        return ProfilePlan(state.meta)
-    entry = _make_entry(at, "update", COMMAND, nest_values({path: value}))
-    return ProfilePlan(_tidy(state, put, given), put, entry, frozenset(given))
+    return _make_plan(state, dict.fromkeys(empty) | mine, at, "update", COMMAND, given=mine)
 
 
 def plan_removal(state: ProfileState, path: str | None, element: str | None, at: float) -> ProfilePlan:
     """A person removes everything at and below a path, or one element of an array. No path: everything."""
-    leaves = [leaf for some in state.paths.values() for leaf in some]
-    there = leaves if path is None else state.find_leaves(path)
+    there = state.find_leaves(path or "")
     gone = [leaf for leaf in there if element is None or is_same(_read(state, leaf), [element])]
-    if not gone:
-        return ProfilePlan(state.meta)
-    after = list_values({leaf: value for leaf, value in state.values.items() if leaf not in gone})
-    paths = list(dict.fromkeys(map(find_path, gone)))
-    changed = {one: after[one] for one in paths if one in after}
-    whole = [one for one in paths if one not in after]
-    names = _name_elements(state, [leaf for leaf in gone if find_path(leaf) in changed])
     action = "clear" if path is None else "remove"
-    entry = _make_entry(at, action, COMMAND, nest_values(changed), [*whole, *names])
-    put: Put = dict.fromkeys(gone)
-    return ProfilePlan(_tidy(state, put), put, entry)
+    return _make_plan(state, dict.fromkeys(gone), at, action, COMMAND)
 
 
 # --- parts
+
+
+def _make_plan(
+    state: ProfileState,
+    put: Put,
+    at: float,
+    action: str,
+    source: str,
+    *,
+    given: Collection[Leaf] = (),
+    session: str = "",
+) -> ProfilePlan:
+    """The plan that puts and removes these leaves, with the changelog's entry, keys in the seed's order (SPEC P-18, P-19): what is put,
+    what stays of a list that lost elements (but for the person's, if it is no command), and the paths and elements that go."""
+    meta = _tidy(state, put, given)
+    if not is_changed(state, put) and state.learned.isdisjoint(given):
+        return ProfilePlan(meta)
+    after = {leaf: value for leaf, value in {**state.values, **put}.items() if value is not None}
+    gone = {leaf: find_path(leaf) for leaf, value in put.items() if value is None and leaf in state.values}
+    left = set(map(find_path, after)) & set(gone.values())
+    removed = [*dict.fromkeys(path for path in gone.values() if path not in left)]
+    removed += [f"{path}.{_read(state, leaf)}" for leaf, path in gone.items() if path in left]
+    rest = {
+        leaf for leaf in after if find_path(leaf) in left and (source == COMMAND or leaf in state.learned)
+    }
+    changed = {leaf: value for leaf, value in after.items() if leaf in rest or put.get(leaf) is not None}
+    changes = nest_values(list_values(changed))
+    entry: dict[str, Any] = {"timestamp": utc_millis(at)} | ({"session_id": session} if session else {})
+    entry |= {"action": action, "source": source, "changes": changes}
+    return ProfilePlan(meta, put, entry | ({"removed": removed} if removed else {}), frozenset(given))
 
 
 def _read(state: ProfileState, leaf: Leaf) -> Any:
@@ -214,9 +208,8 @@ def _make_leaves(state: ProfileState, path: str, value: Any) -> dict[Leaf, str]:
         if path.startswith(f"{find_path(leaf)}."):
             raise _refuse(path, f"{find_path(leaf)} is not an object")
     there = next((json.loads(leaf) for leaf in state.values if find_path(leaf) == path), path.split("."))
-    keys = [key for key in there if isinstance(key, str)]
     made: Any = value
-    for key in reversed(keys):
+    for key in reversed([key for key in there if isinstance(key, str)]):
         made = {key: made}
     return list_leaves(made)
 
@@ -230,14 +223,10 @@ def is_changed(state: ProfileState, put: Put) -> bool:
     return any(state.values.get(leaf) != value for leaf, value in put.items())
 
 
-def _tidy(
-    state: ProfileState, put: Put | None = None, given: Collection[Leaf] = (), gone: Collection[str] = ()
-) -> Json:
+def _tidy(state: ProfileState, put: Put, given: Collection[Leaf]) -> Json:
     """The meta document without entries of paths that have no learned value any more after this change."""
-    left = [leaf for leaf in state.learned.difference(given) if (put or {}).get(leaf, "") is not None]
-    learned = {find_path(leaf) for leaf in left}.difference(gone)
-    kept = [one for one in state.meta["preferences"] if one["path"] in learned]
-    return state.meta | {"preferences": kept}
+    left = {find_path(leaf) for leaf in state.learned.difference(given) if put.get(leaf, "") is not None}
+    return state.meta | {"preferences": [one for one in state.meta["preferences"] if one["path"] in left]}
 
 
 def _union(have: Sequence[Any], more: Iterable[Any]) -> list[Any]:
@@ -247,17 +236,3 @@ def _union(have: Sequence[Any], more: Iterable[Any]) -> list[Any]:
         if not is_same(one, made):
             made.append(one)
     return made
-
-
-def _name_elements(state: ProfileState, leaves: Iterable[Leaf]) -> list[str]:
-    """The paths of elements of an array, as the changelog names them; those that are not texts have none."""
-    return [f"{find_path(leaf)}.{one}" for leaf in leaves if isinstance(one := _read(state, leaf), str)]
-
-
-def _make_entry(
-    at: float, action: str, source: str, changes: Json, gone: Iterable[str] = (), session: str = ""
-) -> dict[str, Any]:
-    """An entry of the changelog: keys in the seed's order, absent ones left out (SPEC P-18, P-19)."""
-    made: dict[str, Any] = {"timestamp": utc_millis(at)} | ({"session_id": session} if session else {})
-    made |= {"action": action, "source": source, "changes": changes}
-    return made | ({"removed": removed} if (removed := list(gone)) else {})

@@ -8,42 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tacitd.clock import utc_seconds
 from tacitd.contract import Cause, Done, Edits, Outcome, Rows, Task, Tools, Tx, nothing
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files.atomic import edit_file
-from tacitd.handler import Decision, Degradation, Notice
+from tacitd.handler import Decision, Degradation, Notice, StoredItem
 from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile import profile_confidence, profile_files
-from tacitd_handlers.profile.changes import (
-    ProfilePlan,
-    is_changed,
-    make_changes,
-    plan_additions,
-    plan_decay,
-    plan_learning,
-    plan_removal,
-    plan_tidying,
-    plan_update,
-)
+from tacitd_handlers.profile import changes, profile_confidence, profile_files
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import (
-    AGENT,
-    CHANGELOG,
-    FINDING,
-    PROFILE,
-    ProfileState,
-    choose_time,
-    find_clock_doubt,
-    list_values,
-    read_state,
-    require_settled,
-)
+from tacitd_handlers.profile.profile_files import ProfileState
 from tacitd_handlers.profile.profile_finding import Finding, parse_finding
+from tacitd_handlers.profile.profile_texts import format_values
 from tacitd_handlers.shared.fact_text import find_agent_fault
 from tacitd_handlers.shared.places import memory_dir
 
@@ -61,8 +41,8 @@ def run(task: Task, tools: Tools) -> Outcome:
         case "job", "fade":
             return _fade(task, tools)
         case "job", "changelog":
-            if not find_clock_doubt(tools.rows, read_settled(tools), tools.clock.now()):
-                profile_files.prune_changelog(directory / CHANGELOG, tools.clock.now())
+            if not profile_files.find_clock_doubt(tools.rows, read_settled(tools), tools.clock.now()):
+                profile_files.prune_changelog(directory / profile_files.CHANGELOG, tools.clock.now())
         case "purge", _:
             texts = [str(text) for text in task.data.get("texts", ())]
             changed = profile_files.purge_words(directory, task.key, texts)
@@ -75,19 +55,19 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def read_settled(tools: Tools) -> ProfileState:
     """The profile's files. Raises OSError, NotUnderstoodError, and FileBusyError while a change of them is not written."""
-    require_settled(tools.rows, memory_dir(os.environ))
-    return read_state(tools.rows, now=tools.clock.now())
+    profile_files.require_settled(tools.rows, memory_dir(os.environ))
+    return profile_files.read_state(tools.rows, now=tools.clock.now())
 
 
 def write_plan(
     state: ProfileState,
-    plan: ProfilePlan,
+    plan: changes.ProfilePlan,
     cause: Cause,
     tools: Tools,
     notices: Sequence[Notice] = (),
     apply: Callable[[Tx], None] = nothing,
 ) -> Done:
-    files, lines = make_changes(state, plan, cause, tools.clock.now())
+    files, lines = changes.make_changes(state, plan, cause, tools.clock.now())
     return Done(apply, files, lines, notices=notices)
 
 
@@ -98,36 +78,39 @@ def _learn(task: Task, tools: Tools) -> Done:
     """Only the path is announced: the value is private, and others may read the log."""
     if "withdraw" in task.data:
         state, now = read_settled(tools), tools.clock.now()
-        plan = plan_removal(state, str(task.data["withdraw"]), None, now)
+        plan = changes.plan_removal(state, str(task.data["withdraw"]), None, now)
         return write_plan(state, plan, Cause(f"{task.key} {now}", "person", "deleted rule"), tools)
     said = parse_finding(task.data)
     if not said:
         return Done()
     state = read_settled(tools)
-    at = choose_time(tools.rows, state, tools.clock.now())
-    plan = plan_learning(state, said, task.session, at, FINDING)
+    at = profile_files.choose_time(tools.rows, state, tools.clock.now())
+    plan = changes.plan_learning(state, said, task.session, at, profile_files.FINDING)
     put = {leaf: value for leaf, value in plan.put.items() if value is not None}
-    notices = [Notice("learned", f"your {path}", PROFILE, item=path) for path in list_values(put)]
+    notices = [
+        Notice("learned", f"your {path}", profile_files.PROFILE, item=path)
+        for path in profile_files.list_values(put)
+    ]
     return write_plan(state, plan, Cause(task.key, "prompt", session=task.session), tools, notices)
 
 
 def _fade(task: Task, tools: Tools) -> Done:
     """Decay is checked every hour and written once a day, which is enough: it depends on the time that passed (P-16)."""
     state, now = read_settled(tools), tools.clock.now()
-    doubt = find_clock_doubt(tools.rows, state, now)
+    doubt = profile_files.find_clock_doubt(tools.rows, state, now)
     if doubt:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then nothing fades or is pruned"))
         return Done()
     tools.clear(CLOCK)
     is_due = state.meta["preferences"] and profile_confidence.is_due(state.meta, now)
-    plan = plan_decay(state, now) if is_due else plan_tidying(state)
+    plan = changes.plan_decay(state, now) if is_due else changes.plan_tidying(state)
     return write_plan(state, plan, Cause(f"fade {now}", "tacitd", "decay"), tools)
 
 
 def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     """What a person changed in profile.json is theirs: it loses its confidence."""
     state, cause = read_settled(tools), Cause(f"edits {tools.clock.now()}", "person", "edit")
-    return write_plan(state, plan_tidying(state), cause, tools)
+    return write_plan(state, changes.plan_tidying(state), cause, tools)
 
 
 # --- commands
@@ -143,13 +126,15 @@ def _do_command(task: Task, tools: Tools) -> Done:
     cause = Cause(task.key, "person", f"profile {data['do']}")
     match data["do"]:
         case "set":
-            plan = plan_update(state, path, value, now)
+            plan = changes.plan_update(state, path, value, now)
         case "add":
-            plan = plan_additions(state, path, [str(value)], now)
-            did = did if is_changed(state, plan.put) else "yours"
+            plan = changes.plan_additions(state, path, [str(value)], now)
+            did = did if changes.is_changed(state, plan.put) else "yours"
         case _:
-            plan = plan_removal(state, path if data["do"] == "remove" else None, value, now)
-    notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
+            plan = changes.plan_removal(state, path if data["do"] == "remove" else None, value, now)
+    notice = Notice(
+        did if plan.entry is not None else "unchanged", path or profile_files.PROFILE, profile_files.PROFILE
+    )
     return write_plan(state, plan, cause, tools, [notice])
 
 
@@ -168,11 +153,15 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
             row = (id, path, made, fault, now)
             tx.execute("INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", *row)
 
-        return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
+        return Done(store, notices=[Notice("waits", path, profile_files.PROFILE, about=fault)])
     said = Finding({path: given if is_list else given[0]})
-    plan = plan_learning(state, said, session, choose_time(tools.rows, state, now), AGENT)
+    plan = changes.plan_learning(
+        state, said, session, profile_files.choose_time(tools.rows, state, now), profile_files.AGENT
+    )
     kept = plan.entry is None and not state.list_learned(path) and not is_list
-    notice = Notice("set" if plan.entry is not None else "kept" if kept else "unchanged", path, PROFILE)
+    notice = Notice(
+        "set" if plan.entry is not None else "kept" if kept else "unchanged", path, profile_files.PROFILE
+    )
     return write_plan(state, plan, Cause(task.key, "agent", "mcp", session), tools, [notice])
 
 
@@ -186,10 +175,34 @@ def _find_fault(path: str, given: Sequence[str]) -> str:
     return next((why for one in texts if (why := find_agent_fault(one))), "")
 
 
-# --- a person's decision about a value
+# --- its values for `tacitd forget`, `accept`, `review` and `why`
+
+KIND = "profile value"
 
 
-def decide_value(decision: Decision, tools: Tools) -> Done:
+def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """What waits, and an item for each value; its id is the dot path. They belong to the person, in every project. Raises OSError,
+    NotUnderstoodError."""
+    for id, path, value, reason in rows("SELECT id, path, value, reason FROM profile_waiting ORDER BY at"):
+        why = f"an agent wants to set it, and it waits for you: {reason}"
+        yield StoredItem(
+            id, KIND, _describe(path, json.loads(value)), profile_files.PROFILE, None, "proposed", review=why
+        )
+    if not (memory_dir(environ) / profile_files.PROFILE).exists():
+        return
+
+    state = profile_files.read_state(rows, environ)
+    for path, each in profile_files.list_values(state.values).items():
+        yield StoredItem(
+            path, KIND, _describe(path, each), profile_files.PROFILE, by_person=state.is_own(path)
+        )
+
+
+def _describe(path: str, value: Any) -> str:
+    return format_values({path: value}).get(path, path)
+
+
+def decide(decision: Decision, tools: Tools) -> Done:
     """Remove a value, or decide about one that waits. A removed value that the person states again is a preference again (SPEC
     P-10). Raises UsageError for another choice or an unknown path, OSError, FileRefusedError."""
     state, now, id = read_settled(tools), tools.clock.now(), decision.id
@@ -198,25 +211,54 @@ def decide_value(decision: Decision, tools: Tools) -> Done:
     if waiting:
         ((path, value),) = waiting
         accept = decision.choice in ("keep", "edit")
-        plan, value = ProfilePlan(state.meta), json.loads(value)
+        plan, value = changes.ProfilePlan(state.meta), json.loads(value)
         if accept and isinstance(value, str):
-            plan = plan_update(state, path, decision.text or value, now)
+            plan = changes.plan_update(state, path, decision.text or value, now)
         elif accept:
-            plan = plan_additions(state, path, [decision.text] if decision.text else value, now)
+            plan = changes.plan_additions(state, path, [decision.text] if decision.text else value, now)
 
         def end(tx: Tx) -> None:
             tx.execute("DELETE FROM profile_waiting WHERE id = ?", id)
 
-        notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
+        notice = Notice("set, and yours" if accept else "not set", path, profile_files.PROFILE)
         return write_plan(state, plan, cause, tools, [notice], end)
     if decision.choice != "drop":
         hint = "`tacitd profile set` sets values"
         raise UsageError(f"{decision.choice} does not apply to a profile value", hint)
-    plan = plan_removal(state, id, None, now)
+    plan = changes.plan_removal(state, id, None, now)
     if plan.entry is None:
         raise TacitdError(f"the profile has no {id}", "`tacitd profile show` lists the values")
     about = "said again, it is learned again. Without --purge, changelog.jsonl keeps it for 90 days"
-    return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", PROFILE)])
+    return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", profile_files.PROFILE)])
+
+
+def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
+    """The values that match a path or a part of a value, with who set them last: the hook `why`."""
+    if not (memory_dir(os.environ) / profile_files.PROFILE).exists():
+        return
+
+    state, wanted = profile_files.read_state(rows), asked.strip().casefold()
+    for path, value in profile_files.list_values(state.values).items():
+        text = _describe(path, value)
+        if len(wanted) < 3 or (wanted != path.casefold() and wanted not in text.casefold()):
+            continue
+        leaves = state.find_leaves(path)
+        found = rows(
+            "SELECT c.at, c.by, c.session FROM change_line l JOIN change c ON c.number = l.change "
+            f"WHERE l.path = ? AND l.put IS NOT NULL AND l.leaf IN ({', '.join('?' * len(leaves))}) ORDER BY c.number DESC LIMIT 1",
+            str(state.directory / profile_files.PROFILE),
+            *leaves,
+        )
+        at, by, session = found[0] if found else (None, "", "")
+        who = "an agent set it: you did not type it" if by == "agent" else "learned"
+        yield {
+            "id": path,
+            "what": text,
+            "where": f"{profile_files.PROFILE}, {'yours' if state.is_own(path) else who}",
+            "at": utc_seconds(at) if at is not None else "",
+            "sessions": [session] if session else [],
+            "words": [],
+        }
 
 
 # --- .processed_turns

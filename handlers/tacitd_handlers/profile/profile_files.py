@@ -15,6 +15,7 @@ import json
 import os
 import pwd
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,13 +54,11 @@ class ProfileState(Struct, frozen=True):
     """Those of them that tacitd did not write here: the next change notes them."""
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
-    paths: Mapping[str, list[Leaf]]
-    """The leaves by path, without those of the head."""
 
     def find_leaves(self, path: str) -> list[Leaf]:
-        """The leaves at and below a path; none for one of the head."""
-        below = f"{path}."
-        return [leaf for one in self.paths if f"{one}.".startswith(below) for leaf in self.paths[one]]
+        """The leaves at and below a path ("": all), without those of the head."""
+        found = (leaf for leaf in self.values if f"{find_path(leaf)}.".startswith(f"{path}." if path else ""))
+        return [leaf for leaf in found if not is_head(leaf)]
 
     def list_learned(self, path: str) -> list[Any]:
         """The learned values at a path: the elements of a list, or the value; [] if there are none."""
@@ -91,11 +90,7 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     meta = profile_confidence.new_metadata(user_id(env), now) | (meta or {})
     written = _read_base(rows, directory / PROFILE)
     learned = frozenset(_find_learned(rows, directory, values, meta, written))
-    paths: dict[str, list[Leaf]] = {}
-    for leaf in values:
-        if not is_head(leaf):
-            paths.setdefault(find_path(leaf), []).append(leaf)
-    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk, paths)
+    return ProfileState(directory, values, meta, learned, learned - written.keys(), on_disk)
 
 
 def read_profile(directory: Path) -> Json | None:
@@ -144,6 +139,7 @@ def list_values(values: Mapping[Leaf, str]) -> dict[str, Any]:
     return found
 
 
+@lru_cache(4096)
 def find_path(leaf: Leaf) -> str:
     """The path of a leaf; of an element that of its list."""
     return ".".join(key for key in json.loads(leaf) if isinstance(key, str))
