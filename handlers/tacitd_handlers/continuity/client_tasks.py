@@ -14,7 +14,8 @@ Which record has a call or an answer belongs to `session_fold`.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal
 
@@ -96,13 +97,15 @@ def finish_call(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
         return tuple(one for one in items if one.id != AGENT + call.id)
     match call.name:
         case "TodoWrite":
-            return replace_todos(items, call)
+            return _replace_all(items, TODO, _list_todos(call))
         case "TaskCreate":
             return _created(items, call, result)
         case "TaskUpdate":
             return _updated(items, call)
         case "TaskList":
-            return _listed(items, (result.data or {}).get("tasks"), call.at)
+            # A client that was restarted has no tasks in memory, although they are open. A deleted task has its own call.
+            listed = [*_list_tasks(items, call, (result.data or {}).get("tasks"))]
+            return _replace_all(items, TASK, listed) if listed else items
         case name if name in EDITS:
             return items
         case _:
@@ -120,31 +123,45 @@ def start_call(items: Items, call: ToolCall) -> Items:
     return (*items, TaskItem(AGENT + call.id, title, "in_progress", call.at, call.at, parent=doing.id))
 
 
-def replace_todos(items: Items, call: ToolCall) -> Items:
-    """The tasks after TodoWrite: its list replaces the previous one. Tasks of other tools stay."""
-    before = {one.id: one for one in items if one.id.startswith(TODO)}
-    made: dict[str, TaskItem] = {}
-    for raw in _todos(call.input.get("todos")):
-        title, status = _title(raw), _status(raw)
-        if title:
-            given = raw.get("id") if isinstance(raw, dict) else None
-            is_named = isinstance(given, str | int) and str(given).strip()
-            name = clean_text(str(given), 40) if is_named else sha256(title.encode()).hexdigest()[:8]
-            id = find_free_id(TODO + name, made)
-            made[id] = _kept(before.get(id), TaskItem(id, title, status, call.at, call.at))
-    others = [one for one in items if not one.id.startswith(TODO)]
-    there = {*made, *(one.id for one in others)}
-    return (*made.values(), *(one for one in others if not one.parent or one.parent in there))
-
-
-def _todos(given: Any) -> list[Any]:
-    """The list. Some versions gave it as a text."""
+def _list_todos(call: ToolCall) -> Iterator[TaskItem]:
+    """The tasks of TodoWrite, some versions of which gave the list as a text."""
+    given, made = call.input.get("todos"), set[str]()
     if isinstance(given, str):
-        try:
+        with suppress(ValueError, RecursionError):
             given = json.loads(given)
-        except (ValueError, RecursionError):
-            return []
-    return given if isinstance(given, list) else []
+    for raw in given if isinstance(given, list) else ():
+        title, named = _title(raw), raw.get("id") if isinstance(raw, dict) else None
+        if title:
+            is_named = isinstance(named, str | int) and str(named).strip()
+            name = clean_text(str(named), 40) if is_named else sha256(title.encode()).hexdigest()[:8]
+            id = find_free_id(TODO + name, made)
+            made.add(id)
+            yield TaskItem(id, title, _status(raw), call.at, call.at)
+
+
+def _list_tasks(items: Items, call: ToolCall, listed: Any) -> Iterator[TaskItem]:
+    """The tasks of TaskList, which makes up for changes that were missed. It may shorten a title; the call that created the task has it
+    whole."""
+    titles = {one.id: one.title for one in items}
+    for raw in listed if isinstance(listed, list) else ():
+        if isinstance(raw, dict) and raw.get("id") is not None and _title(raw):
+            id, blockers = TASK + str(raw["id"]), tuple(TASK + str(b) for b in _list(raw.get("blockedBy")))
+            yield TaskItem(id, titles.get(id) or _title(raw), _status(raw), call.at, call.at, blockers)
+
+
+def _replace_all(items: Items, prefix: str, given: Iterable[TaskItem]) -> Items:
+    """The tasks with those of a prefix replaced. The creation of a task stays, and so does the time of its last change if nothing
+    changed. The parts of one that is gone go too."""
+    before, made = {one.id: one for one in items}, dict[str, TaskItem]()
+    for new in given:
+        old = before.get(new.id, new)
+        same = replace(new, created=old.created, updated=old.updated, parent=old.parent)
+        made[new.id] = old if same == old else replace(same, updated=new.updated)
+    others = (one for one in items if not one.id.startswith(prefix))
+    return (
+        *made.values(),
+        *(one for one in others if not one.parent.startswith(prefix) or one.parent in made),
+    )
 
 
 def _title(raw: Any) -> str:
@@ -163,14 +180,6 @@ def _status(raw: Any) -> Status:
 def find_free_id(id: str, taken: Collection[str]) -> str:
     """The id, or `id-2`, `id-3`, … if it is taken."""
     return next(made for made in chain([id], (f"{id}-{n}" for n in count(2))) if made not in taken)
-
-
-def _kept(before: TaskItem | None, after: TaskItem) -> TaskItem:
-    """The new state of a task. Its creation stays, and so does the time of its last change if nothing changed."""
-    if before is None:
-        return after
-    same = replace(after, created=before.created, updated=before.updated)
-    return before if same == before else replace(after, created=before.created)
 
 
 def _created(items: Items, call: ToolCall, result: ToolAnswer) -> Items:
@@ -205,26 +214,6 @@ def _updated(items: Items, call: ToolCall) -> Items:
             new = replace(one, blocked_by=_with(one.blocked_by, [id]))
         made.append(replace(new, updated=call.at) if new != one else one)
     return tuple(made)
-
-
-def _listed(items: Items, listed: Any, at: float) -> Items:
-    """TaskList returns the state of all tasks, so changes that were missed before are made up for."""
-    # A client that was restarted has no tasks in memory, although they are open. A deleted task has its own call.
-    if not isinstance(listed, list) or not listed:
-        return items
-    before, made = {one.id: one for one in items}, []
-    for raw in listed:
-        if not isinstance(raw, dict) or raw.get("id") is None or not _title(raw):
-            continue
-        id, blockers = TASK + str(raw["id"]), tuple(TASK + str(b) for b in _list(raw.get("blockedBy")))
-        old = before.get(id)
-        # TaskList may shorten the title; the call that created the task has it whole.
-        title = old.title if old is not None else _title(raw)
-        new = TaskItem(id, title, _status(raw), at, at, blockers, old.parent if old is not None else "")
-        made.append(_kept(old, new))
-    there = {one.id for one in made}
-    others = (one for one in items if not one.id.startswith(TASK))
-    return (*made, *(one for one in others if not one.parent.startswith(TASK) or one.parent in there))
 
 
 def _list(given: Any) -> list[Any]:

@@ -32,6 +32,8 @@ _LINE, _PROMPT = 240, 300
 """Characters of a line, and of a prompt's first line."""
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
+_OPEN = ("in_progress", "pending")
+"""The statuses of open tasks that nothing blocks, in their order."""
 _TASKS, _LAST = 8, 5
 """How many tasks or files are shown, and how many of the last decisions and notes."""
 
@@ -88,15 +90,15 @@ def build_resume_text(
     """
     last, *others = documents
     titles = {task["title"] for task in last["tasks"]}
+    lines = [*_list_last(last, now, state, prompts)]
     for document in others:
         tasks = [task for task in document["tasks"] if task["title"] not in titles]
-        open_ones = [*_tell_open(tasks), *_tell_tasks(tasks, "blocked")]
-        if open_ones:
-            heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
-            return "\n".join(
-                [*_list_last(last, now, state, prompts), *_list_under(heading, open_ones, _LAST)]
+        if still := [*_tell_tasks(tasks, *_OPEN), *_tell_tasks(tasks, "blocked")]:
+            lines += _list_under(
+                f"## An earlier session ({_tell_age(document, now)}, still open)", still, _LAST
             )
-    return "\n".join(_list_last(last, now, state, prompts))
+            break
+    return "\n".join(lines)
 
 
 def _list_last(
@@ -111,7 +113,7 @@ def _list_last(
         if document.get("summary") not in (None, "", *written) and state.summary not in ("", written[0]):
             yield from clean_lines(f"Since then: {state.summary}").splitlines()
         yield from _quote_end(state, prompts)
-    yield from _list_under("Open:", _tell_open(tasks), _TASKS)
+    yield from _list_under("Open:", _tell_tasks(tasks, *_OPEN), _TASKS)
     yield from _list_under("Blocked:", _tell_tasks(tasks, "blocked"), _TASKS)
     if state is not None and state.edits:
         files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_TASKS]
@@ -134,17 +136,14 @@ def _quote_end(state: TranscriptState, prompts: Sequence[Turn]) -> Iterator[str]
         yield from (f"> {line}" for turn in turns for line in clean_lines(turn).splitlines() if line)
 
 
-def _tell_open(tasks: Sequence[Json]) -> list[str]:
-    started = [f"{title} (in progress)" for title in _tell_tasks(tasks, "in_progress")]
-    return [*started, *_tell_tasks(tasks, "pending")]
-
-
-def _tell_tasks(tasks: Sequence[Json], status: str) -> list[str]:
-    """The titles of the tasks with this status, with what they wait for."""
-    chosen = [task for task in tasks if task["status"] == status]
-    waits = [clean_text(task.get("blockedBy"), _LINE) for task in chosen]
-    titles = [clean_text(task["title"], _LINE) for task in chosen]
-    return [f"{title} (waits for: {why})" if why else title for title, why in zip(titles, waits, strict=True)]
+def _tell_tasks(tasks: Sequence[Json], *statuses: str) -> list[str]:
+    """The titles of the tasks with one of these statuses, with what they wait for."""
+    found = list[str]()
+    for task in sorted((one for one in tasks if one["status"] in statuses), key=lambda one: one["status"]):
+        title, why = clean_text(task["title"], _LINE), clean_text(task.get("blockedBy"), _LINE)
+        mark = " (in progress)" if task["status"] == "in_progress" else f" (waits for: {why})" if why else ""
+        found.append(f"{title}{mark}" if title else "")
+    return found
 
 
 def _tell_decision(decision: Json) -> str:

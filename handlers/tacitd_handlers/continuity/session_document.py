@@ -87,15 +87,13 @@ def find_fault(document: Json) -> str:
     except ValidationError as error:
         return describe_mismatch(error)
     times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
-    for number, task in enumerate(found.tasks):
-        times[f"tasks[{number}].createdAt"] = task.created_at
-        times[f"tasks[{number}].updatedAt"] = task.updated_at
-    times |= {f"decisions[{number}].timestamp": one.timestamp for number, one in enumerate(found.decisions)}
-    wrong = next((place for place, time in times.items() if parse_utc(time) is None), None)
-    if wrong is not None:
-        return f"{wrong}: not an ISO 8601 time"
-    (id, count), *_ = [*Counter(task.id for task in found.tasks).most_common(1), ("", 0)]
-    return f"tasks: the id {id!r} occurs twice" if count > 1 else ""
+    for at, task in enumerate(found.tasks):
+        times |= {f"tasks[{at}].createdAt": task.created_at, f"tasks[{at}].updatedAt": task.updated_at}
+    times |= {f"decisions[{at}].timestamp": one.timestamp for at, one in enumerate(found.decisions)}
+    wrong = [f"{place}: not an ISO 8601 time" for place, time in times.items() if parse_utc(time) is None]
+    ids = Counter(task.id for task in found.tasks)
+    wrong += [f"tasks: the id {id!r} occurs twice" for id, count in ids.items() if count > 1]
+    return next(iter(wrong), "")
 
 
 # --- its leaves
@@ -134,19 +132,16 @@ def update_document(
         written, summary, stamp = (), "", utc_millis(state.started)
         document = {"sessionId": state.id, "startedAt": stamp, "lastActiveAt": stamp}
         document |= {"tasks": [], "decisions": [], "context": []}
-    document = dict(document)
-    if state.cwd:
-        document["projectPath"] = state.cwd
-    first, last = parse_utc(document["startedAt"]), parse_utc(document["lastActiveAt"])
-    if first is None or first > state.started:
-        document["startedAt"] = utc_millis(state.started)
-    if last is None or last < state.last - 0.001:
-        document["lastActiveAt"] = utc_millis(state.last)
+    changed: Json = {"projectPath": state.cwd} if state.cwd else {}
+    if (parse_utc(document["startedAt"]) or 0.0) > state.started:
+        changed["startedAt"] = utc_millis(state.started)
+    if (parse_utc(document["lastActiveAt"]) or 0.0) < state.last - 0.001:
+        changed["lastActiveAt"] = utc_millis(state.last)
     if state.summary != summary and str(document.get("summary") or "") in ("", summary):
-        document["summary"] = state.summary
-    document["tasks"] = _update_tasks(document["tasks"], written, state.tasks)
-    document["decisions"] = add_decisions(document["decisions"], decisions)
-    return document
+        changed["summary"] = state.summary
+    changed["tasks"] = _update_tasks(document["tasks"], written, state.tasks)
+    changed["decisions"] = add_decisions(document["decisions"], decisions)
+    return document | changed
 
 
 def _update_tasks(have: Sequence[Json], before: Items, now: Items) -> list[Json]:
@@ -157,17 +152,14 @@ def _update_tasks(have: Sequence[Json], before: Items, now: Items) -> list[Json]
     kept = [item for item in now if item.id in in_file or old.get(item.id) != new[item.id]]
     tasks: list[Json] = []
     for item in kept:
-        values, known = new[item.id], in_file.get(item.id)
-        if known is None:
-            task: Json = {"id": item.id, "title": "", "status": "", "createdAt": utc_millis(item.created)}
-            changed = {name: value for name, value in values.items() if value}
-        else:
-            task, before_it = dict(known), old.get(item.id, {})
-            changed = {name: value for name, value in values.items() if value != before_it.get(name)}
+        task = {"id": item.id, "title": "", "status": "", "createdAt": utc_millis(item.created)}
+        task, known = (
+            in_file.get(item.id, task),
+            old.get(item.id, {}) if item.id in in_file else {"blockedBy": ""},
+        )
+        changed = {name: value for name, value in new[item.id].items() if value != known.get(name)}
         if changed:
-            task |= {"updatedAt": utc_millis(item.updated)} | changed
-            if task["status"] != "blocked":  # SPEC P-23
-                task.pop("blockedBy", None)
+            task = _unblock(task | {"updatedAt": utc_millis(item.updated)} | changed)
         children = [other.id for other in kept if other.parent == item.id]
         children += [child for child in task.get("children") or () if not child.startswith(OURS)]
         tasks.append(_with_children(task, children))
@@ -244,23 +236,26 @@ def _put_task(
     `given`: the new values by key; None leaves one as it is. Raises TacitdError for an unknown id without a title, and for a parent
     that is not another task of the session.
     """
-    stamp, tasks = utc_millis(at), [dict(task) for task in have]
-    task = next((one for one in tasks if one["id"] == id), None)
-    if task is None:
-        if given.get("title") is None:
-            raise TacitdError(f"there is no task {id!r}", "tacitd sessions show")
-        task = {"id": id, "title": "", "status": "pending", "createdAt": stamp, "updatedAt": stamp}
-        tasks.append(task)
-    task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
-    if task["status"] != "blocked":
-        task.pop("blockedBy", None)
-    if parent is None:
-        return tasks
-    if parent == id or all(task["id"] != parent for task in tasks):
+    stamp, tasks = utc_millis(at), {task["id"]: task for task in have}
+    if id not in tasks and given.get("title") is None:
+        raise TacitdError(f"there is no task {id!r}", "tacitd sessions show")
+    if parent is not None and (parent == id or parent not in tasks):
         raise TacitdError(f"there is no task {parent!r} that can be the parent", "tacitd sessions show")
-    children = {one["id"]: [child for child in one.get("children") or () if child != id] for one in tasks}
+    new: Json = {"id": id, "title": "", "status": "pending", "createdAt": stamp}
+    changed = {key: value for key, value in given.items() if value is not None}
+    tasks[id] = _unblock(tasks.get(id, new) | {"updatedAt": stamp} | changed)
+    if parent is None:
+        return [*tasks.values()]
+    children = {
+        one: [child for child in task.get("children") or () if child != id] for one, task in tasks.items()
+    }
     children[parent].append(id)  # a task has one parent, so it left the one before
-    return [_with_children(one, children[one["id"]]) for one in tasks]
+    return [_with_children(task, children[one]) for one, task in tasks.items()]
+
+
+def _unblock(task: Json) -> Json:
+    """A task without what blocks it, unless it is blocked (SPEC P-23)."""
+    return task if task["status"] == "blocked" else {key: task[key] for key in task if key != "blockedBy"}
 
 
 # --- the files of all sessions, which `handler` alone changes

@@ -30,7 +30,7 @@ from tacitd_handlers.lessons.lesson_origins import (
     put_origin,
     read_origins,
 )
-from tacitd_handlers.lessons.lesson_text import list_terms
+from tacitd_handlers.lessons.lesson_text import share_words
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
     Pattern,
@@ -173,9 +173,8 @@ def store_finding(
     here = ProjectLessons(Path(project), known) if project else None
     with log.begin_change() as change:
         for parts, scope in drafts:
-            terms = list_terms(f"{parts.when} {parts.do}")
-            lines = map(str, message.get("lines", ()))
-            own = tuple(line for line in lines if 0 < len(terms) <= 2 * len(terms & list_terms(line)))
+            said, lines = f"{parts.when} {parts.do}", map(str, message.get("lines", ()))
+            own = tuple(line for line in lines if share_words(said, line)[1] >= 0.5)
             twin = find_same(change.lessons, parts, scope, here, is_draft=True)
             if twin is None:
                 twin = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)

@@ -61,7 +61,7 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
             by_person=one.status == lesson_log.PROMOTED or (one.is_active and one.is_firm),
             review=review,
             words=origins.get(int(one.id), Origin()).words,
-            earlier=tuple(wordings.get(int(one.id), ())),
+            earlier=tuple(wordings.get(one.id, ())),
         )
 
 
@@ -116,16 +116,14 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
     """
     log = LessonLog.from_environ(environ)
-    origins, numbers = load_origins(log), Counter[str]()
-    for one in lesson_log.trace_log(log.read()):
-        if (after := one.after) is None:
-            continue
-        removed = one.before.text if one.before is not None and one.before.is_active else ""
-        added = after.text if after.is_active else ""
+    origins, numbers, shown = load_origins(log), Counter[str](), dict[str, str]()
+    for one in filter(None, lesson_log.trace_log(log.read())):
+        origin = Origin() if one.id in shown else origins.get(int(one.id), Origin())
+        removed, added = shown.get(one.id, ""), one.text if one.is_active else ""
+        shown[one.id] = added
         if added != removed:
-            numbers[after.id] += 1
-            origin = origins.get(int(after.id), Origin()) if one.before is None else Origin()
-            yield _describe(after, numbers[after.id], origin, added, removed)
+            numbers[one.id] += 1
+            yield _describe(one, numbers[one.id], origin, added, removed)
 
 
 def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: str) -> dict[str, Any]:
@@ -149,12 +147,12 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
     }  # fmt: skip
 
 
-def list_wordings(data: bytes) -> dict[int, dict[str, Pattern]]:
-    """By number, what each lesson of a log has said, by its text, oldest first; without what is purged."""
-    found: dict[int, dict[str, Pattern]] = {}
-    for one in lesson_log.trace_log(data):
-        if one.number is not None and one.after is not None and not one.after.is_purged:
-            found.setdefault(one.number, {})[one.after.text] = one.after.parts
+def list_wordings(data: bytes) -> dict[str, dict[str, Pattern]]:
+    """By id, what each lesson of a log has said, by its text, oldest first; without what is purged."""
+    found: dict[str, dict[str, Pattern]] = {}
+    for one in filter(None, lesson_log.trace_log(data)):
+        if not one.is_purged:
+            found.setdefault(one.id, {})[one.text] = one.parts
     return found
 
 
@@ -166,7 +164,7 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
     """
     data = log.read()
     lesson = lesson_log.fold_log(data).get(id)
-    wordings = list_wordings(data).get(int(lesson.id), {}) if lesson is not None else {}
+    wordings = list_wordings(data).get(lesson.id, {}) if lesson is not None else {}
     if lesson is None or lesson.status != lesson_log.DELETED or not {*wordings} & {*texts}:
         return []
     digests = sorted(map(lesson_actions.digest_meaning, wordings.values()))

@@ -104,14 +104,6 @@ class Lesson(NamedTuple):
         return {key: value for key, value in zip(KEYS, values, strict=True) if value != ""}
 
 
-class LogLine(NamedTuple):
-    number: int | None
-    """The lesson's number; None for a line that is no record of a lesson."""
-    before: Lesson | None
-    after: Lesson | None
-    """None while the records of the id do not have all parts of a lesson."""
-
-
 class Lessons(NamedTuple):
     all: Mapping[str, Lesson]
     """By id, in the order of their numbers."""
@@ -129,28 +121,24 @@ class Lessons(NamedTuple):
         return [lesson for lesson in self.all.values() if lesson.is_active]
 
 
-def trace_log(data: bytes) -> Iterator[LogLine]:
+def trace_log(data: bytes) -> Iterator[Lesson | None]:
+    """What each line makes of its lesson; None for one that is no record, or while its id does not have all parts of a lesson."""
     records: dict[int, dict[str, Any]] = {}
-    states: dict[int, Lesson | None] = {}
     for line in filter(bytes.strip, data.split(b"\n")):
         record = decode_record(line)
         number = number_of(record.get("id"))
-        if number is None:
-            yield LogLine(None, None, None)
-            continue
-        kept = records.setdefault(number, {})
-        kept.update(record)
-        before, states[number] = states.get(number), _make_lesson(name_of(number), kept)
-        yield LogLine(number, before, states[number])
+        if number is not None:
+            records[number] = record = records.get(number, {}) | record
+        yield None if number is None else _make_lesson(name_of(number), record)
 
 
 def fold_log(data: bytes) -> Lessons:
-    lines = list(trace_log(data))
-    found = {one.number: one.after for one in lines if one.number is not None and one.after is not None}
+    traced = list(trace_log(data))
+    found = {int(one.id): one for one in traced if one is not None}
     all = {name_of(number): found[number] for number in sorted(found)}
     # Also ids of damaged lines, but not of a torn last line, whose id was never reported to anyone.
     ids = _ID.findall(data.rpartition(b"\n")[0].decode("utf-8", "replace"))
-    return Lessons(all, max((*found, *map(int, ids)), default=0), sum(one.after is None for one in lines))
+    return Lessons(all, max((*found, *map(int, ids)), default=0), traced.count(None))
 
 
 def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +31,7 @@ DELETED_LINE = "the line was deleted in rules/tacitd.md"
 _PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*")
 _DATE = compile_lazily(r"\d{4}-\d{2}-\d{2}")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_WORD = compile_lazily(r"[^\W_]+")
-_CAMEL = compile_lazily(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*")
-_ENDING = compile_lazily(r"(?<=\w\w)(\w)\1?(?:ings?|ie[ds]|e[ds]|[sey])\Z")
+_FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*", re.IGNORECASE)
 _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
@@ -141,19 +139,17 @@ def list_matches(lessons: Iterable[Lesson], error: str) -> list[Lesson]:
 
 def score_match(when: str, error: str) -> float:
     """The share of WHEN's words that an error's text has; 0 if it is below 0.6, or if only words of failure are common."""
-    wanted, present = list_terms(when), list_terms(error)
-    if not (wanted & present) - {"fail"}:
-        return 0.0
-    share = len(wanted & present) / len(wanted)
-    return share if share >= 0.6 else 0.0
+    common, share = share_words(*(_FAILURE.sub("fail", text) for text in (when, error)))
+    return share if share >= 0.6 and common - {"fail"} else 0.0
 
 
-def list_terms(text: str) -> frozenset[str]:
-    """The words of a text with a meaning, without their endings; one word for all that mean failure."""
-    from tacitd_handlers.shared.polarity import STOP_WORDS  # `lesson load` needs none
+def share_words(text: str, other: str) -> tuple[frozenset[str], float]:
+    """The beginnings of a text's words with a meaning that another one has too, and their share of the text's."""
+    from tacitd_handlers.shared.polarity import list_stems, match_stems  # `lesson load` needs none
 
-    plain = _FAILURE.sub("fail", _CAMEL.sub(" ", text).casefold())
-    return frozenset(_ENDING.sub(r"\1", word) for word in _WORD.findall(plain) if word not in STOP_WORDS)
+    wanted, present = list_stems(text), list_stems(other)
+    common = frozenset(word for word in wanted if any(match_stems(word, each) for each in present))
+    return common, len(common) / max(1, len(wanted))
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def test_list_and_show(world: World) -> None:
     assert first.startswith("2026-11-19 23:30") and world.file(id)["lastActiveAt"].startswith("2026-11-20T04")
     (only,) = json.loads(world.run("list", str(world.project), "--json").stdout)
     assert (only["id"], only["sessionId"], only["open"]) == (id, id, 2)
-    assert world.run("show").stdout.splitlines()[1].startswith("[>] todo-")
+    assert world.run("show").stdout.startswith(f"sessionId: {id}\nprojectPath: {world.project}\n")
     assert json.loads(world.run("show", "abcdef", "--json").stdout) == world.file(id)
     for wrong in ("nothing", ""):
         with pytest.raises(TacitdError):
@@ -169,8 +169,8 @@ def test_show_has_everything(world: World) -> None:
     world.run("task", "Release", "--notes", "ask Ann")
     world.put(id, world.file(id) | {"summary": "Now: one.\nPending:\n- two", "context": ["a\u202e\u200b\nb"]})
     lines = world.run("show", id).stdout.splitlines()
-    for line in ("Now: one.", "- two", "    because: stateless", "    instead of: cookies", "    instead of: OAuth",
-                 "    notes: ask Ann", "noted: a", "    b"):  # fmt: skip
+    for line in ("summary: Now: one.", "  - two", "  rationale: stateless", "  alternatives: cookies", "  alternatives: OAuth",
+                 "  notes: ask Ann", "context: a", "  b"):  # fmt: skip
         assert line in lines
     tasks = world.file(id)["tasks"]
     world.put(id, world.file(id) | {"tasks": [tasks[0] | {"children": ["b"]}, *tasks[1:]]})
@@ -184,7 +184,7 @@ def test_a_session_from_the_future_is_not_the_last(world: World) -> None:
     times = {"startedAt": far, "lastActiveAt": far}
     world.put("far", world.file(id) | {"sessionId": "far", "tasks": []} | times)
     assert world.resume()[:3] == ["## The last session here (just now)", "It ended with:", "> You: go"]
-    assert world.run("show").stdout.startswith(id)
+    assert world.run("show").stdout.startswith(f"sessionId: {id}\n")
     find_path(id).unlink()
     assert world.resume()[0] == "## The last session here (at an unknown time)"
 

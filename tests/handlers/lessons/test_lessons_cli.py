@@ -11,7 +11,6 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
-from tacitd_handlers.lessons.lesson_origins import Origin
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -152,21 +151,6 @@ def test_a_link_to_another_name_is_not_written_into(lessons: Lessons) -> None:
     assert said.code == 1 and "is a link to" in said.err and hook.read_bytes() == before
 
 
-def test_only_an_active_lesson_is_promoted(lessons: Lessons) -> None:
-    """SPEC E-15, E-16: one that a person marked wrong is not, nor one that was promoted elsewhere, which is not marked wrong either."""
-    lessons.given("list")
-    lessons.out("wrong", "2")
-    lessons.out("promote", "1", "--to=tool/x", "--create")
-    before = lessons.log.read_bytes()
-    for command in ("promote 2 --to=tool/x", "promote 1 --to=tool/y --create", "wrong 1"):
-        said = lessons.run(*command.split())
-        assert said.code == 1 and "hint: " in said.err
-    assert (
-        lessons.log.read_bytes() == before
-        and "WHEN editing" not in (lessons.home / ".claude/tools/x.md").read_text()
-    )
-
-
 def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
     """SPEC X-07: a file with conflict markers is refused; nothing is marked or changed."""
     lessons.given("list")
@@ -213,7 +197,6 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
     said = lessons.run("list")
     assert [line.split()[0] for line in said.out.splitlines()[1:]] == ["001", "002", "003", "007"]
     assert "8 lines" in said.err and "WHEN a b -> DO b" in said.out
-    assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
     assert lessons.json("add", P)["id"] == "043"
     assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
     assert lessons.run("show", "42").code == 1
@@ -260,18 +243,6 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
     said = lessons.run("add", P)
     assert (said.code, said.out) == (1, "") and said.err.startswith("lesson: ")
     assert lessons.run("load").code == 1
-
-
-def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
-    """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
-    lessons.given("list")
-    words = ("no, read it first", "the password is hunter2hunter!")
-    lessons.note("002", Origin("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words))
-    shown = lessons.out("show", "2")
-    assert 'origin:\n  session: "s-1"\n  project: "/home/u/app"\n  date: "2026-' in shown
-    assert '  words:\n    - "no, read it first"\n' in shown and "hunter2" not in shown
-    assert lessons.json("show", "2")["origin"]["prompts"] == ["u1"]
-    assert "origin" not in lessons.out("show", "1")
 
 
 def test_yaml_is_what_yaml_readers_read(lessons: Lessons, tmp_path: Path) -> None:

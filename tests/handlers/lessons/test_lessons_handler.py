@@ -49,9 +49,8 @@ def test_status_counts_lessons_and_says_what_waits_or_is_damaged(lessons: Lesson
     with lessons.log.open("a") as log:
         log.write(f"{json.dumps(waits)}\n{json.dumps(wrong)}\nnonsense\n")
     found = lessons.bench.status
-    assert {kind: found[kind] for kind in ("active", "ai", "user", "deleted", "promoted", "waiting")} == {
-        "active": 1, "ai": 0, "user": 1, "deleted": 2, "promoted": 0, "waiting": 1,
-    }  # fmt: skip
+    counts = {"active": 1, "deleted": 2, "promoted": 0, "waiting": 1}
+    assert {state: found[state] for state in counts} == counts
     assert lessons.bench.status_lines == [
         "1 active, 1 of them stated by a person",
         "! 1 lesson waiting for your decision: `tacitd review`",
@@ -138,7 +137,7 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
     text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
     lessons.out("add", text)
-    assert 'origin:\n  session: "s-1"\n' in lessons.out("show", "1")
+    assert lessons.origin(1).session == "s-1"
     for session in ("s-1", "s-2"):
         told = {
             "found": [{"drafts": [[text.replace("the file", "file"), "global"]]}],
@@ -146,7 +145,7 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
             "corrected": ["Read the file first"],
         }
         assert lessons.tell(told, lessons.bench.project, session) == []
-    assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
+    assert lessons.origin(1).words == ("no, read it",)
 
 
 @pytest.mark.parametrize(("corrected", "added"), [(["Read tmux.conf first"], ["001"]), ([], [])])

@@ -86,6 +86,4 @@ def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     _, first, second = run("meta").stdout.splitlines()
     assert first.endswith("yours: does not decay") and second.endswith("yours: tea")
     assert box.bench.status["own"] == ["interests", "tools.editor"]
-    assert box.bench.status_lines == [
-        "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor"
-    ]
+    assert box.bench.status_lines == ["1 learned, yours: interests, tools.editor"]
