@@ -151,7 +151,6 @@ FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
 """Directories of Claude Code's, as parts of a path."""
 FORMAT_ELSEWHERE = {
     # Seed 001 gives its own session documents a `sessionId`.
-    "tacitd_handlers.continuity.cli": {"sessionId"},
     "tacitd_handlers.continuity.session_document": {"sessionId"},
     # An example in a help text, which is for people who use Claude Code.
     "tacitd.cli.prompts_command": {

@@ -47,11 +47,11 @@ def test_a_life_of_lessons(begin: Begin) -> None:
         listed = world.run("lesson", "list").out
         world.stop()
         world.write("~/.claude/lessons/index.json", "{broken").write(LOG, world.read(LOG) + '{"id":"00')
-        lesson(world, "add", ASK)
-        assert lesson(world, "list").startswith(listed) and ASK in world.run("lesson", "load").out
+        lesson(world, "add", "WHEN a page is slow -> DO wait 2s -> BECAUSE 5s is too long")
+        assert lesson(world, "list").startswith(listed) and "DO wait 2s" in world.run("lesson", "load").out
         ids = ["001", "002", "003", "003", "002", "004"]
         assert [one["id"] for one in list_records(world)] == ids
-        assert "WHEN pushing" in world.read("~/.claude/lessons/index.json")
+        assert "WHEN a page" in world.read("~/.claude/lessons/index.json")
 
 
 def test_a_correction_drafts_a_lesson(begin: Begin) -> None:

@@ -20,17 +20,6 @@ def read(world: World, session: str) -> dict[str, Any]:
     return found
 
 
-def list_tasks(world: World, session: str) -> list[tuple[str, str]]:
-    """Title and status of each task."""
-    return [(one["title"], one["status"]) for one in read(world, session)["tasks"]]
-
-
-def set_todos(world: World, session: str, *todos: tuple[str, str]) -> None:
-    """The assistant writes its list of tasks."""
-    given = [{"content": title, "status": status, "activeForm": title} for title, status in todos]
-    world.use_tool(session, "TodoWrite", todos=given, result={"newTodos": given})
-
-
 def talk(world: World, session: str, turns: int = 6) -> None:
     """A session that is long enough for a summary."""
     for turn in range(turns):

@@ -181,9 +181,8 @@ class Fold:
         self._now = state
         self._new_prompts = new_prompts
         self._keeps_words = keeps_words
-        self._text = (
-            ""  # the assistant's last one: cleaning is slow, so only what is kept in the end is cleaned
-        )
+        self._text = ""
+        """Of the assistant, not cleaned yet: that is slow, and only what is kept in the end needs it."""
 
     def add_record(self, record: Record) -> None:
         now = self._now

@@ -36,7 +36,7 @@ KEYS = (
 )  # fmt: skip
 """The seed's keys, in the order of its records (SPEC E-25)."""
 _TEXT_KEYS = {"created", "when", "action", "do", "because"}
-"""What a record of a change of status leaves out, as in the seed's sample."""
+"""What the record of a lesson that is no longer active leaves out, as in the seed's sample."""
 ACTIVE, DELETED, PROMOTED, WAITING = "active", "deleted", "promoted", "waiting"
 """The seed's three, and one that only people see."""
 BLANK = "[forgotten]"
@@ -253,13 +253,13 @@ class LogChange:
         return name_of(self.lessons.last + 1)
 
     def append(self, lesson: Lesson) -> Lesson:
-        """Append a record of the lesson, durably, and return the lesson. It has the text only if that is new; an earlier reason that
-        the lesson has no more is emptied. Raises OSError."""
+        """Append a record of the lesson, durably, and return the lesson. It has the text if the lesson is new or active; an earlier
+        reason that the lesson has no more is emptied. Raises OSError."""
         old = self.lessons.all.get(lesson.id)
         record = lesson.to_record()
         if old is not None:
             record |= {"reason": ""} if old.reason and not lesson.reason else {}
-            if old.parts == lesson.parts:
+            if not lesson.is_active:
                 record = {key: value for key, value in record.items() if key not in _TEXT_KEYS}
         self._file.append(encode_record(record) + b"\n")
         known = {**self.lessons.all, lesson.id: lesson}

@@ -122,7 +122,12 @@ def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     """Lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
     meta, gone = profile_confidence.decay_metadata(plan_tidying(state).meta, at)
     put: Put = {leaf: None for path in gone for leaf in state.find_leaves(path) if leaf in state.learned}
-    return structs.replace(_make_plan(state, put, at, "decay", SYSTEM), meta=meta)
+    plan = _make_plan(state, put, at, "decay", SYSTEM)
+    entry = plan.entry and {
+        **plan.entry,
+        "removed": [*gone],
+    }  # also of a list of which the person's elements stay
+    return structs.replace(plan, meta=meta, entry=entry)
 
 
 def plan_tidying(state: ProfileState) -> ProfilePlan:
@@ -191,9 +196,10 @@ def _make_plan(
         leaf for leaf in after if find_path(leaf) in left and (source == COMMAND or leaf in state.learned)
     }
     changed = {leaf: value for leaf, value in after.items() if leaf in rest or put.get(leaf) is not None}
-    changes = nest_values(list_values(changed))
+    paths = [*dict.fromkeys(map(find_path, put))]
+    changes = dict(sorted(list_values(changed).items(), key=lambda one: paths.index(one[0])))
     entry: dict[str, Any] = {"timestamp": utc_millis(at)} | ({"session_id": session} if session else {})
-    entry |= {"action": action, "source": source, "changes": changes}
+    entry |= {"action": action, "source": source, "changes": nest_values(changes)}
     return ProfilePlan(meta, put, entry | ({"removed": removed} if removed else {}), frozenset(given))
 
 

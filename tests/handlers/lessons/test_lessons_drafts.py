@@ -146,13 +146,6 @@ SAME = [
     "WHEN Editing tmux.conf -> DO Read the file first. -> BECAUSE x",
     "WHEN editing the tmux.conf -> DO read file first -> BECAUSE x",
 ]
-OTHER = [
-    "WHEN editing tmux.conf -> DO NOT read the file first -> BECAUSE x",
-    "WHEN editing tmux.conf -> DO reload the server afterwards -> BECAUSE x",
-    "WHEN editing vimrc -> DO read the file first -> BECAUSE x",
-    "WHEN not editing tmux.conf -> DO read the file first -> BECAUSE x",
-    "WHEN editing tmux.conf -> DO read 2 files first -> BECAUSE x",
-]
 
 
 @pytest.mark.parametrize("text", SAME)
