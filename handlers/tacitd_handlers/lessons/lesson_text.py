@@ -31,6 +31,7 @@ DELETED_LINE = "the line was deleted in rules/tacitd.md"
 _PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*")
 _DATE = compile_lazily(r"\d{4}-\d{2}-\d{2}")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_CAMEL = compile_lazily(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*", re.IGNORECASE)
 _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
@@ -139,7 +140,7 @@ def list_matches(lessons: Iterable[Lesson], error: str) -> list[Lesson]:
 
 def score_match(when: str, error: str) -> float:
     """The share of WHEN's words that an error's text has; 0 if it is below 0.6, or if only words of failure are common."""
-    common, share = share_words(*(_FAILURE.sub("fail", text) for text in (when, error)))
+    common, share = share_words(*(_FAILURE.sub("fail", _CAMEL.sub(" ", text)) for text in (when, error)))
     return share if share >= 0.6 and common - {"fail"} else 0.0
 
 

@@ -14,26 +14,22 @@ from tacitd.text.converter import Converter, describe_mismatch
 Kind = Literal["text", "list", "choice"]
 Json = dict[str, Any]
 
-_TABLE: dict[str, tuple[tuple[str, Kind, str], ...]] = {
-    "": (("bio", "text", "About"),),
-    "work.": (
-        ("role", "text", "Role"),
-        ("focusAreas", "list", "Works on"),
-        ("languages", "list", "Languages"),
-    ),
-    "codePreferences.": (
-        ("tone", "choice", "Tone"),
-        ("detailLevel", "choice", "Level of detail"),
-        ("avoidExamples", "list", "Avoid"),
-        ("preferredStacks", "list", "Stacks"),
-    ),
-    "tools.": (("editor", "text", "Editor"), ("infra", "list", "Infrastructure")),
+_TABLE: dict[str, tuple[Kind, str]] = {
+    "bio": ("text", "About"),
+    "work.role": ("text", "Role"),
+    "work.focusAreas": ("list", "Works on"),
+    "work.languages": ("list", "Languages"),
+    "codePreferences.tone": ("choice", "Tone"),
+    "codePreferences.detailLevel": ("choice", "Level of detail"),
+    "codePreferences.avoidExamples": ("list", "Avoid"),
+    "codePreferences.preferredStacks": ("list", "Stacks"),
+    "tools.editor": ("text", "Editor"),
+    "tools.infra": ("list", "Infrastructure"),
+    "interests": ("list", "Interests"),
 }
-"""The seed's fields by part, with kind and label, in the order of the output; `interests` comes last."""
-FIELDS: dict[str, Kind] = {part + key: kind for part, keys in _TABLE.items() for key, kind, _ in keys}
-FIELDS["interests"] = "list"
-LABELS = {part + key: label for part, keys in _TABLE.items() for key, _, label in keys}
-LABELS["interests"] = "Interests"
+"""The seed's fields with kind and label, in the order of the output."""
+FIELDS = {path: kind for path, (kind, _) in _TABLE.items()}
+LABELS = {path: label for path, (_, label) in _TABLE.items()}
 NAMES = frozenset(
     path for path in FIELDS if path.endswith(("languages", "preferredStacks", "editor", "infra"))
 )

@@ -21,7 +21,7 @@ from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changes, profile_confidence, profile_files
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import ProfileState
+from tacitd_handlers.profile.profile_files import PROFILE, ProfileState
 from tacitd_handlers.profile.profile_finding import Finding, parse_finding
 from tacitd_handlers.profile.profile_texts import format_values
 from tacitd_handlers.shared.fact_text import find_agent_fault
@@ -88,8 +88,7 @@ def _learn(task: Task, tools: Tools) -> Done:
     plan = changes.plan_learning(state, said, task.session, at, profile_files.FINDING)
     put = {leaf: value for leaf, value in plan.put.items() if value is not None}
     notices = [
-        Notice("learned", f"your {path}", profile_files.PROFILE, item=path)
-        for path in profile_files.list_values(put)
+        Notice("learned", f"your {path}", PROFILE, item=path) for path in profile_files.list_values(put)
     ]
     return write_plan(state, plan, Cause(task.key, "prompt", session=task.session), tools, notices)
 
@@ -132,9 +131,7 @@ def _do_command(task: Task, tools: Tools) -> Done:
             did = did if changes.is_changed(state, plan.put) else "yours"
         case _:
             plan = changes.plan_removal(state, path if data["do"] == "remove" else None, value, now)
-    notice = Notice(
-        did if plan.entry is not None else "unchanged", path or profile_files.PROFILE, profile_files.PROFILE
-    )
+    notice = Notice(did if plan.entry is not None else "unchanged", path or PROFILE, PROFILE)
     return write_plan(state, plan, cause, tools, [notice])
 
 
@@ -153,15 +150,13 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
             row = (id, path, made, fault, now)
             tx.execute("INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", *row)
 
-        return Done(store, notices=[Notice("waits", path, profile_files.PROFILE, about=fault)])
+        return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
     said = Finding({path: given if is_list else given[0]})
     plan = changes.plan_learning(
         state, said, session, profile_files.choose_time(tools.rows, state, now), profile_files.AGENT
     )
     kept = plan.entry is None and not state.list_learned(path) and not is_list
-    notice = Notice(
-        "set" if plan.entry is not None else "kept" if kept else "unchanged", path, profile_files.PROFILE
-    )
+    notice = Notice("set" if plan.entry is not None else "kept" if kept else "unchanged", path, PROFILE)
     return write_plan(state, plan, Cause(task.key, "agent", "mcp", session), tools, [notice])
 
 
@@ -185,17 +180,13 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     NotUnderstoodError."""
     for id, path, value, reason in rows("SELECT id, path, value, reason FROM profile_waiting ORDER BY at"):
         why = f"an agent wants to set it, and it waits for you: {reason}"
-        yield StoredItem(
-            id, KIND, _describe(path, json.loads(value)), profile_files.PROFILE, None, "proposed", review=why
-        )
-    if not (memory_dir(environ) / profile_files.PROFILE).exists():
+        yield StoredItem(id, KIND, _describe(path, json.loads(value)), PROFILE, None, "proposed", review=why)
+    if not (memory_dir(environ) / PROFILE).exists():
         return
 
     state = profile_files.read_state(rows, environ)
     for path, each in profile_files.list_values(state.values).items():
-        yield StoredItem(
-            path, KIND, _describe(path, each), profile_files.PROFILE, by_person=state.is_own(path)
-        )
+        yield StoredItem(path, KIND, _describe(path, each), PROFILE, by_person=state.is_own(path))
 
 
 def _describe(path: str, value: Any) -> str:
@@ -220,7 +211,7 @@ def decide(decision: Decision, tools: Tools) -> Done:
         def end(tx: Tx) -> None:
             tx.execute("DELETE FROM profile_waiting WHERE id = ?", id)
 
-        notice = Notice("set, and yours" if accept else "not set", path, profile_files.PROFILE)
+        notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
         return write_plan(state, plan, cause, tools, [notice], end)
     if decision.choice != "drop":
         hint = "`tacitd profile set` sets values"
@@ -229,12 +220,12 @@ def decide(decision: Decision, tools: Tools) -> Done:
     if plan.entry is None:
         raise TacitdError(f"the profile has no {id}", "`tacitd profile show` lists the values")
     about = "said again, it is learned again. Without --purge, changelog.jsonl keeps it for 90 days"
-    return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", profile_files.PROFILE)])
+    return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", PROFILE)])
 
 
 def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
     """The values that match a path or a part of a value, with who set them last: the hook `why`."""
-    if not (memory_dir(os.environ) / profile_files.PROFILE).exists():
+    if not (memory_dir(os.environ) / PROFILE).exists():
         return
 
     state, wanted = profile_files.read_state(rows), asked.strip().casefold()
@@ -246,7 +237,7 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
         found = rows(
             "SELECT c.at, c.by, c.session FROM change_line l JOIN change c ON c.number = l.change "
             f"WHERE l.path = ? AND l.put IS NOT NULL AND l.leaf IN ({', '.join('?' * len(leaves))}) ORDER BY c.number DESC LIMIT 1",
-            str(state.directory / profile_files.PROFILE),
+            str(state.directory / PROFILE),
             *leaves,
         )
         at, by, session = found[0] if found else (None, "", "")
@@ -254,7 +245,7 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
         yield {
             "id": path,
             "what": text,
-            "where": f"{profile_files.PROFILE}, {'yours' if state.is_own(path) else who}",
+            "where": f"{PROFILE}, {'yours' if state.is_own(path) else who}",
             "at": utc_seconds(at) if at is not None else "",
             "sessions": [session] if session else [],
             "words": [],

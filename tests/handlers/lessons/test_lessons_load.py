@@ -58,6 +58,7 @@ def test_the_budget_holds_and_the_order_is_by_id(
         ("docker is not running", "Cannot connect to the Docker daemon. Is the docker daemon running?", True),
         ("editing tmux.conf", "Traceback (most recent call last)", False),
         ("any error", "boom", False),
+        ("a file is not found", "FileNotFoundError: config.toml", True),
     ],
 )
 def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:

@@ -37,11 +37,6 @@ def value(meta: Json) -> float | None:
     return found.confidence if found else None
 
 
-def test_the_constants_are_the_seeds() -> None:
-    """SPEC P-32: 30, 0.1, 0.3."""
-    assert (metas.HALF_LIFE_DAYS, metas.MIN_CONFIDENCE, metas.REINFORCE_BOOST) == (30.0, 0.1, 0.3)
-
-
 @given(confidences, st.lists(st.floats(-1e9, 1e9).map(lambda s: T0 + s), max_size=8))
 @examples(60)
 def test_no_order_and_no_clock_ever_raises(confidence: float, clocks: list[float]) -> None:
