@@ -163,7 +163,7 @@ def plan_additions(state: ProfileState, path: str, elements: Sequence[str], at: 
 
 def plan_removal(state: ProfileState, path: str | None, element: str | None, at: float) -> ProfilePlan:
     """A person removes everything at and below a path, or one element of an array. No path: everything."""
-    there = state.find_leaves(path or "")
+    there = state.find_leaves(path)
     gone = [leaf for leaf in there if element is None or is_same(_read(state, leaf), [element])]
     action = "clear" if path is None else "remove"
     return _make_plan(state, dict.fromkeys(gone), at, action, COMMAND)

@@ -55,10 +55,10 @@ class ProfileState(Struct, frozen=True):
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
 
-    def find_leaves(self, path: str) -> list[Leaf]:
-        """The leaves at and below a path ("": all), without those of the head."""
-        found = (leaf for leaf in self.values if f"{find_path(leaf)}.".startswith(f"{path}." if path else ""))
-        return [leaf for leaf in found if not is_head(leaf)]
+    def find_leaves(self, path: str | None) -> list[Leaf]:
+        """The leaves at and below a path (None: all), without those of the head."""
+        below = "" if path is None else f"{path}."
+        return [one for one in self.values if f"{find_path(one)}.".startswith(below) and not is_head(one)]
 
     def list_learned(self, path: str) -> list[Any]:
         """The learned values at a path: the elements of a list, or the value; [] if there are none."""

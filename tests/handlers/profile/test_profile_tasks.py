@@ -212,6 +212,15 @@ def test_no_longer_takes_learned_values_only(box: Box) -> None:
     assert entry["changes"] == {"work": {"languages": ["Rust"]}}
 
 
+def test_an_empty_path_is_not_everything(box: Box) -> None:
+    """P-14: only `clear` removes everything."""
+    box.run("set", "tools.editor", "vim")
+    assert box.run("remove", "").notices[0].did == "unchanged"
+    with pytest.raises(TacitdError, match="the profile has no"):
+        box.bench.decide("", "drop")
+    assert box.profile["tools"] == {"editor": "vim"}
+
+
 def test_switched_in_one_finding(box: Box) -> None:
     """P-07: "no longer vim, now helix" replaces, and is no removal."""
     box.learn(tools__editor="vim")
