@@ -16,12 +16,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -37,8 +38,16 @@ LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; m
 PLAIN = "python3 -c pass"
 ASKED = 8
 """What is asked of a command that a person calls to look at something."""
+BESIDE: dict[Where, str] = {"daemon": "", "copy": ", no daemon", "stopped": ", a stopped daemon"}
 LINES = 30
 """Lines that the project's LEARNED.md has."""
+
+
+Where = Literal["daemon", "empty", "copy", "stopped"]
+"""With the state directory of the daemon; with an empty one and another home; with a copy of it, for which no daemon runs; beside the
+daemon, which is stopped meanwhile (SIGSTOP)."""
+WAIT = 0.3
+"""Seconds for which a command may wait for a daemon that does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,7 @@ class CommandCase:
     name: str
     argv: Sequence[str]
     asked: float
-    where: Literal["daemon", "empty", "copy"] = "daemon"
-    """With the state directory of the daemon; with an empty one and another home; with a copy of it, for which no daemon runs."""
+    where: Where = "daemon"
 
 
 @dataclass(slots=True)
@@ -75,8 +83,11 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("tacitd learner due", [*TACITD, "learner", "due"], ASKED),
         CommandCase("tacitd spend", [*TACITD, "spend"], ASKED),
         CommandCase("tacitd prompts", [*TACITD, "prompts", str(daemon.transcript("s1"))], ASKED),
-        CommandCase("tacitd status", [*TACITD, "status"], ASKED),
-        CommandCase("tacitd status, no daemon", [*TACITD, "status"], ASKED, "copy"),
+        *(
+            CommandCase(f"tacitd {name}{how}", [*TACITD, name], ASKED, where)
+            for name in ("review", "log", "status")
+            for where, how in BESIDE.items()
+        ),
     ]
 
 
@@ -107,21 +118,34 @@ def time_process(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> 
     return elapsed * 1000, (used.ru_utime + used.ru_stime) * 1000
 
 
+@contextmanager
+def stop_daemon(daemon: Daemon) -> Iterator[None]:
+    """The daemon does not run meanwhile."""
+    assert daemon.process is not None
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
 def measure_cases(cases: Sequence[CommandCase], daemon: Daemon, runs: int) -> dict[str, Timings]:
     """The times of all cases by name. The first round is not counted: it writes caches."""
     copied, other = daemon.root / "copied-state", daemon.root / "other"
     if not copied.exists():
         shutil.copytree(daemon.state, copied, ignore=shutil.ignore_patterns("socket", "*.sock", "lock"))
     other.mkdir(exist_ok=True)
-    environs = {
+    environs: dict[Where, dict[str, str]] = {
         "daemon": daemon.environ,
+        "stopped": daemon.environ,
         "empty": daemon.environ | {"HOME": str(other), "TACITD_STATE_DIR": str(daemon.root / "other-state")},
         "copy": daemon.environ | {"TACITD_STATE_DIR": str(copied)},
     }
     found = {one.name: Timings() for one in cases}
     for turn in range(runs + 1):
         for one in cases:
-            elapsed, cpu = time_process(one.argv, environs[one.where], daemon.project)
+            with stop_daemon(daemon) if one.where == "stopped" else nullcontext():
+                elapsed, cpu = time_process(one.argv, environs[one.where], daemon.project)
             if turn:
                 found[one.name].elapsed.append(elapsed)
                 found[one.name].cpu.append(cpu)

@@ -300,8 +300,9 @@ def make_plugin_table(found: FoundPlugins) -> PluginTable:
 
 def find_empty_commands() -> set[str]:
     """The further commands of plugins that have no data: `tacitd help --all` lists them."""
-    empty = [one for one in load_plugin_table().plugins if not has_data(one)]
-    return {name for one in empty for name, row in one.commands.items() if row[2] == MORE}
+    plugins = load_plugin_table().plugins
+    further = {name: one for one in plugins for name, row in one.commands.items() if row[2] == MORE}
+    return {name for name, one in further.items() if not has_data(one)}
 
 
 def has_data(plugin: PluginSpec) -> bool:
