@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.text.json_splice import rewrite_json
 
 if TYPE_CHECKING:
     from tacitd.contract import Format, Leaf
@@ -186,6 +185,8 @@ class JsonLeaves:
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`. Objects that a new leaf needs are made, and removed when they are empty again."""
+        from tacitd.text.json_splice import rewrite_json  # not for commands that only read
+
         bom = BOM if (data or b"").startswith(BOM) else b""
         text = _decode((data or b"")[len(bom) :]) or "{}\n"
         document = _parse(text.encode())

@@ -20,7 +20,6 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.wording import shorten_line
 
@@ -209,6 +208,8 @@ def clean_text(text: object, limit: int) -> str:
 
     "" for anything that is not a text.
     """
+    from tacitd.text.redact import redact_secrets  # many patterns: commands that show lines need none
+
     if not isinstance(text, str):
         return ""
     return shorten_line(redact_secrets(sanitize_line(text[: 8 * limit]))[0], limit)
@@ -219,6 +220,8 @@ def clean_lines(text: object, *, is_blanked: bool = False) -> str:
 
     The indentation of a line stays. The length is not limited. `is_blanked`: whether the secrets are blanked already, as in a prompt.
     """
+    from tacitd.text.redact import redact_secrets
+
     if not isinstance(text, str):
         return ""
     lines = (
