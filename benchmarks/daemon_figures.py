@@ -34,6 +34,12 @@ def read_cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
+def read_children_cpu(pid: int) -> float:
+    """CPU seconds of the children that it has waited for: the client, git."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / _TICKS
+
+
 def read_memory(pid: int) -> tuple[float, float]:
     """The resident memory of a process now, and the highest so far, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
