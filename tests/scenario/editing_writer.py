@@ -10,7 +10,6 @@ each save, as the daemon does after its longest wait.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from tacitd.clock import SystemClock
 from tacitd.contract import Cause, Done, FileChange, Task
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import NoProject
+from tacitd.files.atomic import FileSnapshot
 from tacitd.files.editors import Editors
 from tacitd.files.formats import Bullets, bullet
 from tacitd.files.shared_files import SharedFiles
@@ -31,7 +31,7 @@ from tacitd.store import Store
 class Rushing(Editors):
     """Waits for no editor."""
 
-    def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
+    def check_at_rest(self, target: Path, seen: FileSnapshot | None) -> None:
         pass
 
     def check_marks(self, target: Path) -> None:

@@ -112,14 +112,16 @@ def judge(person: Person, copies: list[Path], found: Found) -> None:
     """Compare a file, and the copies that tacitd names beside it, with what was saved last."""
     text, wanted = person.path.read_text(), own_lines(person.buffer)
     kept = own_lines(text)
-    beside = [line for copy in copies for line in own_lines(copy.read_text())]
+    copied = [copy.read_text() for copy in copies]
+    beside = [line for one in copied for line in own_lines(one)]
     found.counts["edits"] += person.count
     found.counts["copies"] += len(copies)
     found.counts["lines of ours in the file"] += text.count(OURS)
     found.counts["lines of ours"] += EACH
     missing = [line for line in wanted if line not in kept and line not in beside]
-    # `>>` onto a file without a last newline: the text is at the end of that line.
-    glued = [line for line in missing if line in text]
+    # `>>` onto a file that was swapped in the middle of a save, and so has no last newline: the text is at the end of that line. Only
+    # a writer that does not wait for the rest of the save does so (`Editors.check_at_rest`).
+    glued = [line for line in missing if any(line in one for one in (text, *copied))]
     found.counts["glued"] += len(glued)
     found.lost += [f"{person.path.name}: {line}" for line in missing if line not in glued]
     if not copies and not glued and sorted(kept) != sorted(wanted):

@@ -122,7 +122,7 @@ def edit_file(
         seen = read_snapshot(target, disk)
         if editors is not None:
             # Before `change`: it must not be applied to half of a file.
-            editors.check_at_rest(target, seen.stat if seen else None)
+            editors.check_at_rest(target, seen)
         before = seen.data if seen else None
         wanted = change(before)
         if wanted is None or wanted == before:

@@ -3,7 +3,8 @@
 - An editor that has a file open warns its user if the file changes on disk. vim and nano keep `.NAME.swp` (`.swo`, `.swn`)
   beside it, Emacs a link `.#NAME` (usually a dangling one) and `#NAME#` while there are unsaved changes. While such a mark is
   younger than ten minutes, the change is tried again each minute. Other editors leave no mark.
-- An editor that saves in place truncates the file and then writes it. So an empty file waits until it is a second old.
+- An editor that saves in place truncates the file and then writes it, a long one in pieces. So a file that is empty, or whose
+  last line has no end, waits until it is a second old.
 - A program that opened a file before the swap (an editor that saves in place, a shell's `>>`) continues to write into the
   old file, which has no name any more. So tacitd keeps a descriptor of it, and checks it in each housekeeping of the following
   minute. If the old file has changed, it is written to `NAME.tacitd-saved` beside the file, for the person to compare; no sweep
@@ -12,7 +13,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,12 +23,19 @@ from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files.atomic import LIMIT, SAVED_SUFFIX, list_kept_copies, read_snapshot, replace_file
+from tacitd.files.atomic import (
+    LIMIT,
+    SAVED_SUFFIX,
+    FileSnapshot,
+    list_kept_copies,
+    read_snapshot,
+    replace_file,
+)
 from tacitd.files.disk import DISK, Disk, read_all
 from tacitd.text.hashes import sha256
 
 REST = 1.0
-"""Seconds since an empty file changed, after which it is not about to be written."""
+"""Seconds since a file changed, after which it is not about to be written."""
 PATIENCE = 600.0
 """Seconds for which an editor's mark counts."""
 AGAIN = 60.0
@@ -63,9 +70,11 @@ class Editors:
 
     # --- before a change
 
-    def check_at_rest(self, target: Path, seen: os.stat_result | None) -> None:
-        """Raise FileBusyError if the file, of which this is the stat (None: no such file), became empty within the last second."""
-        if seen is not None and seen.st_size == 0 and abs(self._clock.now() - seen.st_mtime) < REST:
+    def check_at_rest(self, target: Path, seen: FileSnapshot | None) -> None:
+        """Raise FileBusyError if the file (None: no such file) changed within the last second and is empty or ends within a line."""
+        if seen is None or seen.data.endswith(b"\n"):
+            return
+        if abs(self._clock.now() - seen.stat.st_mtime) < REST:
             raise FileBusyError(f"{target} is just being written", "retried in a second", seconds=REST)
 
     def check_marks(self, target: Path) -> None:

@@ -21,7 +21,7 @@ from tacitd.config.settings import Duration, Names
 from tacitd.contract import Batch, Cause, Done, Edits, FileChange, Leaf, NewLine, Outcome, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.events import Project
-from tacitd.files.atomic import replace_file
+from tacitd.files.atomic import read_snapshot, replace_file
 from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.handler import Degradation, Notice
@@ -226,7 +226,7 @@ class Desk:
         if rows and self._ledger:
             target = DISK.resolve(self._places.ledger)
             editors = Editors(self._tools.clock)
-            editors.check_at_rest(target, target.stat())
+            editors.check_at_rest(target, read_snapshot(target))
             editors.check_marks(target)
         end = "\r" if newline_of(self._ledger) == b"\r\n" else ""
         lines = [NewLine(self._places.ledger, format_row(row) + end) for row in rows]

@@ -76,15 +76,16 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_a_file_that_was_just_truncated_waits(scene: Scene) -> None:
-    """The file is not changed between an editor's truncation and its write, and an empty file is."""
-    for text, waits in ((b"", True), (BEFORE[:7], False)):
+    """The file is not changed between an editor's truncation and the end of its write, and a whole file at once. An empty file, and
+    one whose last line has no end, are once they are at rest."""
+    for text, waits in ((b"", True), (BEFORE[:7], True), (BEFORE, False)):
         scene.path.write_bytes(text)
         os.utime(scene.path, (scene.clock.now(), scene.clock.now()))
         if waits:
             with pytest.raises(FileBusyError, match="just being written") as raised:
                 scene.edit()
             assert raised.value.seconds == REST
-            assert scene.path.read_bytes() == b"" and not scene.copies
+            assert scene.path.read_bytes() == text and not scene.copies
             scene.clock.advance(REST)
         assert scene.edit() and scene.path.read_bytes() == text + b"- ours\n"
 
