@@ -31,6 +31,8 @@ MEMORY = "/dev/shm"
 """A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
 SHARE = 0.1
 """Of the ways to a durable step in the stories, at how many a story is run with a crash: about 150."""
+FAULTS = 0.02
+"""The same for failures of a disk: about 20."""
 ROOM = 1 << 30
 """Bytes that must be free in it. In containers it often has 64 MB."""
 
@@ -58,9 +60,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run stories again with a crash at this share of the ways to a durable step (default: %(default)s; 1: at each)",
     )
     parser.addoption(
+        "--disk-faults",
+        type=float,
+        default=float(os.environ.get("TACITD_DISK_FAULTS", FAULTS)),
+        metavar="SHARE",
+        help="run stories again with a failure of the disk at this share of the ways to a durable step (default: %(default)s)",
+    )
+    parser.addoption(
+        "--fail-at",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="only at this step of each story",
+    )
+    parser.addoption(
         "--crash-each",
         action="store_true",
-        help="the share of --crashes is of all durable steps of each story, not of the ways to them: 118,000",
+        help="the share of --crashes and of --disk-faults is of all durable steps of each story, not of the ways to them: 118,000",
     )
     parser.addoption(
         "--crash-seed",
@@ -151,15 +168,17 @@ def _closed(_descriptors: Descriptors) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _counted_faults(record_property: Callable[[str, object], None]) -> Iterator[None]:
-    """Record in the report how many faults of a disk a test injected, for `scripts/soak.py`."""
+    """Record in the report how many crashes and failures of a disk a test injected, for `scripts/soak.py`."""
     if "TACITD_COUNT_FAULTS" not in os.environ:
         yield
         return
     # `monkeypatch` would then end after `tmp_path`, which calls what tests patch.
     with pytest.MonkeyPatch.context() as patch:
-        faults = count_faults(patch)
+        count = count_faults(patch)
         yield
-        record_property("faults", faults())
+        crashes, faults = count()
+        record_property("crashes", crashes)
+        record_property("faults", faults)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from collections.abc import Sequence
 from typing import ClassVar
+
+from support_faulty_disk import ERRORS
 
 OPEN: dict[str, str] = {}
 """Stories whose files differ after some crash, and what is to be mended: a difference of theirs is noted and fails nothing."""
@@ -14,24 +17,48 @@ class CrashPlan:
     """At which steps stories are run again, by the options of pytest. Of the 118,000 steps of all stories 1,500 have another way to
     them, so each way is crashed once, in the first story of this process that has it, at one of its steps there."""
 
-    taken: ClassVar[set[int]] = set()  # the ways that earlier stories of this process had
-
     def __init__(self, share: float, seed: int, at: Sequence[int] = (), *, each: bool = False) -> None:
         """`share` of the ways, 1: all. `at`: these steps only. `each`: of all steps, not of the ways to them."""
         self.share, self.seed, self.at, self.each = share, seed, at, each
 
-    def choose_steps(self, story: str, ways: Sequence[int]) -> Sequence[int]:
-        """The steps of a story, given the way to each."""
+    taken: ClassVar[set[int]] = set()
+    """The ways that earlier stories of this process had."""
+
+    def choose_steps(
+        self, story: str, steps: Sequence[str], ways: Sequence[int]
+    ) -> Sequence[tuple[int, int]]:
+        """The steps of a story, given their names and the way to each, with the error that each fails with; 0: a crash."""
+        numbers = [number for number, step in enumerate(steps, 1) if self.find_errors(step)]
+        chance = random.Random(f"{self.seed} {story}")
         if self.at:
-            return [number for number in self.at if number <= len(ways)]
-        found, chance = dict[int, list[int]](), random.Random(f"{self.seed} {story}")
-        if self.each:
-            return [number for number in range(1, len(ways) + 1) if chance.random() < self.share]
-        for number, way in enumerate(ways, 1):
-            if way not in self.taken:
-                found.setdefault(way, []).append(number)
-        self.taken.update(found)
-        return sorted(chance.choice(numbers) for way, numbers in found.items() if self._is_chosen(way))
+            chosen = [number for number in self.at if number in numbers]
+        elif self.each:
+            chosen = [number for number in numbers if chance.random() < self.share]
+        else:
+            found = dict[int, list[int]]()
+            for number in numbers:
+                if ways[number - 1] not in self.taken:
+                    found.setdefault(ways[number - 1], []).append(number)
+            self.taken.update(found)
+            chosen = sorted(chance.choice(same) for way, same in found.items() if self._is_chosen(way))
+        return [(number, chance.choice(self.find_errors(steps[number - 1]))) for number in chosen]
+
+    def find_errors(self, step: str) -> Sequence[int]:
+        """With which errors a step can fail."""
+        return (0,)
 
     def _is_chosen(self, way: int) -> bool:
         return random.Random(f"{self.seed} {way}").random() < self.share
+
+
+class FaultPlan(CrashPlan):
+    """The same for failures of a disk: each step fails once, with one of the errors that it can fail with."""
+
+    taken: ClassVar[set[int]] = set()
+
+    def find_errors(self, step: str) -> Sequence[int]:
+        """Nothing fails after a commit. A read-only file system refuses to open a file, and writes to one that is open."""
+        if step == "committed":
+            return ()
+        is_open = step in ("half a write", "sync", "truncate", "chmod")
+        return [one for one in ERRORS if one != errno.EROFS or not is_open]

@@ -7,6 +7,8 @@ daemon is started anew on the same directories at once, and the story goes on. I
 daemon ended, the person types it again.
 
 What the client and the person do is no step. A claim of the story that does not hold is counted, and it goes on.
+
+Or the step fails, once, with one of the system's errors, and the disk heals: the process lives on, and the files must be the same too.
 """
 
 from __future__ import annotations
@@ -31,14 +33,14 @@ from typing import Any, cast
 
 import pytest
 
-from support_crash_plan import OPEN, CrashPlan
+from support_crash_plan import OPEN
 from support_disk import CHANGES
 from support_faulty_disk import Crash
 from support_recording import Files, compare_files, record_files
 from support_world import make_world
 from tacitd.app import App
 from tacitd.control.server import Server
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import TacitdError, UnavailableError, UnwritableError, describe_os_error
 from tacitd.files.atomic import TEMP_PREFIX, sweep_temporary
 from tacitd.files.disk import Disk
 from tacitd.store import Store
@@ -65,6 +67,8 @@ class Steps:
 
     crash_at: int = 0
     """The number of the step, from 1 on; 0: none."""
+    error: int = 0
+    """What the step fails with, an errno; 0: the process ends there."""
     trail: list[str] = field(default_factory=list)
     ways: list[int] = field(default_factory=list)
     """Of each step the way to it, `find_way`. Without a crash only."""
@@ -113,8 +117,10 @@ class Steps:
             return len(self.trail) == self.crash_at
 
     def end(self, what: str) -> None:
-        """End this thread's process: its files are closed, and it changes nothing any more."""
+        """End this thread's process: its files are closed, and it changes nothing any more. Or fail, if there is an error for it."""
         process = self.crashed = self.process
+        if self.error:
+            raise OSError(self.error, os.strerror(self.error))
         self.dead.add(process)
         for fd, file in self._opened[process].items():
             with suppress(OSError):
@@ -128,9 +134,16 @@ class Steps:
         if self.take(what):
             self.end(what)
 
-    def reset(self, crash_at: int) -> None:
+    def count_commit(self, what: str) -> None:
+        """Count a step of a store, which is told of its errors by SQLite."""
+        try:
+            self.count(what)
+        except OSError as error:
+            raise UnwritableError(*describe_os_error(error)) from error
+
+    def reset(self, crash_at: int, error: int = 0) -> None:
         """Begin another story."""
-        self.crash_at, self.crashed, self.has_cut_input = crash_at, "", False
+        self.crash_at, self.error, self.crashed, self.has_cut_input = crash_at, error, "", False
         self.trail.clear()
         self.ways.clear()
         self.dead.clear()
@@ -171,7 +184,7 @@ class Steps:
 
             def init(store: Store, *arguments: Any) -> None:  # the last one is its `on_step`
                 state, clock, plugins, owner, _ = arguments
-                begin(store, state, clock, plugins, owner, self.count)
+                begin(store, state, clock, plugins, owner, self.count_commit)
 
             patch.setattr(Disk, "close", close_alive)
             patch.setattr(Store, "__init__", init)
@@ -220,7 +233,9 @@ class CrashingDaemon(InProcessDaemon):
         """Start it; anew, if it ends in its start."""
         try:
             super().start()
-        except Crash:
+        except (Crash, OSError, TacitdError):
+            if not STEPS.crashed:
+                raise
             self._begin_anew()
 
     def stop(self, *, kill: bool = False) -> None:
@@ -233,17 +248,22 @@ class CrashingDaemon(InProcessDaemon):
             self._bury()
 
     def run_until_idle(self) -> None:
-        """Do everything that is due, with a start in between if it ends at the step."""
+        """Do everything that is due, with a start in between if it ends at the step, or the engine's pause if the store refuses."""
         try:
             super().run_until_idle()
         except Crash:
             self._begin_anew()
+            super().run_until_idle()
+        except RuntimeError:  # there is work, and the engine pauses
+            if self._app is None or not self._skip_pause(self._app):
+                raise
             super().run_until_idle()
 
     def serve_pass(self, app: App) -> bool:
         """A pass while a command runs; False if the daemon ended in it, or in a call."""
         with suppress(Crash):
             super().serve_pass(app)
+            self._skip_pause(app)
         if DAEMON not in STEPS.dead:
             return True
         for connection in STEPS.connections:
@@ -254,6 +274,13 @@ class CrashingDaemon(InProcessDaemon):
             with suppress(InvalidStateError):
                 waiter.set_exception(UnavailableError("it was killed"))
         return False
+
+    def _skip_pause(self, app: App) -> bool:
+        """After the store refused, the engine pauses by the clock, which nobody moves meanwhile: move it. Returns whether it did."""
+        if app.engine.problem is None:
+            return False
+        self._clock.advance(app.engine.sleep_seconds())
+        return True
 
     def begin_again_after(self) -> bool:
         """Start the daemon if it ended while a command ran; return whether it did."""
@@ -302,10 +329,11 @@ class CrashingWorld(World):
 
     def hook(self, event: str, session: str, cwd: Cwd = None, **fields: str) -> str:
         """A hook prints nothing if the daemon ends meanwhile."""
+        before = STEPS.crashed
         try:
             return super().hook(event, session, cwd, **fields)
         except TacitdError:
-            if DAEMON not in STEPS.dead:
+            if STEPS.crashed == before:
                 raise
             return ""
         finally:
@@ -334,7 +362,7 @@ class Crashed:
     """What a run with a crash left."""
 
     step: str
-    """Where it ended: the step and its process."""
+    """Where it ended: the step and its process; "" if the step was not reached."""
     differences: str
     """What differs from the recorded files; "" if nothing does."""
     why: str = ""
@@ -349,9 +377,11 @@ RIGHT = {
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
+    "summary": "a disk that failed has no room for the call to the model or for the summary of what is known; the next prompt makes both",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
+SUMMARY = "/tmp/known-facts-summary.md"
 _MARK = "(recovered from ledger)"
 LEDGER_BARS = 9
 """The bars of a whole row of the ledger, which has eight columns (SPEC L-04)."""
@@ -369,17 +399,17 @@ class Story:
         self._count = 0
         self._settled: Files | None = None
 
-    def run(self, crash_at: int) -> Crashed:
-        """Run it with a crash at this step, and compare its files with the recorded ones."""
-        with STEPS.everywhere(), self._told(crash_at) as (world, broke):
-            step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else "never reached"
+    def run(self, crash_at: int, error: int = 0) -> Crashed:
+        """Run it with a crash at this step, or with this error there, and compare its files with the recorded ones."""
+        with STEPS.everywhere(), self._told(crash_at, error) as (world, broke):
+            step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else ""
             claims = tuple(self._failed)
             differences = broke + compare_files(self._recorded, record_files(world))
             why = self._find_reason(world, broke) if differences else ""
         return Crashed(step, differences, why, claims)
 
     @contextmanager
-    def _told(self, crash_at: int) -> Iterator[tuple[CrashingWorld, str]]:
+    def _told(self, crash_at: int, error: int = 0) -> Iterator[tuple[CrashingWorld, str]]:
         """The world after the story, and with what error it ended."""
         self._count += 1
         tmp, worlds, broke = self._tmp / f"run {self._count}", list[CrashingWorld](), ""
@@ -390,7 +420,7 @@ class Story:
             return worlds[0]
 
         self._failed.clear()
-        STEPS.reset(crash_at)
+        STEPS.reset(crash_at, error)
         own = {"begin": begin} | ({"tmp_path": tmp} if "tmp_path" in self._given else {})
         try:
             self._tell(**{**self._given, **own})
@@ -416,6 +446,8 @@ class Story:
             return "recovered"
         if _blank(recorded) == _blank(found):
             return "time"
+        if STEPS.error and _leave_out_summary(_blank(recorded)) == _leave_out_summary(_blank(found)):
+            return "summary"
         if STEPS.has_cut_input:
             return "input"
         settled = _settle(world)
@@ -452,27 +484,35 @@ def _leave_out(files: Files, is_out: Callable[[str, str], bool]) -> Files:
     }
 
 
+def _leave_out_summary(files: Files) -> Files:
+    return {name: lines for name, lines in files.items() if not name.endswith(SUMMARY)}
+
+
 def _blank(files: Files) -> Files:
     return {name: [_VARYING.sub("", line) for line in lines] for name, lines in files.items()}
 
 
 def check_crashes(
-    plan: CrashPlan, story: str, path: Path, name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
+    chosen: Sequence[tuple[int, int]],
+    path: Path,
+    name: str,
+    given: Mapping[str, Any],
+    tmp: Path,
+    recorded: Files,
 ) -> list[Crashed]:
-    """Run a story that passed with each crash of the plan; `STEPS` has its steps. Raises AssertionError with what differs."""
-    chosen = plan.choose_steps(story, STEPS.ways)
+    """Run a story that passed again for each of these steps, which fails with the error beside it, or is a crash. Raises
+    AssertionError with what differs."""
     if not chosen:
         return []
     made, wrong = list[Crashed](), list[str]()
     told = Story(load_stories(path), name, given, tmp, recorded)
-    for at in chosen:
-        one = told.run(at)
+    for at, error in chosen:
+        one = told.run(at, error)
         if one.differences and not one.why and name in OPEN:
             one = replace(one, why=f"open: {OPEN[name]}")
         made.append(one)
         if one.differences and not one.why:
-            wrong.append(
-                f"--crash-at {at}, {one.step}, claims of lines {list(one.claims)}:\n{one.differences}"
-            )
-    assert not wrong, f"other final files after a crash, --crash-seed {plan.seed}:\n" + "\n".join(wrong)
+            how = f"--fail-at {at}, {os.strerror(error)}" if error else f"--crash-at {at}"
+            wrong.append(f"{how}, {one.step}, claims of lines {list(one.claims)}:\n{one.differences}")
+    assert not wrong, "other final files than without it:\n" + "\n".join(wrong)
     return made

@@ -1,4 +1,4 @@
-"""A disk that knows what a power cut would take. `support_faulty_disk` has one that fails."""
+"""Counts what `FaultyDisk` lets go wrong, and has a disk that knows what a power cut would take."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ CHANGES = (
 """The methods of `Disk` that change something."""
 
 
-def count_faults(patch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Count from now on how often a `FaultyDisk` crashed or failed. What is returned gives the number."""
-    made: list[str] = []
+def count_faults(patch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
+    """Count from now on how often a `FaultyDisk` crashed and how often it failed. What is returned gives both numbers."""
+    made: list[bool] = []
     end = FaultyDisk._end
 
     def end_counted(disk: FaultyDisk) -> None:
-        made.append("crash or failure")
+        made.append(len(disk.trail) == disk.crash_at)
         end(disk)
 
     patch.setattr(FaultyDisk, "_end", end_counted)
-    return lambda: len(made)
+    return lambda: (sum(made), len(made) - sum(made))
 
 
 class PowerCutDisk(FaultyDisk):

@@ -18,6 +18,9 @@ from typing import Any
 
 from tacitd.files.disk import Disk
 
+ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+"""What a call fails with on a full, a broken and a read-only disk."""
+
 
 class Crash(BaseException):
     """The process ended here."""

@@ -25,7 +25,13 @@ SHIM = r"""
 #include <sys/types.h>
 #include <unistd.h>
 /* The file FAULT contains "<what> <errno> [<skip>]": sync, write or read fails after so many calls; or "slow <microseconds>"
-   for a slow sync. It is read at each call. */
+   for a slow sync. It is read at each call. FAULT.hits gets a byte for each call that failed. */
+static void note(void) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.hits", getenv("FAULT"));
+    FILE *file = fopen(path, "a");
+    if (file) { fputc('x', file); fclose(file); }
+}
 static int fails(const char *what) {
     static int skipped = 0;
     char named[32]; int code = 0, skip = 0;
@@ -36,6 +42,7 @@ static int fails(const char *what) {
     if (found < 2) { skipped = 0; return 0; }
     if (!strcmp(named, "slow") && !strcmp(what, "sync")) usleep(code);
     if (strcmp(named, what) || skipped++ < skip) return 0;
+    note();
     errno = code;
     return 1;
 }

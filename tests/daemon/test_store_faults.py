@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support_faulty_disk import ERRORS
 from support_store import BEGIN, build_shim, run_store
 from tacitd.errors import BusyStoreError, UnwritableError
 from tacitd.store import Store
@@ -29,12 +31,25 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_shim(tmp_path_factory.mktemp("shim"))
 
 
-def _run_faulty(code: str, shim: Path, tmp_path: Path) -> Any:
-    """Run a program in which `fault("write 28")` lets each write fail, and `fault()` none."""
+RunFaulty = Callable[[str], Any]
+
+
+@pytest.fixture
+def run_faulty(
+    shim: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> Iterator[RunFaulty]:
+    """Run a program in which `fault("write 28")` lets each write fail, and `fault()` none. The report gets the number of failures."""
     fault = tmp_path / "fault"
-    fault.touch()
-    begin = 'def fault(text=""): Path(os.environ["FAULT"]).write_text(text)\n'
-    return run_store(begin + code, tmp_path / "state", LD_PRELOAD=str(shim), FAULT=str(fault))
+    hits = tmp_path / "fault.hits"
+    hits.touch()
+
+    def run(code: str) -> Any:
+        fault.write_text("")
+        begin = 'def fault(text=""): Path(os.environ["FAULT"]).write_text(text)\n'
+        return run_store(begin + code, tmp_path / "state", LD_PRELOAD=str(shim), FAULT=str(fault))
+
+    yield run
+    record_property("faults", hits.stat().st_size)
 
 
 @linux
@@ -50,7 +65,7 @@ def _run_faulty(code: str, shim: Path, tmp_path: Path) -> Any:
     ],
 )
 def test_a_failed_write_is_named_and_repeated(
-    what: str, code: int, says: str, hint: str, shim: Path, tmp_path: Path
+    what: str, code: int, says: str, hint: str, run_faulty: RunFaulty, tmp_path: Path
 ) -> None:
     """DESIGN "Faults": it is rolled back, becomes the disk's own words, and the same connection goes on afterwards. SQLite says
     "disk I/O error" for nearly all of them. Reading goes on meanwhile."""
@@ -63,7 +78,7 @@ fault()
 result += [add(store, 2), add(store, 3), count(store)]
 store.close()
 """
-    first, *failed, seen, again, third, total = _run_faulty(program, shim, tmp_path)
+    first, *failed, seen, again, third, total = run_faulty(program)
     assert first == again == third == "ok"
     assert (seen, total) == (1, 3)
     for kind, said, fix in failed:
@@ -72,7 +87,7 @@ store.close()
 
 
 @linux
-def test_a_commit_that_failed_is_repeated_by_key(shim: Path, tmp_path: Path) -> None:
+def test_a_commit_that_failed_is_repeated_by_key(run_faulty: RunFaulty, tmp_path: Path) -> None:
     """DESIGN "Faults": a commit whose sync failed may be durable. A crash follows at once; the next process repeats it by its key,
     and there is one row."""
     program = f"""
@@ -81,15 +96,15 @@ fault("sync {errno.EIO}")
 result = add(store, 1)[0]
 """
     failed = program + "print(json.dumps(result), flush=True)\nos._exit(0)"
-    assert _run_faulty(failed, shim, tmp_path) == "UnwritableError"
+    assert run_faulty(failed) == "UnwritableError"
     again = "store = Store.open(state, SystemClock())\nresult = [add(store, 1), count(store)]"
     assert run_store(again, tmp_path / "state") == ["ok", 1]
 
 
 @linux
 @pytest.mark.parametrize("what", ["write", "sync"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_each_call_of_a_commit_can_fail(what: str, code: int, shim: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", ERRORS)
+def test_each_call_of_a_commit_can_fail(what: str, code: int, run_faulty: RunFaulty, tmp_path: Path) -> None:
     """DESIGN "Faults": whichever write or sync of a commit fails, each transaction is whole or absent, what was reported as done is
     there after a kill, and the same transaction succeeds when it is repeated."""
     program = f"""
@@ -103,7 +118,7 @@ for skip in range(12):
 print(json.dumps(results), flush=True)
 os._exit(0)
 """
-    results = _run_faulty(program, shim, tmp_path)
+    results = run_faulty(program)
     assert [again for _, again in results] == ["ok"] * 12
     assert not results[0][0] and results[11][0]
     store = Store.open(tmp_path / "state", FakeClock())
@@ -114,7 +129,7 @@ os._exit(0)
 
 
 @linux
-def test_a_statement_after_a_full_disk_commits_nothing(shim: Path, tmp_path: Path) -> None:
+def test_a_statement_after_a_full_disk_commits_nothing(run_faulty: RunFaulty, tmp_path: Path) -> None:
     """DESIGN "Faults": SQLite has rolled back, so the next statement would be a transaction of its own. A part of a plugin that
     swallows the error changes nothing either, and is not blamed."""
     program = f"""
@@ -141,14 +156,14 @@ for swallow in (False, True):
     result.append(count(store))
 result.append(add(store, 2))
 """
-    first, seen, second, still, after = _run_faulty(program, shim, tmp_path)
+    first, seen, second, still, after = run_faulty(program)
     assert "No space left" in first and "No space left" in second
     assert seen == still == 1
     assert after == "ok"
 
 
 @linux
-def test_an_unreadable_disk_is_no_damage(shim: Path, tmp_path: Path) -> None:
+def test_an_unreadable_disk_is_no_damage(run_faulty: RunFaulty, tmp_path: Path) -> None:
     """DESIGN "Faults": a store that cannot be read now is not put aside: nothing of it is lost when the disk answers again."""
     Store.open(tmp_path / "state", FakeClock()).close()
     program = f"""
@@ -161,13 +176,13 @@ fault()
 store = Store.open(state, SystemClock())
 result += [add(store, 1), sorted(os.listdir(state))]
 """
-    failed, after, names = _run_faulty(program, shim, tmp_path)
+    failed, after, names = run_faulty(program)
     assert "disk I/O error" in failed and after == "ok"
     assert names == ["tacitd.sqlite", "tacitd.sqlite-shm", "tacitd.sqlite-wal"]
 
 
 @linux
-def test_reading_does_not_wait_for_a_slow_disk(shim: Path, tmp_path: Path) -> None:
+def test_reading_does_not_wait_for_a_slow_disk(run_faulty: RunFaulty, tmp_path: Path) -> None:
     """Core part: `status` answers within a second while an fsync takes two. A commit is not visible before it is durable."""
     program = """
 import threading, time
@@ -190,7 +205,7 @@ thread.join()
 fault()
 result = [reads, max(times), sorted(seen), count(store)]
 """
-    reads, longest, seen, after = _run_faulty(program, shim, tmp_path)
+    reads, longest, seen, after = run_faulty(program)
     assert reads == 100 and longest < 1.0
     assert seen == [0] and after == 1
 

@@ -1,7 +1,8 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
 `pytest --record tests/stories -n 0` records them. Stories are run again with crashes (support_crashes.py): `pytest --crashes 1
---crash-seed 7 tests/stories` does so at each way to a durable step, `--crash-each` at each step; `--crash-at 17` at one.
+--crash-seed 7 tests/stories` does so at each way to a durable step, `--crash-each` at each step; `--crash-at 17` at one. And with a
+disk that fails at the step: `--disk-faults 1`, `--fail-at 17`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support_crash_plan import CrashPlan
+from support_crash_plan import CrashPlan, FaultPlan
 from support_crashes import STEPS, check_crashes
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
@@ -51,23 +52,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     recorded = recording.read().get(pyfuncitem.name, {})
     differences = compare_files(recorded, files)
     assert not differences, f"--record records other final files:\n{differences}"
-    plan = CrashPlan(
-        float(option("--crashes") or 0),
-        int(option("--crash-seed") or 0),
-        option("--crash-at") or (),
-        each=bool(option("--crash-each")),
-    )
+    seed, each = int(option("--crash-seed")), bool(option("--crash-each"))
+    crashes = CrashPlan(option("--crashes"), seed, option("--crash-at"), each=each)
+    faults = FaultPlan(option("--disk-faults"), seed, option("--fail-at"), each=each)
     names = [*pyfuncitem._fixtureinfo.argnames]
     given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
     name, tmp = pyfuncitem.originalname, world.home.parent
-    for one in check_crashes(plan, pyfuncitem.nodeid, pyfuncitem.path, name, given, tmp, recorded):
-        pyfuncitem.user_properties.append(("crash", f"{one.step}: {one.why or 'the same files'}"))
+    steps, ways = tuple(STEPS.trail), tuple(STEPS.ways)
+    for kind, plan in (("crash", crashes), ("fault", faults)):
+        chosen = plan.choose_steps(pyfuncitem.nodeid, steps, ways)
+        made = check_crashes(chosen, pyfuncitem.path, name, given, tmp, recorded)
+        pyfuncitem.user_properties += [
+            (kind, f"{one.step}: {one.why or 'the same files'}") for one in made if one.step
+        ]
     return passed
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    if float(config.getoption("--crashes") or 0) > SHARE or config.getoption("--crash-each"):
+    most = max(config.getoption("--crashes"), config.getoption("--disk-faults"))
+    if most > SHARE or config.getoption("--crash-each"):
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))

@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from support_faulty_disk import Crash, FaultyDisk
+from support_faulty_disk import ERRORS, Crash, FaultyDisk
 from tacitd.errors import UNAVAILABLE, FileRefusedError, UnavailableError
 from tacitd.files.append_file import append_text, hold_file
 from tacitd.files.disk import Disk
@@ -50,19 +50,24 @@ def test_links_modes_and_odd_files(tmp_path: Path) -> None:
             append_text(tmp_path / odd, b"y\n")
 
 
+@pytest.mark.parametrize("code", [0, *ERRORS])
 @pytest.mark.parametrize("torn", [False, True])
-def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
-    """RELIABILITY rows 2 and 3: a crash or a full disk at every step; the next append completes a torn line."""
-    for at in range(1, 5):
-        for kind in ("crash_at", "fail_at"):
-            path = tmp_path / f"{kind}-{at}.md"
-            path.write_bytes(b"old\n")
-            disk = FaultyDisk(**{kind: at, "torn": torn, "code": errno.ENOSPC})  # type: ignore[arg-type]
+def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool, code: int) -> None:
+    """RELIABILITY rows 2 and 3: a crash or a disk that fails at every step; the next append completes a torn line."""
+    for name in ("old.md", "new.md"):
+        for at in range(1, 5):
+            path = tmp_path / f"{at}-{name}"
+            old = b"old\n" if name == "old.md" else b""
+            if old:
+                path.write_bytes(old)
+            disk = (
+                FaultyDisk(fail_at=at, code=code, torn=torn) if code else FaultyDisk(crash_at=at, torn=torn)
+            )
             with suppress(Crash, OSError):
                 append_text(path, b"new row\n", disk=disk)
-            assert path.read_bytes().startswith(b"old\n")
+            assert not old or path.read_bytes().startswith(old)
             append_text(path, b"after\n")
-            assert path.read_bytes().endswith(b"\nafter\n")
+            assert path.read_bytes().splitlines(keepends=True)[-1] == b"after\n"
 
 
 def test_a_file_that_was_replaced_before_the_lock_is_opened_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support_disk import PowerCutDisk
-from support_faulty_disk import Crash, FaultyDisk
+from support_faulty_disk import ERRORS, Crash, FaultyDisk
 from tacitd.errors import FileRefusedError
 from tacitd.files.append_file import append_missing, append_text
 from tacitd.files.atomic import LIMIT, STALE, edit_file, remove_empty, replace_file, sweep_temporary
@@ -275,15 +275,20 @@ def _crash_everywhere(home: Path, write: Callable[[Path, FaultyDisk], None], old
     raise AssertionError("more calls than were tried")
 
 
-def test_a_failure_of_any_call_removes_the_temporary_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize("write", [edit_file, replace_file])
+def test_a_failure_of_any_call_removes_the_temporary_file(
+    tmp_path: Path, write: Callable[..., bool], code: int
+) -> None:
     """RELIABILITY row 3: every call fails in turn; the file is whole, and no temporary file remains."""
+    given = b"new" if write is replace_file else lambda data: b"new"
     for at in range(1, 50):
         path = tmp_path / str(at) / "a.md"
         path.parent.mkdir()
         path.write_bytes(b"old")
-        disk = FaultyDisk(fail_at=at, torn=True)
+        disk = FaultyDisk(fail_at=at, code=code, torn=True)
         try:
-            edit_file(path, lambda data: b"new", disk=disk)
+            write(path, given, disk=disk)
         except OSError:
             assert path.read_bytes() in (b"old", b"new")
         assert os.listdir(path.parent) == ["a.md"]

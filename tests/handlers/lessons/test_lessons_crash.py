@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support_faulty_disk import Crash, FaultyDisk
+from support_faulty_disk import ERRORS, Crash, FaultyDisk
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, build_index
@@ -59,7 +58,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
     raise AssertionError("it never ended")
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("code", ERRORS)
 @pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
 def test_a_failing_disk_is_an_error_and_nothing_worse(
     tmp_path: Path, what: Callable[[LessonLog, Path], None], code: int
