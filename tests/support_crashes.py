@@ -424,8 +424,8 @@ class Story:
         own = {"begin": begin} | ({"tmp_path": tmp} if "tmp_path" in self._given else {})
         try:
             self._tell(**{**self._given, **own})
-        except Exception as error:  # noqa: BLE001  it is reported as a difference
-            broke = f"the story ended: {''.join(traceback.format_exception(error)[-6:])}\n"
+        except Exception as problem:  # noqa: BLE001  it is reported as a difference
+            broke = f"the story ended: {''.join(traceback.format_exception(problem)[-6:])}\n"
         yield worlds[0], broke
         if worlds[0].runs:
             worlds[0].stop()

@@ -7,7 +7,7 @@ disk that fails at the step: `--disk-faults 1`, `--fail-at 17`.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if world is None:
         return passed
     recording = Recording(pyfuncitem.path.stem.removeprefix("test_stories_"))
-    files, option = record_files(world), pyfuncitem.config.getoption
+    files = record_files(world)
+    option: Callable[[str], Any] = pyfuncitem.config.getoption
     if option("--record"):
         recording.write(pyfuncitem.name, files)
     recorded = recording.read().get(pyfuncitem.name, {})
@@ -70,8 +71,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    most = max(config.getoption("--crashes"), config.getoption("--disk-faults"))
-    if most > SHARE or config.getoption("--crash-each"):
+    option: Callable[[str], Any] = config.getoption
+    if max(option("--crashes"), option("--disk-faults")) > SHARE or option("--crash-each"):
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))
