@@ -7,7 +7,7 @@ disk that fails at the step: `--disk-faults 1`, `--fail-at 17`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +47,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         return passed
     recording = Recording(pyfuncitem.path.stem.removeprefix("test_stories_"))
     files = record_files(world)
-    option: Callable[[str], Any] = pyfuncitem.config.getoption
-    if option("--record"):
+    config = pyfuncitem.config
+    if _option(config, "--record"):
         recording.write(pyfuncitem.name, files)
     recorded = recording.read().get(pyfuncitem.name, {})
     differences = compare_files(recorded, files)
     assert not differences, f"--record records other final files:\n{differences}"
-    seed, each = int(option("--crash-seed")), bool(option("--crash-each"))
-    crashes = CrashPlan(option("--crashes"), seed, option("--crash-at"), each=each)
-    faults = FaultPlan(option("--disk-faults"), seed, option("--fail-at"), each=each)
+    seed, each = int(_option(config, "--crash-seed")), bool(_option(config, "--crash-each"))
+    crashes = CrashPlan(_option(config, "--crashes"), seed, _option(config, "--crash-at"), each=each)
+    faults = FaultPlan(_option(config, "--disk-faults"), seed, _option(config, "--fail-at"), each=each)
     names = [*pyfuncitem._fixtureinfo.argnames]
     given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
     name, tmp = pyfuncitem.originalname, world.home.parent
@@ -69,10 +69,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     return passed
 
 
+def _option(config: pytest.Config, name: str) -> Any:
+    return config.getoption(name)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    option: Callable[[str], Any] = config.getoption
-    if max(option("--crashes"), option("--disk-faults")) > SHARE or option("--crash-each"):
+    most = max(_option(config, "--crashes"), _option(config, "--disk-faults"))
+    if most > SHARE or _option(config, "--crash-each"):
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))
