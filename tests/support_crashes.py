@@ -376,7 +376,7 @@ RIGHT = {
     "torn": "a kill leaves a part of a line in a log; the next one begins a line of its own, and readers leave the part out, or put it aside",
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
-    "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
+    "when": "half an hour after a start, or after a failure of the disk half an hour later, the files are those of a run without it then",
     "summary": "a disk that failed has no room for the call to the model or for the summary of what is known; the next prompt makes both",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
@@ -450,18 +450,20 @@ class Story:
             return "summary"
         if STEPS.has_cut_input:
             return "input"
-        settled = _settle(world)
+        anew = not STEPS.error  # after a failure of the disk nobody helps
+        settled = _settle(world, anew)
         if self._settled is None:
             with self._told(0) as (whole, _):
-                self._settled = _settle(whole)
+                self._settled = _settle(whole, anew)
         return "when" if self._settled == settled else ""
 
 
-def _settle(world: World) -> Files:
-    """The files half an hour after a start, without what may differ."""
-    if world.runs:
+def _settle(world: World, anew: bool) -> Files:
+    """The files half an hour after a start, or half an hour later, without what may differ."""
+    if world.runs and anew:
         world.stop()
-    world.start()
+    if not world.runs:
+        world.start()
     for _ in range(6):
         world.wait(300)
     return _blank(_leave_out(record_files(world), lambda name, line: line == _MARK or _is_torn(name, line)))
