@@ -75,6 +75,53 @@ def test_files_are_the_persons_alone(begin: Begin) -> None:
         )
 
 
+def test_lists_are_joined_and_scalars_replaced(begin: Begin) -> None:
+    """P-07: another language joins the list, another editor replaces the first."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go, and I edit in neovim").leave("s1")
+        world.type("s2", "I write Rust, and I edit in helix").leave("s2")
+        assert (
+            read(world)["work"]["languages"] == ["Go", "Rust"] and read(world)["tools"]["editor"] == "helix"
+        )
+
+
+def test_said_again_it_is_reinforced(begin: Begin) -> None:
+    """P-12: after thirty days the confidence is halved, said again it gets 0.3 more."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day").leave("s1")
+        world.wait_days(30, step=24 * 3600)
+        world.type("s2", "I write Go, as ever").leave("s2")
+        entry = get_meta(world, "work.languages")
+        assert abs(entry["confidence"] - 0.8) < 0.01 and entry["seenCount"] == 2
+
+
+def test_what_is_not_said_again_goes(begin: Begin) -> None:
+    """P-13, P-14: it stays for 99 days, and on the hundredth it leaves profile and meta, named in the changelog."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day").leave("s1")
+        world.wait_days(99, step=24 * 3600)
+        assert read(world)["work"]["languages"] == ["Go"]
+        world.wait_days(2)
+        assert "languages" not in read(world).get("work", {}) and get_meta(world, "work.languages") == {}
+        last = list_changes(world)[-1]
+        assert (last["action"], last["source"], last["removed"]) == ("decay", "system", ["work.languages"])
+
+
+def test_what_is_no_longer_used_goes(begin: Begin) -> None:
+    """P-14: a value that the person gave up is removed, and the others stay."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day", "I write Rust at night").leave("s1")
+        world.type("s2", "I no longer use Go").leave("s2")
+        assert read(world)["work"]["languages"] == ["Rust"]
+
+
+def test_a_value_outside_of_the_enum_is_refused(begin: Begin) -> None:
+    """P-06: an unknown tone is left out, the rest of the finding counts."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "be poetic, I write Go").leave("s1")
+        assert read(world)["work"]["languages"] == ["Go"] and "codePreferences" not in read(world)
+
+
 def test_a_value_of_the_person_is_never_replaced(begin: Begin) -> None:
     """P-17: what was set by command stays, is not learned over, and does not decay."""
     with begin(profile=SAYS) as world:
@@ -82,6 +129,16 @@ def test_a_value_of_the_person_is_never_replaced(begin: Begin) -> None:
         world.type("s1", "I edit in helix").leave("s1")
         assert read(world)["tools"]["editor"] == "vim"
         world.wait_days(110, step=24 * 3600)
+        assert read(world)["tools"]["editor"] == "vim"
+
+
+def test_a_value_edited_in_the_file_is_the_persons(begin: Begin) -> None:
+    """P-08, P-17: a learned value that the person changed in the file stays through two further findings."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I edit in neovim").leave("s1")
+        world.edit(PROFILE, replace=('"neovim"', '"vim"')).wait(7200)
+        world.type("s2", "I edit in helix").leave("s2")
+        world.type("s3", "I edit in neovim").leave("s3")
         assert read(world)["tools"]["editor"] == "vim"
 
 
@@ -106,6 +163,15 @@ def test_unknown_keys_stay(begin: Begin) -> None:
         )
 
 
+def test_another_schema_is_not_written(begin: Begin) -> None:
+    """P-03: a profile of another schema version is left alone and reported."""
+    with begin(profile=SAYS) as world:
+        own = write_own(world, PROFILE, schemaVersion=2)
+        world.type("s1", "I write Go all day").leave("s1")
+        assert world.read(PROFILE) == own
+        assert world.run("profile", "set", "tools.editor", "vim").code != 0 and world.read(PROFILE) == own
+
+
 def test_set_add_and_remove(begin: Begin) -> None:
     """P-05, P-19: commands write the seed's keys and are `mcp/tool` in the changelog."""
     with begin() as world:
@@ -119,6 +185,14 @@ def test_set_add_and_remove(begin: Begin) -> None:
         assert list_changes(world)[-1]["removed"] == ["work.role"]
 
 
+def test_a_wrong_value_is_refused_by_command(begin: Begin) -> None:
+    """P-06: a wrong enum or path ends with 2, and no file is written."""
+    with begin() as world:
+        assert world.run("profile", "set", "codePreferences.tone", "poetic").code == 2
+        assert world.run("profile", "set", "nothing.here", "1").code == 2
+        assert world.read(PROFILE) == ""
+
+
 def test_clear_asks_and_keeps_the_changelog(begin: Begin) -> None:
     """P-18: `clear` needs a yes, empties the profile, and is an entry of the changelog."""
     with begin() as world:
@@ -129,6 +203,24 @@ def test_clear_asks_and_keeps_the_changelog(begin: Begin) -> None:
             "update",
             "clear",
         ]
+
+
+def test_a_missed_decay_is_one(begin: Begin) -> None:
+    """P-16: a daemon that was off for sixty days decays once, by the same formula."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day").leave("s1").stop()
+        world.wait_days(60, step=24 * 3600)
+        world.start().wait(60).wait_days(1)
+        assert abs(get_meta(world, "work.languages")["confidence"] - 0.5 ** (61 / 30)) < 0.01
+
+
+def test_a_clock_that_goes_back_raises_nothing(begin: Begin) -> None:
+    """P-13: decay with a clock that was set back leaves the confidence as it is."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day").leave("s1").wait_days(10, step=24 * 3600)
+        before = get_meta(world, "work.languages")["confidence"]
+        world.set_clock(-5 * 86_400).wait_days(1)
+        assert get_meta(world, "work.languages")["confidence"] <= before
 
 
 def test_processed_turns_count_lines(begin: Begin) -> None:
@@ -178,6 +270,16 @@ def test_a_linked_profile_stays_a_link(begin: Begin) -> None:
         assert world.path(PROFILE).is_symlink() and read(world)["work"]["languages"] == ["Go"]
 
 
+def test_lists_on_one_line_stay_on_one_line(begin: Begin) -> None:
+    """DESIGN "Files that people edit too": a list that the person wrote on one line stays so when another value changes."""
+    with begin() as world:
+        written = f'"lastUpdated": "{world.minutes(-10)}:00.000Z"'
+        own = f'{{\n  "userId": "dev",\n  "schemaVersion": 1,\n  {written},\n  "work": {{"languages": ["TypeScript", "Python"]}}\n}}\n'
+        world.write(PROFILE, own)
+        assert world.run("profile", "set", "tools.editor", "vim").code == 0
+        assert '"work": {"languages": ["TypeScript", "Python"]}' in world.read(PROFILE)
+
+
 def test_a_secret_is_never_stored(begin: Begin) -> None:
     """S-67: a value that looks like a secret is refused, and is in no file of tacitd's."""
     secret = "ghp_" + "a1B2" * 9
@@ -188,6 +290,13 @@ def test_a_secret_is_never_stored(begin: Begin) -> None:
         world.stop()
         files = [path for top in (world.home, world.state) for path in top.rglob("*") if path.is_file()]
         assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_the_command_alone_shows_the_profile(begin: Begin) -> None:
+    """DESIGN "Commands": `tacitd profile` prints the content."""
+    with begin() as world:
+        world.run("profile", "set", "tools.editor", "vim")
+        assert world.run("profile").out == world.run("profile", "show").out == "Editor: vim\n"
 
 
 def test_a_change_can_be_undone(begin: Begin) -> None:
