@@ -194,8 +194,8 @@ class EntryBook:
 
     # --- lists
 
-    def _is_full(self) -> bool:
-        return sum(not slot.is_resolved for slot in self.slots.values()) >= MAX_ACTIVE
+    def _is_full(self, more: int = 0) -> bool:
+        return sum(not slot.is_resolved for slot in self.slots.values()) + more >= MAX_ACTIVE
 
     def _put_one(self, tag: str, weakness: Weakness) -> None:
         slot = self.slots.get(tag)
@@ -207,8 +207,8 @@ class EntryBook:
             if tag not in self._state.waiting:
                 self._state.set_waiting(tag, waits=True)
         elif slot.is_resolved and (not weakness.clean or slot.weakness.status == LONG):
-            # A person may have archived it: then only a failure brings it back.
-            if self._is_full():
+            # A person may have archived it: then only a failure brings it back, behind those that wait already.
+            if self._is_full(len(self._state.waiting)):
                 del self.slots[tag]
                 self._state.set_waiting(tag, waits=True)
             slot.weakness, slot.is_resolved = weakness, False

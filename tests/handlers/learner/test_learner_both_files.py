@@ -324,7 +324,7 @@ def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as faults:
         faults.setattr("tacitd.files.append_file.append_missing", full)
         for _ in range(2):
-            with pytest.raises(TacitdError, match="the ledger could not be written"):
+            with pytest.raises(TacitdError, match="waits to be written"):
                 desk.record(gaps="edge:b", days=2)
         desk.look()
         assert len(desk.rows) == 1 and desk.text == before
