@@ -84,9 +84,10 @@ class EntryBook:
     # --- sessions
 
     def put(self, changes: Mapping[str, Weakness], replayed: Replay) -> None:
+        returning: dict[str, Slot] = {}
         for tag, weakness in changes.items():
             if not self._state.find_tag(tag).removed:
-                self._put_one(tag, weakness)
+                self._put_one(tag, weakness, returning)
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
             if course is None or course.status == LONG:
@@ -99,7 +100,7 @@ class EntryBook:
                 self._make_room(replayed)
             if not self._is_full():
                 self._state.set_waiting(tag, waits=False)
-                self.slots[tag] = Slot(replayed.tags[tag])
+                self.slots[tag] = returning.get(tag) or Slot(replayed.tags[tag])
 
     def correct(self, replayed: Replay) -> None:
         """Take the ledger's course for entries that miss a failure before their last test: the ledger wins (SPEC L-25)."""
@@ -197,7 +198,7 @@ class EntryBook:
     def _is_full(self, more: int = 0) -> bool:
         return sum(not slot.is_resolved for slot in self.slots.values()) + more >= MAX_ACTIVE
 
-    def _put_one(self, tag: str, weakness: Weakness) -> None:
+    def _put_one(self, tag: str, weakness: Weakness, returning: dict[str, Slot]) -> None:
         slot = self.slots.get(tag)
         if slot is not None and slot.is_being_edited:
             return
@@ -209,7 +210,7 @@ class EntryBook:
         elif slot.is_resolved and (not weakness.clean or slot.weakness.status == LONG):
             # A person may have archived it: then only a failure brings it back, behind those that wait already.
             if self._is_full(len(self._state.waiting)):
-                del self.slots[tag]
+                returning[tag] = self.slots.pop(tag)  # as it is, if it gets room at once
                 self._state.set_waiting(tag, waits=True)
             slot.weakness, slot.is_resolved = weakness, False
         else:
