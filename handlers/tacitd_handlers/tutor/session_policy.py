@@ -56,12 +56,13 @@ LETTERS = "ABCDEFGH"
 _LETTER = re.compile(r"[(\[]?([A-Ha-h])(?:[)\].:]\s*(\S.*)|[)\].:]?)", re.DOTALL)
 # Everything else is no, so that an offer never blocks.
 _YES = {"y", "yes", "yeah", "yep", "sure", "ok", "okay", "please", "yes please", "ja", "oui", "si", "sí"}
-_ROUTES: Mapping[str, Literal["quiz", "summary", "skip"]] = {
-    **dict.fromkeys(("quiz", "q"), "quiz"),
-    **dict.fromkeys(("summary", "s", "recap", "summarize", "summarise"), "summary"),
-    **dict.fromkeys(("skip", "neither", "none", "no", "not", "don", "dont", "without", "nothing"), "skip"),
+Route = Literal["quiz", "summary", "skip"]
+_ROUTES: Mapping[Route, frozenset[str]] = {
+    "quiz": frozenset({"quiz", "q"}),
+    "summary": frozenset({"summary", "s", "recap", "summarize", "summarise"}),
+    "skip": frozenset({"skip", "neither", "none", "no", "not", "don", "dont", "without", "nothing"}),
 }
-"""By word, what it asks for. What is not understood is left to the caller: the questions may be in the learner's language."""
+"""The words that ask for each. What is not understood is left to the caller: the questions may be in the learner's language."""
 
 
 class WrongEventError(TacitdError):
@@ -333,7 +334,8 @@ def format_choice(question: Question, text: str) -> str:
     return text if at is None else f"{LETTERS[at]}) {question.choices[at]}"
 
 
-def parse_route(text: str) -> Literal["quiz", "summary", "skip"] | None:
+def parse_route(text: str) -> Route | None:
     """What the learner wants of the prerequisites; None if it is not clear (SPEC T-08, T-10)."""
-    found = {_ROUTES[word] for word in re.findall(r"\w+", normalise_answer(text)) if word in _ROUTES}
-    return found.pop() if len(found) == 1 else None
+    words = set(re.findall(r"\w+", normalise_answer(text)))
+    found: list[Route] = [route for route, known in _ROUTES.items() if words & known]
+    return found[0] if len(found) == 1 else None
