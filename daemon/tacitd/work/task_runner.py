@@ -9,6 +9,7 @@ lane waits: what a person changes meanwhile may make the model's answer useless 
 from __future__ import annotations
 
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
@@ -213,7 +214,7 @@ class TaskRunner:
             raise
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except BaseException as error:  # noqa: BLE001  one broken plugin stops no other, nor its worker
+        except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001  one broken plugin stops no other
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             what, hint = f"{type(error).__name__}: {error}", "see the log"
             if isinstance(error, OSError) and error.errno:
