@@ -270,7 +270,8 @@ class CrashingDaemon(InProcessDaemon):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         app.engine.inbox.close()  # ends the threads that wait; nobody hears them any more
-        for waiter in app.engine._waiters:
+        waiters, app.engine._waiters = app.engine._waiters, []
+        for waiter in waiters:
             with suppress(InvalidStateError):
                 waiter.set_exception(UnavailableError("it was killed"))
         return False
