@@ -6,10 +6,9 @@ The script runs `tacitd demo` in this process: the real engine in a temporary di
 from step 1 of the demonstration (the transcript grows) to step 3 (LEARNED.md is written), with `sys.setprofile`. The start of
 the engine is not counted. A function counts once, by module and qualified name; comprehensions and lambdas do not count.
 
-Counted is what the prompt passes: the engine's loop, the search for its project, and the tasks that follow from it. Not counted
-is what happens beside it: what the demonstration itself asks the daemon for, in the main thread, the engine's own tasks, the
-start of the session, and timed jobs but the synthesis. A hand-over is a task, or a question, that another thread takes. (How
-often the system changes between threads that run at the same time says nothing about the way: it is another number each time.)
+Counted is what the prompt passes: the passes of the engine's loop, and the tasks that follow from it. Not counted is what
+happens beside it: what the demonstration itself does, the engine's own tasks, the start of the session, and timed jobs but the
+synthesis. The demonstration runs in one thread; in a daemon a worker takes each task, which is counted as a hand-over.
 The figures are printed for each part too, which is a package of the engine or a plugin. `--names` lists the functions.
 """
 
@@ -24,8 +23,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 PACKAGES = ("tacitd", "tacitd_handlers")
-TASK, QUESTION = "TaskRunner._call", "ProjectLookup._answer"
-"""The functions with which another thread takes something over."""
+PASS, TASK = "Engine.run_pass", "TaskRunner._call"
+"""The functions that a pass of the loop, and a task, begin with."""
 JOB = "synthesize"
 """The job that the prompt waits for, as the end of its session does."""
 BEGIN, END = "1. ", "3. "
@@ -43,9 +42,9 @@ class CallCounter(io.StringIO):
         self.modules: dict[CodeType, str] = {}
         self.hand_overs = 0
         self._counting = False
-        self._main = threading.get_ident()
-        self._beside: set[int] = set()
-        """The threads that do what is not on the way of the prompt."""
+        self._pass: FrameType | None = None
+        self._beside: FrameType | None = None
+        """What is not on the way of the prompt, while it runs."""
 
     def write(self, text: str) -> int:
         line = text.lstrip()
@@ -54,17 +53,19 @@ class CallCounter(io.StringIO):
 
     def count_call(self, frame: FrameType, event: str, _argument: object) -> None:
         """Count one event of the profiler; a `sys.setprofile` function."""
-        if event != "call" or not self._counting:
+        if event == "return":
+            self._pass = None if frame is self._pass else self._pass
+            self._beside = None if frame is self._beside else self._beside
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+        if event != "call" or not self._counting or module.split(".")[0] not in PACKAGES:
             return
-        module = frame.f_globals.get("__name__", "")
-        if module.split(".")[0] not in PACKAGES or "<" in frame.f_code.co_name:
+        if name == PASS:
+            self._pass = self._pass or frame
+        if name == TASK and self._beside is None and not _is_on_the_way(frame.f_locals):
+            self._beside = frame
+        if self._pass is None or self._beside is not None or "<" in frame.f_code.co_name:
             return
-        thread, name = threading.get_ident(), frame.f_code.co_qualname
-        if name == TASK:
-            (self._beside.discard if _is_on_the_way(frame.f_locals) else self._beside.add)(thread)
-        if thread == self._main or thread in self._beside:
-            return
-        self.hand_overs += name in (TASK, QUESTION)
+        self.hand_overs += name == TASK
         self.modules.setdefault(frame.f_code, module)
 
     @property
