@@ -78,7 +78,9 @@ class RunningPlugin:
         self._run: Any = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
         for one in spec.files:
-            find_format(one.format), load_hook(one.list_paths), load_hook(one.on_edits)
+            find_format(one.format)
+            load_hook(one.list_paths)
+            load_hook(one.on_edits)
         self.rule: GatherRule | None = load_hook(spec.gather)(settings) if spec.gather else None
         if not isinstance(self.rule, GatherRule | None):
             raise TypeError(f"its gathering is {type(self.rule).__name__}, not GatherRule")
