@@ -81,7 +81,7 @@ CREATE TABLE prompt_task(
   state TEXT NOT NULL DEFAULT 'waiting' CHECK(state IN ('waiting', 'done', 'rejected')),
   tries INTEGER NOT NULL DEFAULT 0,     -- failures that the work itself may have caused
   reason TEXT NOT NULL DEFAULT '',      -- of the last failure or of the rejection
-  PRIMARY KEY(plugin, prompt)
+  PRIMARY KEY(prompt, plugin)           -- a prompt is finished by its number
 ) WITHOUT ROWID;
 CREATE INDEX prompt_task_open ON prompt_task(plugin, prompt) WHERE state = 'waiting';
 
