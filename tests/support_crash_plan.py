@@ -18,7 +18,7 @@ class CrashPlan:
     them, so each way is crashed once, in the first story of this process that has it, at one of its steps there."""
 
     def __init__(self, share: float, seed: int, at: Sequence[int] = (), *, each: bool = False) -> None:
-        """`share` of the ways, 1: all. `at`: these steps only. `each`: of all steps, not of the ways to them."""
+        """`share` of the ways, 1: all, 2: with two errors at each. `at`: these steps only. `each`: of all steps, not of the ways to them."""
         self.share, self.seed, self.at, self.each = share, seed, at, each
 
     taken: ClassVar[set[int]] = set()
@@ -41,7 +41,13 @@ class CrashPlan:
                     found.setdefault(ways[number - 1], []).append(number)
             self.taken.update(found)
             chosen = sorted(chance.choice(same) for way, same in found.items() if self._is_chosen(way))
-        return [(number, chance.choice(self.find_errors(steps[number - 1]))) for number in chosen]
+        return [
+            (number, error) for number in chosen for error in self._draw_errors(steps[number - 1], chance)
+        ]
+
+    def _draw_errors(self, step: str, chance: random.Random) -> Sequence[int]:
+        errors = self.find_errors(step)
+        return chance.sample(errors, min(max(1, int(self.share)), len(errors)))
 
     def find_errors(self, step: str) -> Sequence[int]:
         """With which errors a step can fail."""
