@@ -9,6 +9,9 @@ from pathlib import Path
 from support_work import Toy, WorkBench
 from tacitd.clock import utc_millis
 from tacitd.contract import Done, Later, Outcome, Rejected, Task
+from tacitd.store import Store
+from tacitd.testing import FakeClock
+from tacitd.work.prompt_rows import finish_prompts
 
 
 def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
@@ -138,3 +141,16 @@ def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path)
     bench.project("later")
     bench.advance(120).advance(601)
     assert toy.texts() == [["use pnpm"]] and str(toy.tasks[-1].project).count("later") == 1
+
+
+def test_a_prompt_is_finished_without_a_look_at_those_of_a_year(tmp_path: Path) -> None:
+    """RELIABILITY 18: no statement goes through all prompts, of which a year has a hundred thousand."""
+    store, said = Store.open(tmp_path / "state", FakeClock()), list[str]()
+    with store.write() as tx:
+        db = store._require_open()
+        db.set_trace_callback(said.append)
+        finish_prompts(tx, "toy", [1], 0.0)
+        db.set_trace_callback(None)
+        plan = [row[3] for sql in said for row in db.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    store.close()
+    assert plan and not [step for step in plan if step.startswith("SCAN")], plan
