@@ -86,7 +86,6 @@ def test_a_file_that_was_just_truncated_waits(scene: Scene) -> None:
                 scene.edit()
             assert raised.value.seconds == REST
             assert scene.path.read_bytes() == text and not scene.copies
-            assert scene.path.read_bytes() == text and not scene.copies
             scene.clock.advance(REST)
         assert scene.edit() and scene.path.read_bytes() == text + b"- ours\n"
 
