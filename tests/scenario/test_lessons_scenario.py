@@ -61,7 +61,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
 
     correct("s1", said, mine)
     lesson = shown(daemon, "001")
-    assert lesson["scope"] == "app" and lesson["origin"]["lines"] == [line]
+    assert lesson["scope"] == "app" and "you said: no, I said: squash" in daemon.cli("why", "001").stdout
     assert f"- {line}" in (mine / "LEARNED.md").read_text()
     context = daemon.cli("context", str(mine)).stdout
     assert line not in context and squash not in context, (

@@ -224,9 +224,9 @@ def test_broken_lines_in_the_raw_file_are_kept_and_stop_nothing(make: MakeDaemon
     theirs = {"ts": "2026-11-20T07:00:00Z", "facts": ["Prefers basalt-2"]}
     broken = b'{"ts": "2026-11-20T07:00:00Z", "fac\nnot json at all\n[]\n'
     with (tmp / "learning-raw.jsonl").open("ab") as file:
-        file.write(broken + json.dumps(theirs).encode())
+        file.write(broken + json.dumps(theirs).encode())  # without a newline: the file waits for a second
     daemon.type_("s1", "Prefers amber-1")
-    assert daemon.synthesize() == []
+    daemon.wait_until(lambda _: daemon.synthesize() == [], "the facts")
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers basalt-2"]
     assert (tmp / "learning-raw.jsonl").read_bytes() == broken
     assert "3 lines" in degraded(daemon)[f"learning.raw:{daemon.project}"]

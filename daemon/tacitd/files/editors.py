@@ -71,8 +71,9 @@ class Editors:
     # --- before a change
 
     def check_at_rest(self, target: Path, seen: FileSnapshot | None) -> None:
-        """Raise FileBusyError if the file (None: no such file) changed within the last second and is empty or ends within a line."""
-        if seen is None or seen.data.endswith(b"\n"):
+        """Raise FileBusyError if the file (None: no such file) changed within the last second and is empty or ends within a line.
+        JSON, of which half could not be read, may end without a newline."""
+        if seen is None or seen.data.endswith((b"\n", b"}")):
             return
         if abs(self._clock.now() - seen.stat.st_mtime) < REST:
             raise FileBusyError(f"{target} is just being written", "retried in a second", seconds=REST)

@@ -78,7 +78,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def test_a_file_that_was_just_truncated_waits(scene: Scene) -> None:
     """The file is not changed between an editor's truncation and the end of its write, and a whole file at once. An empty file, and
     one whose last line has no end, are once they are at rest."""
-    for text, waits in ((b"", True), (BEFORE[:7], True), (BEFORE, False)):
+    for text, waits in ((b"", True), (BEFORE[:7], True), (BEFORE, False), (b"{}", False)):
         scene.path.write_bytes(text)
         os.utime(scene.path, (scene.clock.now(), scene.clock.now()))
         if waits:
