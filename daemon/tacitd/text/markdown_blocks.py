@@ -60,10 +60,10 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     found: list[MarkdownLine] = []
     ends = [at + 1 for at, text in enumerate(lines) if at and text.rstrip() in ("---", "...")]
     at = ends[0] if ends and lines[0].rstrip() == "---" else 0  # behind the front matter
-    unclosed: dict[str, int] = {}
+    ends_below: dict[str, list[int]] = {}
     found.extend(MarkdownLine(text, LineKind.OPAQUE) for text in lines[:at])
     while at < len(lines):
-        end = _opaque_until(lines, at, unclosed)
+        end = _opaque_until(lines, at, ends_below)
         if end > at:
             found.extend(_inside(lines[at:end], _in_item(found)))
             at = end
@@ -73,11 +73,11 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     return found
 
 
-def _opaque_until(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
+def _opaque_until(lines: list[str], at: int, ends_below: dict[str, list[int]]) -> int:
     """The end (exclusive) of the code or comment that begins at this line; `at` itself if none begins.
 
-    `unclosed`: by the first character of an opening, the shortest one that nothing below closes, so that a file with many of them is
-    not searched to its end for each.
+    `ends_below`: by the first character of an opening, what `_list_ends` found, so that a file with many that nothing closes is not
+    searched to its end for each.
     """
     text = lines[at]
     bullet = _BULLET.match(text.rstrip(" \t"))
@@ -92,7 +92,9 @@ def _opaque_until(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
             return at + 1
     else:
         return at
-    if len(opening) >= unclosed.get(opening[0], len(opening) + 1):
+    if opening[0] not in ends_below:
+        ends_below[opening[0]] = _list_ends(lines, opening[0])
+    if len(opening) > ends_below[opening[0]][at + 1]:
         return at
     for end in range(at + 1, len(lines)):  # a slice would copy the rest of the file
         line = lines[end]
@@ -100,8 +102,21 @@ def _opaque_until(lines: list[str], at: int, unclosed: dict[str, int]) -> int:
             return at  # the bullet that contains it ends
         if closing.match(line):
             return end + 1
-    unclosed[opening[0]] = len(opening)
     return at
+
+
+def _list_ends(lines: list[str], mark: str) -> list[int]:
+    """For each line and the end of the file, the length of the longest opening that something from there on can close. `mark`: the
+    first character of the openings."""
+    found = [0]
+    for line in reversed(lines):
+        if mark == "<":
+            length = len("<!--") if "-->" in line else 0
+        else:
+            bare = line.strip(" \t")
+            length = 0 if bare.strip(mark) else len(bare)
+        found.append(max(found[-1], length))
+    return found[::-1]
 
 
 def _inside(lines: list[str], in_item: bool) -> list[MarkdownLine]:

@@ -14,6 +14,7 @@ from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.files.formats import Bullets, bullet
 from tacitd.text.markdown import clean_line, lines_of, put_line, put_lines, swap_line, take_lines
+from tacitd.text.markdown_blocks import lines_as_blocks
 
 
 def has_line(data: bytes, line: str) -> bool:
@@ -319,6 +320,19 @@ def test_the_time_for_many_lines_grows_as_their_number() -> None:
 
     few, many = zip(*((measure(100), measure(1000)) for _ in range(3)), strict=True)
     assert min(many) < 30 * min(few)
+
+
+def test_many_openings_that_nothing_closes_take_no_longer_than_words() -> None:
+    """In a file of a stranger's repository each may be shorter than the one before, and be looked for in all that follows."""
+
+    def measure(mark: str) -> float:
+        lines = [*(mark * length + " x" for length in range(400, 3, -1)), *["a"] * 50_000]
+        began = time.process_time()
+        assert len(lines_as_blocks(lines)) == len(lines)
+        return time.process_time() - began
+
+    words, openings = zip(*((measure("a"), measure("`")) for _ in range(2)), strict=True)
+    assert min(openings) < 5 * min(words)
 
 
 @pytest.mark.parametrize("after", ["", "\n## Next\n\n- z\n"])
