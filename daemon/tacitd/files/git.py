@@ -81,13 +81,13 @@ def find_repository(directory: Path) -> Repository | None:
     try:
         while here != above:
             here = above
-            mark = f"{here}/.git"
+            mark = os.path.join(here, ".git")  # noqa: PTH118
             mode = _mode_of(mark)
             if stat.S_ISREG(mode):
                 return _from_file(Path(here), Path(mark))
             if mode and stat.S_ISREG(_mode_of(f"{mark}/HEAD")):
                 return Repository(Path(here), Path(here), Path(mark), Path(mark))
-            if _mode_of(f"{here}/{_JJ}"):
+            if _mode_of(os.path.join(here, _JJ)):  # noqa: PTH118
                 return _from_jj(Path(here))
             above = os.path.dirname(here)  # noqa: PTH120
     except (OSError, ValueError):
