@@ -37,6 +37,8 @@ from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, put_
 WORKERS = 3
 STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
+PAUSE = 60.0
+"""Seconds before a task that raised what is no Exception is begun again."""
 THREADS = 12
 """With those that are stuck."""
 
@@ -81,6 +83,8 @@ class TaskRunner:
         self._futures = set[Future[None]]()
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
+        self._broken: dict[int, float] = {}
+        """Until when tasks wait that raised what is no Exception: monotonic seconds."""
         self.refused: UnwritableError | None = None
         """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
 
@@ -124,7 +128,8 @@ class TaskRunner:
         def is_held(ready: ReadyTask) -> bool:
             is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
             is_off = ready.plugin not in self.plugins
-            return is_off or (is_behind and ready.kind not in ASKED) or self.is_held(ready)
+            is_broken = self._broken.get(ready.number, 0.0) > self.clock.monotonic()
+            return is_off or is_broken or (is_behind and ready.kind not in ASKED) or self.is_held(ready)
 
         return list_ready(rows, self.clock.now(), self.running, self._single, is_held, most=most)
 
@@ -152,6 +157,10 @@ class TaskRunner:
         except (Exception, SystemExit) as error:  # noqa: BLE001  what a plugin does may raise anything
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
             self._put_off(ready, error, store)
+        except BaseException as error:  # such as the panic of an extension in Rust: nothing is stored, as after the end of the process
+            self._broken[ready.number] = self.clock.monotonic() + PAUSE
+            logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
+            raise
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)

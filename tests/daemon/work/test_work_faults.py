@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from asyncio import CancelledError
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -234,16 +235,20 @@ def test_a_task_that_was_due_stays_due_when_the_clock_is_set_back(tmp_path: Path
     assert toy.kinds() == ["message"]
 
 
-def test_a_task_that_raises_what_is_no_error_is_not_run_in_a_loop(tmp_path: Path) -> None:
-    """DESIGN "Work": such as a cancelled coroutine's. It is logged, and begun again after a pause."""
+@pytest.mark.parametrize("error", [CancelledError, Crash])
+def test_a_task_that_raises_what_is_no_error_is_not_run_in_a_loop(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    """DESIGN "Work": such as a cancelled coroutine's, or a panic in Rust. It is logged, and begun again after a pause."""
     runs = list[int]()
 
     def run(task: Task) -> Outcome:
         runs.append(task.number)
-        raise CancelledError
+        raise error
 
     bench = WorkBench(tmp_path, Toy(outcome=run))
     bench.tell("use pnpm")
     for seconds in (700, 1, 1, 61):
-        bench.advance(seconds)
+        with suppress(Crash):
+            bench.advance(seconds)
     assert runs.count(runs[0]) == 2
