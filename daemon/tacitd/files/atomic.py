@@ -132,6 +132,8 @@ def edit_file(
             editors.check_marks(target)
         make_dirs(target.parent, disk, private=mode is not None)
         temp = _write_temp(target, wanted, seen, mode, disk)
+        if editors is not None:
+            editors.note_written(target, wanted)
         with _removed_on_failure(temp, disk):
             # Compared as late as possible: writing and syncing the temporary file takes milliseconds, in which a person
             # may save.

@@ -64,6 +64,8 @@ class Editors:
         self._clock = clock
         self._disk = disk
         self._lock = threading.Lock()
+        self._written: dict[Path, bytes] = {}
+        """The digest of what tacitd wrote last."""
         self._open: dict[Path, Path] = {}
         self._kept: list[_OldFile] = []
         self._copies: dict[Path, Path | None] = {}
@@ -71,9 +73,11 @@ class Editors:
     # --- before a change
 
     def check_at_rest(self, target: Path, seen: FileSnapshot | None) -> None:
-        """Raise FileBusyError if the file (None: no such file) changed within the last second and is empty or ends within a line.
-        JSON, of which half could not be read, may end without a newline."""
+        """Raise FileBusyError if the file (None: no such file) changed within the last second and is empty or ends within a line, and
+        that is not what tacitd wrote last. JSON, of which half could not be read, may end without a newline."""
         if seen is None or seen.data.endswith((b"\n", b"}")):
+            return
+        if self._written.get(target) == sha256(seen.data).digest():
             return
         if abs(self._clock.now() - seen.stat.st_mtime) < REST:
             raise FileBusyError(f"{target} is just being written", "retried in a second", seconds=REST)
@@ -106,6 +110,9 @@ class Editors:
             return False
 
     # --- after a change
+
+    def note_written(self, target: Path, data: bytes) -> None:
+        self._written[target] = sha256(data).digest()
 
     def keep_old_file(self, target: Path, old: Path, seen: bytes) -> None:
         """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed and whose bytes were `seen`."""

@@ -196,6 +196,10 @@ class SharedFiles:
         look = self.take_look(change.path, change.format)
         if _is_made(self._store, change):
             return Planned(change, {}, project, look, changes)
+        if self._editors is not None:
+            # Before it is planned: what is planned waits longer than until the file is at rest.
+            target = DISK.resolve(change.path)
+            self._editors.check_at_rest(target, read_snapshot(target))
         view = look.view
         if view.doubt == "removed once":
             # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.

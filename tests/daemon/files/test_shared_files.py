@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
 from tacitd.files import shared_files
 from tacitd.files.atomic import FileSnapshot, read_snapshot
+from tacitd.files.editors import REST, Editors
 from tacitd.files.formats import Bullets, Lines, bullet
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
@@ -100,6 +102,23 @@ def test_a_cut_file_removes_nothing_and_a_missing_one_neither(person: Person) ->
     assert not edits.removed and set(edits.added.values()) == {"Be brief"}
     person.path.unlink()
     assert person.look_twice() == Edits({}, {}, frozenset())
+
+
+def test_a_file_whose_last_line_has_no_end_waits_before_its_change_is_planned(person: Person) -> None:
+    """A person's save of the last second may be half of one: the task is tried again in a second, while what is planned would wait for
+    housekeeping. What tacitd itself wrote is whole."""
+    person.files = SharedFiles(person.store, person.clock, editors=Editors(person.clock))
+    person.path.write_text("# Learned\n\n## Coding\n- Use pnpm\n\n## Mine\n- no end")
+    os.utime(person.path, (person.clock.now(), person.clock.now()))
+    with pytest.raises(FileBusyError, match="just being written") as raised:
+        person.change({B: "Use ruff"})
+    assert raised.value.seconds == REST and not person.store.rows("SELECT 1 FROM plan")
+    person.clock.advance(REST)
+    for leaf in (B, C, D):
+        person.change({leaf: leaf.partition("\n")[2]})
+        os.utime(person.path, (person.clock.now(), person.clock.now()))
+    assert person.lines() == ["Use pnpm", "Use ruff", "Use uv", "Use mypy", "no end"]
+    assert person.path.read_bytes().endswith(b"no end")
 
 
 OLDER = "# Learned\n\n## Coding\n- Use pnpm\n- Use one\n- Use two\n- Use three\n- Use four\n"
