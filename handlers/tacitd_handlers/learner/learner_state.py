@@ -207,9 +207,10 @@ def read_waiting(rows: Rows) -> list[str]:
 
 
 def add_notices(tx: Tx, lines: Iterable[str]) -> None:
-    """Print these lines at the next session start, each once, if no session got it by itself; what sessions got is forgotten."""
+    """Print these lines at the next session start, each once, if no session got it early; what sessions got is forgotten."""
+    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL AND NOT early")
     tx.executemany("INSERT OR IGNORE INTO learner_notice(text) VALUES(?)", [(line,) for line in lines])
-    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
+    tx.execute("DELETE FROM learner_notice WHERE early")
 
 
 def note_session(

@@ -30,7 +30,8 @@ CREATE TABLE learner_tag(               -- what was decided about a gap
 
 CREATE TABLE learner_notice(
   text TEXT PRIMARY KEY,                -- text: a line for the next session's start
-  shown_in TEXT                         -- the session that got it
+  shown_in TEXT,                        -- the session that got it
+  early INTEGER NOT NULL DEFAULT 0      -- whether that was before it was done
 );
 
 CREATE TABLE learner_compared(stamps TEXT NOT NULL);  -- one row: those of both files, when nothing was missing

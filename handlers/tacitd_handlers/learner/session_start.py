@@ -147,8 +147,9 @@ def note_start(made: SessionText) -> None:
             with store.write() as tx:
                 note_session(tx, at.session, stamp=at.stamp, first_start=made.is_first)
                 tx.executemany(
-                    "INSERT INTO learner_notice VALUES(?, ?) "
-                    "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
+                    "INSERT INTO learner_notice VALUES(?, ?, 1) "
+                    "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in, "
+                    "early = early OR coalesce(shown_in, excluded.shown_in) <> excluded.shown_in",
                     [(text, at.session) for text in made.notices],
                 )
 

@@ -102,6 +102,18 @@ def test_L_05_L_50_full(desk: Desk) -> None:
     assert "[SYNC]" not in again and desk.text == golden("full.profile.md")
 
 
+def test_L_02_each_repair_is_said(desk: Desk) -> None:
+    """SPEC L-02: a heading that is removed once more, after a session was told of it, is reported once more; each time once."""
+    desk.record(gaps="edge:a")
+    for number in range(3):
+        desk.put(desk.text.replace("## About Me\n", ""))
+        if number < 2:  # the third time, a session begins before the files are compared
+            desk.look()
+        assert begin(desk, f"first {number}").text.count("[REPAIRED]") == 1
+        desk.look()
+        assert "[REPAIRED]" not in begin(desk, f"second {number}").text
+
+
 def test_L_27_what_waits_for_room_is_named(desk: Desk) -> None:
     """SPEC L-27: the notice suggests entries to archive, most resolved first, until there is room."""
     for number in range(21):
