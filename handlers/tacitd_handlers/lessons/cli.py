@@ -59,12 +59,12 @@ class LessonGroup(OrderedGroup):
     command_class = LessonCommand
 
 
-class ScopeType(click.ParamType[str]):
-    name = "scope"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    scope = normalise_scope(value) if value is not None else None
+    if value is not None and scope is None:
         what = f"“{show_argument(value)}” is not a scope: one word of letters, digits and . _ - + : / @ #"
-        return normalise_scope(value) or self.fail(what, param, ctx)
+        raise click.BadParameter(what, ctx, param)
+    return scope
 
 
 @click.group(
@@ -86,7 +86,7 @@ def _example(line: str) -> str:
 
 
 def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
-    return click.option("-s", "--scope", metavar="SCOPE", type=ScopeType(), help=help, **more)
+    return click.option("-s", "--scope", metavar="SCOPE", callback=_read_scope, help=help, **more)
 
 
 _JSON = json_option("As JSON, with a schema version.")

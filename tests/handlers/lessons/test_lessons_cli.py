@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
+from tacitd_handlers.lessons import cli
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -250,3 +253,13 @@ def test_yaml_is_what_yaml_readers_read(lessons: Lessons, tmp_path: Path) -> Non
     lessons.out("add", "-s", "yes", r'WHEN "a": #b \ c -> DO x — y -> BECAUSE ünïcode')
     shown = lessons.out("show", "1")
     assert 'scope: "yes"\n' in shown and r'when: "\"a\": #b \\ c"' in shown and 'because: "ünïcode"' in shown
+
+
+def test_the_commands_load_with_the_oldest_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pyproject.toml` allows 8.1, where a type of parameters is no generic class."""
+
+    class ParamType:
+        pass
+
+    monkeypatch.setattr(click, "ParamType", ParamType)
+    runpy.run_path(str(cli.__file__))
