@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -151,13 +151,17 @@ def read_patterns(client_home: Path, directories: Iterable[Path]) -> list[Exclud
 
 
 def find_exclude(path: Path, patterns: Iterable[ExcludePattern]) -> ExcludePattern | None:
-    """The first pattern that excludes this absolute path; None if the client loads it. `**/` may stand for nothing."""
-    text = path.as_posix()
-    return next(
-        (
-            one
-            for one in patterns
-            if fnmatchcase(text, one.pattern) or fnmatchcase(text, one.pattern.replace("**/", ""))
-        ),
-        None,
-    )
+    """The first pattern that excludes this absolute path; None if the client loads it."""
+    names = path.as_posix().split("/")
+    return next((one for one in patterns if _fits(names, one.pattern.split("/"))), None)
+
+
+def _fits(names: Sequence[str], globs: Sequence[str]) -> bool:
+    """Whether the names of a path fit those of a glob, one by one. `**` stands for any number of names."""
+    ends = {0}  # how many names the globs so far may stand for
+    for glob in globs:
+        if glob == "**":
+            ends = {*range(min(ends, default=len(names) + 1), len(names) + 1)}
+        else:
+            ends = {end + 1 for end in ends if end < len(names) and fnmatchcase(names[end], glob)}
+    return len(names) in ends
