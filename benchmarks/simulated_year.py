@@ -24,11 +24,13 @@ from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
+from tacitd.session_context.session_texts import KEPT
 from tacitd.sources.lines import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
+from tacitd.work.activities import forget_passing
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import finish_prompts, insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import finish_prompts, forget_old_texts, insert_prompt, queue_prompt
 from tacitd_handlers.learning.learned_rows import (
     NewFact,
     count_said,
@@ -96,6 +98,9 @@ class SimulatedUse:
             for number in range(day * SESSIONS, (day + 1) * SESSIONS):
                 self._run_session(number, stores, kept=day >= self.days - KEPT_DAYS)
                 self.clock.advance(DAY / SESSIONS)
+            with stores.store.write() as tx:  # what the daemon forgets each day
+                forget_old_texts(tx, self.clock.now())
+                forget_passing(tx, self.clock.now())
         with stores.store.write() as tx:
             tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now - self.days * DAY))
         stores.store.close()
@@ -134,6 +139,7 @@ class SimulatedUse:
                 "INSERT INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
                 [(session, name, b"0000", now) for name in ("learning", "profile", "lessons")],
             )
+            tx.execute("DELETE FROM shown WHERE at < ?", now - KEPT)
 
     def _store_prompts(
         self, tx: Tx, path: Path, prompts: list[Prompt], end: int, project: int, *, kept: bool

@@ -58,11 +58,11 @@ CREATE TABLE prompt(
   digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of the folded text
   source TEXT NOT NULL,
   session TEXT NOT NULL,
-  transcript TEXT NOT NULL,
+  transcript TEXT NOT NULL,             -- '' once its text is gone
   project INTEGER REFERENCES project,
   priority TEXT NOT NULL DEFAULT 'live' CHECK(priority IN ('live', 'scan')),
   kind TEXT NOT NULL,                   -- PromptKind
-  cwd TEXT NOT NULL,
+  cwd TEXT NOT NULL,                    -- '' once its text is gone
   typed REAL NOT NULL,
   ingested REAL NOT NULL,
   text TEXT,                            -- text: NULL if it was passed over; 200 characters once handled, NULL after 90 days
@@ -72,7 +72,7 @@ CREATE TABLE prompt(
 );
 CREATE INDEX prompt_digest ON prompt(digest, typed);
 CREATE INDEX prompt_session ON prompt(session, number);
-CREATE INDEX prompt_transcript ON prompt(transcript, number);
+CREATE INDEX prompt_scanned ON prompt(transcript) WHERE priority = 'scan';
 CREATE INDEX prompt_handled ON prompt(handled) WHERE handled IS NOT NULL AND text IS NOT NULL;
 
 CREATE TABLE prompt_task(

@@ -112,11 +112,12 @@ def finish_prompts(
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:
-    """Remove the texts of prompts that were handled 90 days ago; return how many. Their rows stay: they are the dedupe. A record that
-    was too long is a problem for a week."""
+    """Remove the texts of prompts that were handled 90 days ago, and where they were typed; return how many. Their rows stay: they are
+    the dedupe. A record that was too long is a problem for a week."""
     tx.execute("DELETE FROM degradation WHERE id = ? AND since < ?", LONG_RECORD, now - LONG_SHOWN)
     return tx.execute(
-        "UPDATE prompt SET text = NULL, context = NULL WHERE handled < ? AND text IS NOT NULL", now - KEPT
+        "UPDATE prompt SET text = NULL, context = NULL, transcript = '', cwd = '' WHERE handled < ? AND text IS NOT NULL",
+        now - KEPT,
     ).changed
 
 

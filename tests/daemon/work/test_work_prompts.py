@@ -118,17 +118,16 @@ def test_a_prompt_that_no_answer_fits_goes_alone_and_costs_the_others_nothing(tm
 
 
 def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
-    """DESIGN "The store": words that wait or were rejected are kept whole; handled ones are cut and go after 90 days."""
+    """DESIGN "The store": words that wait or were rejected are kept whole; handled ones are cut and go after 90 days, with
+    where they were typed."""
     long = "use pnpm, " * 60
     toy = Toy(outcome=lambda task: Rejected("no") if task.session == "s2" else Done())
     bench = WorkBench(tmp_path, toy)
     bench.tell(long + "two", session="s2").advance().tell(long + "one").leave()
     assert [len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [603, 200]
     bench.advance(91 * 86_400)
-    assert [text and len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [
-        603,
-        None,
-    ]
+    kept, gone = bench.rows("SELECT text, transcript <> '', cwd <> '' FROM prompt ORDER BY number")
+    assert (len(kept[0]), *kept[1:]) == (603, 1, 1) and gone == (None, 0, 0)
 
 
 def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:
