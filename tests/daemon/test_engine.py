@@ -154,3 +154,20 @@ def test_an_unreadable_file_at_the_first_start_stops_nothing(
     scene.type("s", "new")
     scene.settle()
     assert scene.handler.words == [["new"]]
+
+
+def test_words_said_where_nothing_answers_hold_up_no_prompt_of_another_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY 20b: on a mount that stalls. Of the project in which they were said nothing is known, so they are no context."""
+    scene = Scene(tmp_path)
+    hung, real = scene.project("hung"), scene.engine.lookup.find_project
+    scene.append("s", scene.said("s", "Shall I?", hung))
+    scene.settle()
+    monkeypatch.setattr(
+        scene.engine.lookup, "find_project", lambda cwd: None if cwd == str(hung) else real(cwd)
+    )
+    scene.append("s", scene.typed("s", "use pnpm"))
+    scene.settle()
+    assert scene.handler.words == [["use pnpm"]]
+    assert scene.app.store.rows("SELECT context FROM prompt") == [("",)]

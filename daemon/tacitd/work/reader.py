@@ -279,11 +279,15 @@ class Reader:
         of those that name none. What the assistant said in another project, which the person may have excluded, is no context."""
         places: dict[str, Project | NoProject] = {}
         contexts = {one.context_cwd for record in records for one in record.prompts if one.context_cwd}
-        for where in {record.cwd or cwd for record in records} | contexts:
+        for where in {record.cwd or cwd for record in records}:
             found = self.lookup.find_project(where) if where else NOWHERE
             if found is None:
                 return None
             places[where] = found
+        for where in (
+            contexts - places.keys()
+        ):  # one that does not answer holds up no prompt of another project
+            places[where] = self.lookup.find_project(where) or NOWHERE
         runs = list[_Run]()
         by_place = groupby(records, key=lambda record: places[record.cwd or cwd])
         for place, some in by_place if len(places) > 1 else zip(places.values(), [records], strict=False):
