@@ -93,6 +93,16 @@ def test_sync_waits_for_what_runs_and_for_what_that_makes_due(tmp_path: Path) ->
     assert future.done() and len(scene.handler.ends) == 1
 
 
+def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
+    """DESIGN "Control": `sync --timeout` in a loop must not pile up."""
+    scene = Scene(tmp_path, held=True)
+    scene.type("s", "one")
+    waiting = scene.engine.begin_sync()
+    waiting.cancel()
+    scene.settle()
+    assert not scene.engine._waiters
+
+
 def test_a_sync_that_was_cancelled_costs_no_other(tmp_path: Path) -> None:
     """DESIGN "Control": who waits beside it is answered, and the loop goes on, also when it ends."""
     scene = Scene(tmp_path)

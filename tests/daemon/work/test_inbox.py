@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from support_waiting import PATIENCE, until
+from tacitd.errors import UnavailableError
 from tacitd.work.inbox import Inbox
 
 
@@ -32,3 +33,16 @@ def test_a_call_whose_caller_gave_up_is_not_run() -> None:
         inbox.call(lambda: ran.append(1), 0.001)
     inbox.run_pending()
     assert ran == []
+
+
+def test_no_caller_waits_for_a_closed_inbox() -> None:
+    """DESIGN "Control": one that waits while the engine stops, and one that comes afterwards."""
+    inbox = _inbox()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(inbox.call, lambda: 42, PATIENCE)
+        until(lambda: inbox, "nothing was asked")
+        inbox.close()
+        with pytest.raises(UnavailableError):
+            waiting.result(PATIENCE)
+    with pytest.raises(UnavailableError):
+        inbox.call(lambda: 1, PATIENCE)
