@@ -11,7 +11,10 @@ import math
 import threading
 from collections.abc import Callable
 
+from loguru import logger
+
 from tacitd.clock import Clock
+from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
 from tacitd.store import Store
 from tacitd.work.project_rows import Choices, store_project
@@ -51,18 +54,23 @@ class ProjectLookup:
             if len(self.list_stuck()) >= STUCK:
                 return None
             self._open[cwd] = now
+            self._answers.pop(cwd, None)
             thread = threading.Thread(target=self._answer, args=(cwd,), name="project lookup", daemon=True)
             thread.start()
             thread.join(PATIENCE)
-        return self._answers[cwd][1] if cwd not in self._open else None
+        return self._answers.get(cwd, (0.0, None))[1]
 
     def _answer(self, cwd: str) -> None:
         try:
             found: Place = self._find(cwd)
+            self._answers[cwd] = self._clock.monotonic(), found
         except OSError as error:
             found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
-        self._answers[cwd] = self._clock.monotonic(), found
-        del self._open[cwd]
+            self._answers[cwd] = self._clock.monotonic(), found
+        except TacitdError as error:  # of the store, which has the choices: it is asked again
+            logger.warning("the project of {} is not known: {}", cwd, error)
+        finally:
+            del self._open[cwd]
 
     def list_stuck(self) -> list[str]:
         """The directories whose file system did not answer in time."""
