@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from support_waiting import PATIENCE
 from tacitd.errors import UnavailableError
 from tacitd.plugin import TimedJob
 from tacitd.state.person_choices import Scope
+from tacitd.work.task_runner import TaskRunner
 from tacitd.work.write_modes import set_pause
 
 # what a person says
@@ -270,3 +272,20 @@ def test_a_project_that_was_missing_is_paused_when_it_is_found(tmp_path: Path) -
     scene.settle(120)
     assert ids(scene) == []
     assert scene.app.store.rows("SELECT text, passed FROM prompt") == [(None, "paused")]
+
+
+def test_only_the_end_of_a_task_waits_for_the_next_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Control": a hint, a request or a stop begins a pass at once, also if a task ends in the same moment. After
+    that alone the next task begins, and the pass comes soon."""
+    scene, begun, since = Scene(tmp_path), list[str](), time.monotonic()
+    monkeypatch.setattr(TaskRunner, "running", property(lambda self: {("toy", ""): 0.0}))
+    monkeypatch.setattr(TaskRunner, "start_ready", lambda self: begun.append("next"))
+    scene.engine.wake.take()
+    for wake in ((scene.engine.wake.set, scene.engine.wake.note_end), (scene.engine.wake.note_end,)):
+        for call in wake:
+            call()
+        scene.engine._sleep(30.0)
+        begun.append("pass")
+    assert begun == ["pass", "next", "pass"] and time.monotonic() - since < 20
