@@ -41,6 +41,17 @@ def test_live_lanes_go_first_then_those_that_wait_for_longest(store: Store) -> N
     assert keys(store) == ["old", "young", "scan"] and keys(store, 1) == ["old"]
 
 
+@pytest.mark.parametrize("plugin", ["a", "toy", "z"])
+def test_the_lane_with_what_a_person_waits_for_goes_first(store: Store, plugin: str) -> None:
+    """A decision does not wait until a worker is free of what everything else makes, and no message of its lane passes it."""
+    for number in range(100):
+        add(store, f"/{number}", f"made {number}", due=-9)
+    add(store, "/asked", "later")
+    with store.write() as tx:
+        insert_task(tx, NewTask(plugin, "/asked", "decision", "asked", None, "asked"), NOW)
+    assert keys(store, 1) == ["asked"] and keys(store, 2) == ["asked", "made 0"]
+
+
 def test_in_a_lane_what_is_typed_goes_before_what_is_made_of_it(store: Store) -> None:
     """A synthesis comes after the prompts of its lane, and a person's decision before both, whatever is due for longest."""
     add(store, "/a", "synthesis", "message", due=-9)
