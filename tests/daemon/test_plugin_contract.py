@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -248,3 +249,21 @@ def test_an_undo_is_the_person_s_edit(world: World) -> None:
     world.edit("REMINDERS.md", replace=("Buy milk", "Buy oat milk"))
     refused = world.run("undo", again["id"])
     assert refused.code != 0 and "somebody removed or changed it since" in refused.err
+
+
+def test_an_undo_that_waits_for_an_editor_is_passed_on_when_it_is_written(world: World) -> None:
+    """S-33: several lines that are gone at once are in doubt, unless a person took them back by name, however late that is written."""
+    world.type("s1", "remember six").leave("s1")
+    (first,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
+    mark = world.project / ".REMINDERS.md.swp"
+    mark.write_bytes(b"b0VIM 9.1")
+    os.utime(mark, (world.clock.now(), world.clock.now()))
+    waits = world.run("undo", first["id"])
+    assert waits.code == 75 and "is open in an editor" in waits.err
+    assert len(world.bullets("REMINDERS.md")) == 6
+    mark.unlink()
+    for _ in range(3):
+        world.wait(MINUTE)
+    assert world.bullets("REMINDERS.md") == []
+    world.type("s2", "six again").leave("s2")
+    assert world.bullets("REMINDERS.md") == []

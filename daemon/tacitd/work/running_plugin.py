@@ -166,6 +166,7 @@ class RunningPlugin:
         if kind is None:
             return Done()
         format = find_format(kind.format)
+        files.settle(path)  # an undo that is passed on may wait for an editor
         look, stamp = find_new_edits(files, tools.rows, path, format, task.data.get("undone", ()))
         edits, again = look.view.edits, look.view.doubt == "removed once"
         done = Done()
