@@ -267,3 +267,21 @@ def test_an_undo_that_waits_for_an_editor_is_passed_on_when_it_is_written(world:
     assert world.bullets("REMINDERS.md") == []
     world.type("s2", "six again").leave("s2")
     assert world.bullets("REMINDERS.md") == []
+
+
+def test_every_undo_of_a_pause_is_passed_on_after_it(world: World) -> None:
+    """S-33: the second replaces the task of the first, which still waits, and not what it is about."""
+    world.type("s1", "remember the milk").leave("s1")
+    world.type("s2", "remember six").leave("s2")
+    milk, six = sorted(
+        (one for one in world.run("history", "--json").json if one["by"] == "reminders"),
+        key=lambda one: len(one["lines"]),
+    )
+    world.run("pause")
+    assert [world.run("undo", one["id"]).code for one in (six, milk)] == [0, 0]
+    assert world.bullets("REMINDERS.md") == []
+    world.run("resume")
+    for _ in range(3):
+        world.wait(MINUTE)
+    world.type("s3", "six again").leave("s3")
+    assert world.bullets("REMINDERS.md") == []
