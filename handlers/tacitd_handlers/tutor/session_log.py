@@ -50,7 +50,14 @@ from tacitd_handlers.tutor.session_model import (
     Step,
     TimedEvent,
 )
-from tacitd_handlers.tutor.session_policy import LETTERS, WrongEventError, advance, format_choice, is_expired
+from tacitd_handlers.tutor.session_policy import (
+    EXPIRED_AFTER,
+    LETTERS,
+    WrongEventError,
+    advance,
+    format_choice,
+    is_expired,
+)
 
 _BEFORE = {Step.INTRODUCE, Step.CHOOSE, Step.SUMMARIZE, Step.BUILD_CHECK, Step.CHECK_ANSWER, Step.JUDGE_CHECK}
 """The steps before the first objective."""
@@ -184,10 +191,11 @@ class TutorStore:
             lock.release()
 
     def write_copy(self, found: ReplayedSession) -> Path:
-        """Write the readable copy of a session, unless it is newer than the log."""
+        """Write the readable copy of a session, unless it is newer than what it tells: the log, and that nobody continued it."""
         log = self._log_path(found.state.plan.session)
-        path = log.with_suffix(".md")
-        if not path.exists() or path.stat().st_mtime_ns < log.stat().st_mtime_ns:
+        path, told = log.with_suffix(".md"), log.stat().st_mtime
+        told += EXPIRED_AFTER if found.outcome == "expired" else 0.0
+        if not path.exists() or path.stat().st_mtime < told:
             replace_file(path, format_session_log(found).encode("utf-8", "replace"), mode=0o600)
         return path
 

@@ -8,6 +8,7 @@ import pytest
 
 from support_tutor import KEY, lead_to, make_plan, make_store
 from tacitd.errors import TacitdError, UnavailableError
+from tacitd.testing import FakeClock
 from tacitd_handlers.tutor.session_model import Answered, Step
 
 
@@ -63,6 +64,18 @@ def test_the_readable_log_is_complete_and_has_keys_only_at_the_end(tmp_path: Pat
     ]
     assert [one for one in wanted if one not in text] == []
     assert text.count("\n> ") == len([e for e in session.found.events if isinstance(e.event, Answered)])
+
+
+def test_the_readable_log_of_an_expired_session(tmp_path: Path) -> None:
+    """SPEC T-24: a copy that was written while it was open says in the end that it is over."""
+    clock = FakeClock()
+    store = make_store(tmp_path, clock)
+    with store.start_session(make_plan()) as session:
+        lead_to(session, Step.PROBE_ANSWER)
+        assert "The session is open." in store.write_copy(session.found).read_text()
+    clock.jump(31 * 86400.0)
+    (found,) = store.list_sessions()
+    assert "The session is expired." in store.write_copy(found).read_text()
 
 
 @pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
