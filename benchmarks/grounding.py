@@ -106,7 +106,7 @@ def list_recorded() -> Iterator[Case]:
     for name, recorded in newest.items():
         answer = "\n".join(line for line in recorded.answer.splitlines() if not line.startswith("PROFILE"))
         parsed = parse_heard(answer)
-        for heard in parsed if isinstance(parsed, tuple) else ():
+        for heard in filter(None, parsed if isinstance(parsed, tuple) else ()):
             pairs = typed[name.split()[0]]
             message, said = next((one for one in pairs if find_quote(heard.words, one[0])), ("", ""))
             if heard.fact:

@@ -55,17 +55,19 @@ class Heard(Struct, frozen=True):
     """Whether it says who the person is, or how they want to be answered in every project."""
 
 
-def parse_heard(answer: str) -> tuple[Heard, ...] | Unusable:
-    """Return the lines of an answer; none for NONE and an empty answer. Prose, such as a refusal, is Unusable."""
+def parse_heard(answer: str) -> tuple[Heard | None, ...] | Unusable:
+    """Return the lines of an answer; none for NONE and an empty answer. Prose, such as a refusal, is Unusable.
+
+    None stands for objects that are none of these, if there are others.
+    """
     if len(answer) > EXTRACTION_ANSWER:
         return Unusable(f"the answer is longer than {EXTRACTION_ANSWER} characters")
     if repeats_prompt("extraction", answer):
         return Unusable("the answer repeats the prompt")
-    found = [_read_line(value) for value in list_objects(answer)]
-    lines = tuple(dict.fromkeys(line for line in found if line is not None))
-    if not lines and (found or not says_none(answer)):
+    found = tuple(dict.fromkeys(_read_line(value) for value in list_objects(answer)))
+    if not any(found) and (found or not says_none(answer)):
         return Unusable("no fact in the answer")
-    return lines
+    return found
 
 
 def _read_line(value: Any) -> Heard | None:

@@ -56,7 +56,7 @@ ANSWERS = "learning.answers"
 NO_LINE = "no line"
 """`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""
 SECRET_FACT, FORGOTTEN_FACT = "it looks like a secret", "you said that it is never learned again"
-UNSUPPORTED = "its words do not say the known line"
+UNREADABLE, UNSUPPORTED = "it could not be read", "its words do not say the known line"
 _COMMAND = re.compile(r"\s*/[\w:-]+\s*")
 _BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
 
@@ -97,7 +97,7 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
         return Later(why, "the model is asked again", blame="work")
     tools.clear(ANSWERS)
     for line in heard:
-        if why := found.check(line, numbered, tools):
+        if why := found.check(line, numbered, tools) if line is not None else UNREADABLE:
             found.left_out[why] += 1
     sources = Sources(
         tuple(drop_quotes(message.text) for message in found.messages if not message.beside_tool),

@@ -42,15 +42,16 @@ AGAIN = '{"message": 1, "words": "lint, I said", "known": 7}'
         (f"[{LINE},\n {AGAIN}]", (HEARD, Heard(1, "lint, I said", known=7))),
         (f"```json\n[{LINE}]\n```", (HEARD,)),
         (f"{LINE}\n{LINE}", (HEARD,)),
+        (f'{LINE}\n{{"words": "y"}}\n{AGAIN[:-4]}', (HEARD, None)),
         ('{"message": 1, "words": "short", "about": "person", "fact": "User prefers short answers"}',
          (Heard(1, "short", "Prefers short answers", is_about_person=True),)),
         ('{"message": 1, "words": "x", "fact": "Use\\u200b pnpm\\n# Forged"}', (Heard(1, "x", "Use pnpm # Forged"),)),
-        (f'{LINE}\n{{"message": 1, "words": "y", "fact": "NONE"}}', (HEARD,)),
+        (f'{LINE}\n{{"message": 1, "words": "y", "fact": "NONE"}}', (HEARD, None)),
         ("NONE", ()), ("none.", ()), ("", ()), ("NONE\nThe message has no preference.", ()),
         ("No new preferences.", ()),
     ],
 )  # fmt: skip
-def test_what_is_read(answer: str, heard: tuple[Heard, ...]) -> None:
+def test_what_is_read(answer: str, heard: tuple[Heard | None, ...]) -> None:
     """S-03: fences, bullets, introductions and lists are not in the way."""
     assert parse_heard(answer) == heard
 

@@ -54,6 +54,14 @@ def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> 
     assert bench.bullets == [typed]
 
 
+def test_what_could_not_be_read_is_in_the_log(bench: LearningBench) -> None:
+    """S-23: a line of the answer that is cut costs no other, and is not left out silently."""
+    line = json.dumps({"message": 1, "words": "use tabs", "fact": "Use tabs"})
+    bench.say("use tabs, and pnpm", RawAnswer(f"{line}\n{line[:-6]}"))
+    said = bench.bench._app.store.rows("SELECT text FROM activity WHERE did = 'refused'")
+    assert bench.facts("text") == [("Use tabs",)] and said == [("1 fact: it could not be read",)]
+
+
 def test_who_the_person_is_goes_to_their_own_file(bench: LearningBench) -> None:
     """S-27, S-55: what is marked as about the person is a line of ~/.agents/LEARNED.md, and of no project's file."""
     bench.say("answer me in Dutch, always", "[1] Person: Answer in Dutch")
