@@ -296,3 +296,16 @@ def test_crlf_files_stay_crlf(desk: Desk) -> None:
         data = path.read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n") > 5
     assert desk.entry("edge:a").clean == 1
+
+
+def test_L_28_a_full_resolved_section(desk: Desk) -> None:
+    """SPEC L-28: the eleventh entry replaces the one tested longest ago; the ledger keeps it."""
+    for number in range(11):
+        for at, gaps in ((0, f"edge:{number}"), (1, "none"), (2, "none"), (40, "none")):
+            days = number + at * 1.0 + at * number / 100
+            desk.record(f"p{number}", days=days, pattern=f"x{number}", gaps=gaps)
+    for number in range(11):
+        desk.record(f"p{number}", days=100 + number, pattern=f"x{number}")
+    resolved = [placed.label for placed in desk.weaknesses if placed.resolved]
+    assert len(resolved) == 10 and "edge:0" not in resolved and desk.find("edge:0") is None
+    assert not desk.state.removed and not desk.state.waiting

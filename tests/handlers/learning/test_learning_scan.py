@@ -65,7 +65,8 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
         size += len(many[-1]) + 1
     parsed = parse_heard("\n".join(many[:-1]))
     assert isinstance(parsed, tuple) and len(parsed) == len(many) - 1 > 20
-    facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed]
+    heard = [one for one in parsed if one is not None]
+    facts = [f"{answer} {one.fact}"[:FACT_LIMIT] for answer in range(answers) for one in heard]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
     waiting, calls = list(map(NumberedFact, facts)), 0
     while waiting:
