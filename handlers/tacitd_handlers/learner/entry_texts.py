@@ -138,7 +138,7 @@ _VAGUE_WORDS = (
     "bugs practice careless this that it them is are to be lot"
 )
 _VAGUE = frozenset(_VAGUE_WORDS.split())
-_WORD = compile_lazily(r"[A-Za-z][A-Za-z'-]*|\d+")
+_WORD = compile_lazily(r"[A-Za-z][A-Za-z']*|\d+")
 _OBSERVED = compile_lazily(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
 
 

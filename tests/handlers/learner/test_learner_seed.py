@@ -108,10 +108,11 @@ def test_L_42_L_44_L_46_the_review_intervals(
 
 
 def test_a_description_that_names_nothing_refers_to_its_session(practice: Practice) -> None:
-    """SPEC L-10: the seed's vague example, and its specific one."""
+    """SPEC L-10: the seed's vague example, and its specific one; a pattern of several words with hyphens is one."""
     for tag, text in (
         ("edge:a", "struggles with edge cases"),
         ("edge:b", "forgets to handle negative indices"),
+        ("edge:c", "off-by-one"),
     ):
         practice.record(
             "2026-02-19T14:30",
@@ -121,3 +122,4 @@ def test_a_description_that_names_nothing_refers_to_its_session(practice: Practi
     text = practice.profile.read_text()
     assert "- **edge:a** — struggles with edge cases (observed 2026-02-19T14:30).\n" in text
     assert "- **edge:b** — forgets to handle negative indices.\n" in text
+    assert "- **edge:c** — off-by-one.\n" in text
