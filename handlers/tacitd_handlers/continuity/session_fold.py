@@ -220,8 +220,7 @@ class Fold:
             now.tasks = client_tasks.finish_call(now.tasks, call, answer)
             if edited := client_tasks.edited_file(call, answer):
                 path = clean_text(edited.removeprefix(f"{now.cwd}/"), 200)
-                counts = Counter(now.edits | {path: now.edits.get(path, 0) + 1})
-                now.edits = dict(counts.most_common(FILES))
+                now.edits = now.edits | {path: now.edits.get(path, 0) + 1}
 
     def _add_prompt(
         self, at: float, id: str, words: str, *, is_new: bool = True, is_blanked: bool = False
@@ -242,6 +241,8 @@ class Fold:
 
     def finish(self) -> TranscriptState:
         self._clean_said()
+        if len(self._now.edits) > FILES:
+            self._now.edits = dict(Counter(self._now.edits).most_common(FILES))
         return self._now
 
 

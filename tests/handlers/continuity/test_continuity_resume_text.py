@@ -11,7 +11,7 @@ from typing import Any
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity.resume_text import build_resume_text
-from tacitd_handlers.continuity.session_fold import TranscriptState, Turn
+from tacitd_handlers.continuity.session_fold import FILES, TranscriptState, Turn
 
 WEEK = 7 * 86_400.0
 
@@ -92,6 +92,16 @@ def test_the_last_words_of_both(world: World) -> None:
     world.settle()
     (end,) = [line for line in world.resume() if line.startswith("> Assistant: …word")]
     assert end.endswith(" right?") and len(end) < 700
+
+
+def test_the_most_edited_file_may_come_last(world: World) -> None:
+    """P-26: also of more files than are kept."""
+    world.append("s1", world.record("user", "s1", "rename it everywhere"))
+    for number in range(FILES):
+        edit(world, f"f{number}.py")
+    edit(world, "last.py", 2)
+    world.settle()
+    assert world.resume()[-1].startswith("Files edited: last.py (2), f0.py, ")
 
 
 def test_the_text_is_short() -> None:
