@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, describe_failure
 from tacitd.files import git
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
@@ -40,6 +41,7 @@ from tacitd.service.uninstall import list_state_files
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_file_in_the_way, find_silent_daemon, read_file
+from tacitd.store import open_readonly
 from tacitd.work.project_rows import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
@@ -75,17 +77,20 @@ def examine_machine(
     """Run every check and return the findings, the basic ones first. An installed service's own environment
     is that of the client."""
     version = f"tacitd {__version__} on Python {'.'.join(map(str, sys.version_info[:3]))}"
-    found = [_ok("python.version", version), *_check_configuration(paths, environ)]
+    found = [_ok("python.version", version), *_guard(_check_configuration(paths, environ))]
     config, env = load_or_default(paths, environ), environ
     if service is not None:
-        found += check_service(service.manager, service.facts)
-        env = service.manager.read_environment() or environ
+        found += _guard(check_service(service.manager, service.facts))
+        with suppress(OSError):  # `check_service` names it
+            env = service.manager.read_environment() or environ
         found += check_client(config.claude.command, environ, env)
-    found += _check_claude(config, env, _nearest(paths.state_dir, Path.is_dir), environ)
-    found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
-    found += [_check_room(paths), *check_modes(paths), _check_daemon(paths), _check_retention(paths)]
-    found += check_owners(list_known_projects(paths.state_dir))
-    found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
+    found += _guard(_check_claude(config, env, _nearest(paths.state_dir, _is_open_directory), environ))
+    found += [_check_state(paths.state_dir), *_guard(_check_store(paths.state_dir))]
+    found += _guard(_check_transcripts(one) for one in make_source(paths.config_dir).roots)
+    found += [_check_room(paths), *_guard(check_modes(paths)), _check_daemon(paths), _check_retention(paths)]
+    found += _guard(check_owners(list_known_projects(paths.state_dir)))
+    found += _guard(check_plugin(paths, Path.cwd()))
+    found += _guard(check_server(paths, Path.cwd(), environ))
 
     def check(spec: PluginSpec) -> Iterable[DoctorFinding]:
         hook = spec.prompt_parts.get("doctor")
@@ -97,9 +102,17 @@ def examine_machine(
     return [*found, *(_warn("doctor.failed", f"the check of {what}", hint) for what in failed)]
 
 
+def _guard(findings: Iterable[DoctorFinding]) -> Iterator[DoctorFinding]:
+    """The findings, and the error at which they end: the other checks follow."""
+    try:
+        yield from findings
+    except (OSError, TacitdError) as error:
+        yield _fail("doctor.failed", *describe_failure(error))
+
+
 def examine_client(paths: Paths, config: Config, environ: Mapping[str, str]) -> list[DoctorFinding]:
     """What is wrong with the client, its login and the plugin in it: what a person is to know at a first start."""
-    found = _check_claude(config, environ, _nearest(paths.state_dir, Path.is_dir), environ)
+    found = _check_claude(config, environ, _nearest(paths.state_dir, _is_open_directory), environ)
     return [one for one in (*found, *check_plugin(paths, Path.cwd())) if one.severity != "ok"]
 
 
@@ -112,7 +125,7 @@ def load_or_default(paths: Paths, environ: Mapping[str, str]) -> Config:
     try:
         return load_config(paths.config_file, environ, sections)
     except TacitdError:
-        return load_config(paths.state_dir / "no such file", {}, sections)
+        return load_config(Path(os.devnull), {}, sections)
 
 
 def _check_configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -138,6 +151,14 @@ def _check_state(path: Path) -> DoctorFinding:
         return _ok("state.writable", f"{path} is writable")
     hint = f"make {at} writable by your user (chown, chmod), or set TACITD_STATE_DIR"
     return _fail("state.read-only", f"{at} is not writable", hint)
+
+
+def _check_store(state_dir: Path) -> Iterator[DoctorFinding]:
+    try:
+        with open_readonly(state_dir) or nullcontext():
+            pass
+    except TacitdError as error:
+        yield _fail("state.unreadable", error.what, error.hint)
 
 
 def _check_transcripts(transcripts: Path) -> DoctorFinding:
@@ -311,6 +332,10 @@ def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> Doc
         return _ok("model.answers", what)
     what = f"the model does not answer: {answer.why}: {answer.detail}"
     return _fail("model.mute", what, answer.hint or "run `claude` once by hand")
+
+
+def _is_open_directory(path: Path) -> bool:
+    return os.access(path, os.X_OK) and path.is_dir()
 
 
 def _nearest(path: Path, fits: Callable[[Path], bool]) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support_claude import install_stand_in
 from support_cli import Cli
 from support_git import init
 from support_rights import bound
@@ -100,6 +101,28 @@ def test_doctor_names_a_state_directory_of_another_user(shut_state: Cli) -> None
     said = run_bound("doctor")
     assert f"FAIL state.read-only: {shut_state.state} is not writable" in said.stdout, said.stderr
     assert said.returncode == 1 and "warn daemon.absent" in said.stdout
+
+
+@pytest.mark.parametrize("shut", ["state", "home"])
+def test_doctor_ends_all_its_checks_in_a_directory_of_another_user(
+    cli: Cli, tmp_path: Path, shut: str
+) -> None:
+    """Hints of other commands lead to it. The client is there, and was called in the directory that cannot be entered."""
+    cli.state.mkdir(parents=True)
+    (cli.config_dir / "projects").mkdir(parents=True)
+    cli.set(PATH=install_stand_in(tmp_path / "bin").path())
+    closed = cli.state if shut == "state" else cli.home
+    closed.chmod(0)
+    try:
+        said = run_bound("doctor")
+    finally:
+        closed.chmod(0o700)
+    assert said.returncode == 1 and said.stderr == "", said.stderr
+    assert "FAIL state.read-only" in said.stdout and "ok   model.found" in said.stdout
+    assert "warn daemon.absent" in said.stdout
+    if shut == "home":
+        assert f"FAIL config.wrong: {cli.home}" in said.stdout
+        assert f"FAIL doctor.failed: {cli.config_dir / 'projects'}: Permission denied" in said.stdout
 
 
 @pytest.mark.parametrize("command", ["status", "log", "learned", "rescue", "spend"])

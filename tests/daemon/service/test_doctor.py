@@ -62,6 +62,17 @@ def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None
     assert sorted(p.name for p in cli.home.iterdir()) == [".claude"]
 
 
+def test_a_damaged_store_is_named_with_its_cure(cli: Cli, claude: StandIn) -> None:
+    """Other commands that fail at it name `doctor`."""
+    cli.state.mkdir(parents=True)
+    store = cli.state / "tacitd.sqlite"
+    store.write_bytes(b"garbage" * 1000)
+    said = cli.run("doctor")
+    assert said.code == 1 and "FAIL state.unreadable: the store is damaged\n" in said.out
+    assert "     hint: `tacitd start` puts it aside" in said.out
+    assert store.read_bytes() == b"garbage" * 1000
+
+
 @pytest.mark.parametrize("option", ["--fix", "--quick"])
 def test_it_only_looks(cli: Cli, option: str) -> None:
     """A person's files keep their modes, also where TACITD_STATE_DIR names their folder; there is nothing to repair with."""
