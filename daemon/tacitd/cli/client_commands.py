@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +17,7 @@ from tacitd.cli.program import OrderedGroup, has_data, load_command, load_plugin
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.session_context.plugin_view import ask_each
+from tacitd.state.paths import find_current_dir
 
 if TYPE_CHECKING:
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
@@ -47,7 +47,7 @@ def install() -> None:
     paths = get_paths()
     install_plugin(make_client_runner(paths), find_marketplace())
     echo_message("the plugin is in Claude Code: new sessions have it")
-    for one in check_plugin(paths, Path.cwd()):
+    for one in check_plugin(paths, find_current_dir()):
         if one.severity != "ok":
             echo_message(f"warning: {one.what}", one.hint)
 
@@ -59,7 +59,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
     """Show whether sessions that start here have the plugin. Exits with 1 if they do not, or if its hooks do not run."""
     from tacitd.service.client_plugin import check_plugin
 
-    found = list(check_plugin(get_paths(), Path.cwd()))
+    found = list(check_plugin(get_paths(), find_current_dir()))
     echo_findings(found, as_json=as_json)
     ctx.exit(0 if all(one.severity == "ok" for one in found) else FAILED)
 
@@ -70,7 +70,7 @@ def uninstall() -> None:
     from tacitd.service.client_plugin import LEFT, read_state, remove_plugin
 
     paths = get_paths()
-    state = read_state(paths.config_dir, Path.cwd())
+    state = read_state(paths.config_dir, find_current_dir())
     if not state.is_known:
         echo_message("there is no plugin of tacitd in Claude Code")
         return
@@ -98,7 +98,7 @@ def mcp() -> None:
         raise UsageError("a client starts the server", "`tacitd plugin install` brings it into Claude Code")
     from tacitd.mcp.mcp_server import serve
 
-    serve(make_offer(), Path.cwd())
+    serve(make_offer(), find_current_dir())
 
 
 def make_offer() -> Offer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -191,8 +190,9 @@ def _remove_plugin(places: Paths) -> None:
     """Take the plugin out of the client; one that cannot be taken out is named, and does nothing any more."""
     from tacitd.cli.client_commands import make_client_runner
     from tacitd.service.client_plugin import LEFT, read_state, remove_plugin
+    from tacitd.state.paths import find_current_dir
 
-    state = read_state(places.config_dir, Path.cwd())
+    state = read_state(places.config_dir, find_current_dir())
     try:
         if state.is_known and remove_plugin(make_client_runner(places), state):
             echo_message("removed the plugin from Claude Code")

@@ -19,7 +19,7 @@ from pathlib import Path
 from tacitd.control.client import call_daemon
 from tacitd.errors import FAILED, TacitdError, UnavailableError
 from tacitd.files.locks import acquire_lock, make_private_dir
-from tacitd.state.paths import Paths
+from tacitd.state.paths import Paths, find_current_dir
 
 START_TIMEOUT = 30.0
 """Seconds within which the child must answer."""
@@ -33,7 +33,7 @@ class StartFailedError(TacitdError):
 
 def own_command() -> list[str]:
     """The arguments that run this program again: the interpreter and the script that was started."""
-    script = Path(sys.argv[0]).absolute()
+    script = find_current_dir() / sys.argv[0]
     return (
         [sys.executable, str(script)]
         if script.is_file()

@@ -40,7 +40,7 @@ from tacitd.service.managers import Manager, ServiceFacts, is_edited, run_tool
 from tacitd.service.uninstall import list_state_files
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
-from tacitd.state.paths import Paths, find_file_in_the_way, find_silent_daemon, read_file
+from tacitd.state.paths import Paths, find_current_dir, find_file_in_the_way, find_silent_daemon, read_file
 from tacitd.store import open_readonly
 from tacitd.work.project_rows import list_known_projects
 
@@ -89,8 +89,8 @@ def examine_machine(
     found += _guard(_check_transcripts(one) for one in make_source(paths.config_dir).roots)
     found += [_check_room(paths), *_guard(check_modes(paths)), _check_daemon(paths), _check_retention(paths)]
     found += _guard(check_owners(list_known_projects(paths.state_dir)))
-    found += _guard(check_plugin(paths, Path.cwd()))
-    found += _guard(check_server(paths, Path.cwd(), environ))
+    found += _guard(check_plugin(paths, find_current_dir()))
+    found += _guard(check_server(paths, find_current_dir(), environ))
 
     def check(spec: PluginSpec) -> Iterable[DoctorFinding]:
         hook = spec.prompt_parts.get("doctor")
@@ -113,7 +113,7 @@ def _guard(findings: Iterable[DoctorFinding]) -> Iterator[DoctorFinding]:
 def examine_client(paths: Paths, config: Config, environ: Mapping[str, str]) -> list[DoctorFinding]:
     """What is wrong with the client, its login and the plugin in it: what a person is to know at a first start."""
     found = _check_claude(config, environ, _nearest(paths.state_dir, _is_open_directory), environ)
-    return [one for one in (*found, *check_plugin(paths, Path.cwd())) if one.severity != "ok"]
+    return [one for one in (*found, *check_plugin(paths, find_current_dir())) if one.severity != "ok"]
 
 
 # --- the configuration, the directories and the daemon

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tacitd.errors import ConfigError
 
-__all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_home", "state_dir"]
+__all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_current_dir", "find_home", "state_dir"]
 
 SOCKET_FILE = "socket"
 """File in the state directory: the path of the running daemon's socket, and on a second line its process. `kill -9` leaves it behind."""
@@ -92,6 +92,14 @@ def find_home(env: Mapping[str, str]) -> Path:
         return Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:  # an unnamed uid in a container
         raise ConfigError(f"no home directory: user {os.getuid()} is unknown", "set HOME") from None
+
+
+def find_current_dir() -> Path:
+    """The current directory; `/` if it was removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.sep)
 
 
 def config_dir(env: Mapping[str, str]) -> Path:

@@ -16,7 +16,7 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import find_project_root, is_tracked, list_work_trees
 from tacitd.handler import DoctorFinding, Footprint
-from tacitd.state.paths import state_dir
+from tacitd.state.paths import find_current_dir, state_dir
 from tacitd.store import open_readonly
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import person_root
@@ -117,7 +117,7 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
 def format_banner_lines(tools: Tools) -> Iterator[str]:
     """Yield which files of the current directory's project are a team's, because git tracks them."""
-    project = tools.find_project(str(Path.cwd()))
+    project = tools.find_project(str(find_current_dir()))
     if not isinstance(project, Project) or tools.write_mode(project) != "local":
         return
     root = find_project_root(project.root)

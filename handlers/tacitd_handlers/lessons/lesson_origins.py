@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.errors import TacitdError
-from tacitd.state.paths import state_dir
+from tacitd.state.paths import find_current_dir, state_dir
 from tacitd_handlers.lessons import SCHEMA
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.pattern import GLOBAL, scope_of_name
@@ -109,7 +109,7 @@ class ProjectLessons:
 
     def __init__(self, directory: Path | None, origins: Mapping[int, Origin]) -> None:
         self.origins = origins
-        self._here = identify_project(directory or _find_current())
+        self._here = identify_project(directory or find_current_dir())
         self.root = self._here.root
         self.name = _name_project(self.root)
         """The scope of its lessons."""
@@ -147,10 +147,3 @@ class ProjectLessons:
 def _name_project(root: Path) -> str:
     name = scope_of_name(root.name)
     return name if name not in ("", GLOBAL) else "project"
-
-
-def _find_current() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # the directory was removed
-        return Path(os.sep)

@@ -161,6 +161,35 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("doctor", "FAIL model.absent"),
+        ("start; code=$?; stop; exit $code", "tacitd is running"),
+        ("plugin status", "warn plugin.absent"),
+        ("plugin uninstall", "there is no plugin"),
+        ("uninstall --purge --yes", "kept everything that was learned"),
+    ],
+)
+def test_what_is_for_the_machine_needs_no_current_directory(
+    cli: Cli, tmp_path: Path, command: str, said: str
+) -> None:
+    """It was removed; "No such file or directory" named neither it nor another file."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = f"{sys.executable} -c 'from tacitd_handlers.entry_point import main; main()'"
+    words = command.replace("; stop", f"; {program} stop")
+    done = subprocess.run(
+        ["sh", "-c", f"cd {gone}; rmdir {gone}; {program} {words}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert said in done.stdout + done.stderr and "No such file or directory\nhint" not in done.stderr
+    assert done.returncode == (1 if said.startswith(("FAIL", "warn")) else 0), done.stderr
+
+
 @pytest.mark.scenario
 def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
     """`tacitd prompts | head -1` ends without a message, also if much output is left."""
