@@ -110,7 +110,7 @@ def _allowed(field: FieldInfo) -> str:
     """The choices or bounds of a field, or an empty string."""
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(one, str) for one in choices):
-        return ", ".join(f"`{one}`" for one in choices)
+        return ", ".join(f"`{one}`" if one else '`""`' for one in choices)
     bounds = []
     for metadata in field.metadata:
         for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):

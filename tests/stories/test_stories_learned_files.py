@@ -134,7 +134,8 @@ def test_git_shows_nothing_before_share(begin: Begin) -> None:
     with begin(FACTS) as world:
         world.type("s1", "use pnpm, not npm").leave("s1")
         assert world.git("status", "--porcelain") == ""
-        assert world.run("share").code == 0
+        said = world.run("share")
+        assert said.code == 0 and "LEARNED.md; add and commit it" in said.err, "it has lines"
         assert world.git("status", "--porcelain") == "?? LEARNED.md\n"
 
 

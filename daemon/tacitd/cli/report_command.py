@@ -122,7 +122,11 @@ def _write_page(page: bytes, output: str | None) -> Path:
             raise UsageError(f"{escape_output(str(file.parent))}: no such directory", "create it first")
         if file.exists() and f'content="{GENERATOR}"'.encode() not in file.read_bytes()[:4096]:
             raise UsageError(f"{escape_output(output)} exists and is not a report", "choose another name")
-    replace_file(file, page, mode=0o600)
+    try:
+        replace_file(file, page, mode=0o600)
+    except OSError as error:  # a write that fails names no file
+        error.filename = error.filename or str(file)
+        raise
     return file
 
 

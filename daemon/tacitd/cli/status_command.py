@@ -200,7 +200,7 @@ def _list_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Li
     """`rows`: how many of each kind are listed, and one problem more; None for all."""
     problems = _list_problems(document)
     if "version" not in document:
-        what = "has not run here yet" if not document["degraded"] else "is not known"
+        what = "has not run here yet" if not document["degraded"] else "has a store that cannot be read"
         yield StatusLine("tacitd", "starts" if document["running"] else what, "head")
         yield from _list_rows("!", problems, None)
         return

@@ -116,7 +116,8 @@ def share(project: str | None, undo: bool) -> int:
     if left is None:
         return PARKED
     if not undo:
-        shown = f"git shows {root / LEARNED}, once something is learned; add and commit it if you want to"
+        later = "" if (root / LEARNED).exists() else ", once something is learned"
+        shown = f"git shows {root / LEARNED}{later}; add and commit it if you want to"
         echo_message(shown if place.git else f"{root} counts as shared; {NO_GIT}")
         return 0
     hidden = "what tacitd makes there is hidden from git" if place.git else NO_GIT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -46,6 +48,20 @@ def test_a_named_file_is_replaced_only_if_it_is_a_report(cli: Cli) -> None:
     assert cli.run("report", cli.home / "none").code == 2
     assert cli.run("report", "--since", "soon").code == 2
     assert cli.run("report", "--json", "-o", "x").code == 2
+
+
+def test_a_disk_without_room_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system names no file when a write fails."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tacitd.cli.report_command.replace_file", fail)
+    said = cli.run("report", cli.home)
+    file = cli.home.parent / "cache/tacitd/report.html"
+    assert said.code == 1 and said.err.startswith(
+        f"tacitd: {file}: No space left on device\nhint: free space"
+    )
 
 
 def test_json_has_every_section(cli: Cli) -> None:
