@@ -62,6 +62,21 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
 
 
+def test_a_scan_for_another_plugin_gives_it_the_directory_too(tmp_path: Path) -> None:
+    """After 90 days it is forgotten with the text where a prompt was typed; a plugin that is new then gets both, once it is asked for."""
+    scene = Scene(tmp_path)
+    scene.type("s", "use pnpm")
+    scene.settle(1000)
+    scene.settle(91 * 86_400)
+    scene.settle(3600)
+    assert scene.app.store.rows("SELECT text, cwd, transcript FROM prompt") == [(None, "", "")]
+    scene.restart(Scripted(), Scripted())
+    scene.scan([scene.path("s")], 0.0)
+    assert scene.sync().done()
+    (task,) = scene.handlers[1].list_tasks("prompts")
+    assert [(one.text, one.cwd) for one in task.prompts] == [("use pnpm", str(scene.root))]
+
+
 def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

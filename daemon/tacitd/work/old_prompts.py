@@ -64,8 +64,8 @@ def _queue_old(
         if new:
             tx.execute(
                 "UPDATE prompt SET text = ?, context = ?, passed = NULL, handled = NULL, project = ?, priority = 'scan', "
-                "transcript = ? WHERE number = ?",
-                *(prompt.text, prompt.context, project, path, number),
+                "transcript = ?, cwd = ? WHERE number = ?",
+                *(prompt.text, prompt.context, project, path, prompt.cwd, number),
             )
             tx.execute(
                 "INSERT INTO transcript(path, source, offset, crc, session, cwd) VALUES(?, ?, 0, 0, ?, ?) "
