@@ -39,8 +39,8 @@ from tacitd.cli.common import (
 from tacitd.cli.control_commands import echo_sync, find_undone
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
-from tacitd.errors import FAILED, PARKED, TacitdError
-from tacitd.events import Project
+from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
+from tacitd.events import NoProject, Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
 from tacitd.sources.assembler import SeenPrompts
@@ -178,7 +178,9 @@ def _find_sessions(
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
     find_place = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
-    wanted = find_project(project) if project else None
+    wanted = find_place(str(find_project(project).root)) if project else None
+    if isinstance(wanted, NoProject):
+        raise UsageError(f"{wanted.cwd} is not a project: {wanted.reason}", "name another directory")
     seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
 
     def count(path: Path) -> list[SessionVolume]:

@@ -212,6 +212,10 @@ def test_a_project_that_is_none_is_wrong_use(cli: Cli) -> None:
     """The exit code is 2, with the reason."""
     said = cli.run("scan", "--since", "1d", "--project", cli.home)
     assert said.code == 2 and "home directory" in said.err
+    say(cli, "words")
+    cli.set(TACITD_PROJECTS__EXCLUDE=str(cli.home / "app"))
+    said = cli.run("scan", "--since", "30d", "--dry-run", "--project", cli.home / "app")
+    assert said.code == 2 and "projects.exclude" in said.err
 
 
 def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None:
