@@ -178,6 +178,11 @@ def describe_kept(copy: Copy, why: str) -> str:
     return f"{copy.path} lacks lines that are not deleted in {copy.source}: {why}; put them back, or delete them there"
 
 
+def find_gone(edits: Edits) -> frozenset[Leaf]:
+    """The lines of tacitd's that are gone from a block; what stands in the place of one is none of tacitd's."""
+    return edits.removed | edits.changed.keys()
+
+
 def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
     """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
     if is_cut:
@@ -240,7 +245,7 @@ def _choose_block_edits(copy: Copy, edits: Edits, source: Mapping[Leaf, str], wh
     """What counts of the edits of a block: that lines of tacitd's are gone. Whatever else stands in it may have come with the project,
     and stays there. Raises FileBusyError if a line that is gone is in the source and cannot be deleted there (`why`): then it is still
     noted as tacitd's, and is not put back."""
-    gone, shown = edits.removed | edits.changed.keys(), set(map(show_line, source.values()))
+    gone, shown = find_gone(edits), set(map(show_line, source.values()))
     if why and any(split_bullet(leaf)[1] in shown for leaf in gone):
         raise FileBusyError(describe_kept(copy, why), seconds=KEPT_AGAIN)
     return Edits({}, {}, frozenset() if why else gone)

@@ -39,6 +39,7 @@ from tacitd_handlers.reach.copies import (
     WITH_LINES,
     Copy,
     describe_kept,
+    find_gone,
     find_obstacle,
     find_tree,
     list_written,
@@ -187,23 +188,26 @@ class _CopyRound:
             self.problems.append(f"{path} is not written, because git would show it: {why}")
             return
         leaves = {leaf: value for leaf, value in COPY.read_leaves(text.encode()).items() if is_line(leaf)}
-        view = tools.look(path, BLOCK)
-        now, edits = view.now, view.edits
+        view, base = tools.look(path, BLOCK), dict[Leaf, str](tools.rows(_WRITTEN, str(path)))
+        now = view.now
         if path not in list_written(tools.rows, self._project.root, BLOCK) and now.keys() - leaves.keys():
             self.problems.append(f"{path} has a block that this tacitd did not write: delete it")
             return
-        if edits.removed or edits.changed or view.doubt == "removed once":  # the person's edits come first
-            if not view.doubt and (why := why_kept(copy, self._project, tools)):
-                self.problems.append(describe_kept(copy, why))
-            return
-        own = {leaf: value for leaf, value in now.items() if leaf not in edits.added}
-        if own == leaves == dict[Leaf, str](tools.rows(_WRITTEN, str(path))):
+        gone = base.keys() - now.keys() if view.doubt == "removed once" else find_gone(view.edits)
+        if gone & leaves.keys() and (why := why_kept(copy, self._project, tools)):
+            self.problems.append(describe_kept(copy, why))
+        own = {leaf: value for leaf, value in now.items() if leaf not in _list_theirs(view.edits)}
+        wanted, noted = (
+            {leaf: value for leaf, value in some.items() if leaf not in gone} for some in (leaves, base)
+        )
+        if own == wanted == noted:
             return
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            if edits.removed or edits.changed:
-                return {}
-            return dict.fromkeys(leaf for leaf in now if leaf not in edits.added) | leaves
+            # What the person took out is not put back, and what they wrote in it stays.
+            theirs, gone = _list_theirs(edits), find_gone(edits)
+            put = {leaf: value for leaf, value in leaves.items() if leaf not in gone}
+            return dict.fromkeys(leaf for leaf in now if leaf not in theirs) | put
 
         key = sha256(repr((list(now), list(leaves))).encode()).hexdigest()[:12]
         cause = Cause(f"block {tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
@@ -313,3 +317,7 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
 
 def _return(changes: Mapping[Leaf, str | None], *_: object) -> Mapping[Leaf, str | None]:
     return changes
+
+
+def _list_theirs(edits: Edits) -> set[Leaf]:
+    return {*edits.added, *(leaf for leaf, _ in edits.changed.values())}

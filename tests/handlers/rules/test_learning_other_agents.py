@@ -128,6 +128,20 @@ def test_a_line_that_cannot_be_deleted_in_learned_md_stays_out_of_the_block(benc
     assert bench.bullets("AGENTS.md") == [PNPM, SHORT] and bench.problems == []
 
 
+def test_a_block_that_lacks_a_line_follows_the_others(bench: RulesBench) -> None:
+    """While one line waits to be deleted in LEARNED.md by hand, the others come and go, and then that is said no more."""
+    bench.put(PNPM, SHORT)
+    bench.git("add", "-f", "LEARNED.md")
+    bench.git("commit", "-q", "-m", "Ours")
+    bench.edit(bench.project / "AGENTS.md", f"- {PNPM}\n", "")
+    bench.edit(bench.project / "LEARNED.md", f"- {SHORT}\n", f"- {UV}\n")
+    bench.begin_session("s2")
+    assert bench.bullets("AGENTS.md") == [UV] and "lacks lines" in bench.problems[0]
+    bench.edit(bench.project / "LEARNED.md", f"- {PNPM}\n", "")
+    bench.begin_session("s3")
+    assert bench.bullets("AGENTS.md") == [UV] and bench.problems == []
+
+
 def test_an_agents_file_that_is_made_is_hidden_and_goes(bench: RulesBench) -> None:
     """Without an AGENTS.md it is made; it goes with the setting."""
     bench.put(PNPM)
