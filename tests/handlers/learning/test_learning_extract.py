@@ -54,6 +54,14 @@ def test_a_distorted_wording_gives_way_to_the_sentence(bench: LearningBench) -> 
     assert bench.bullets == [typed]
 
 
+def test_another_order_of_the_same_preference_is_no_distortion(bench: LearningBench) -> None:
+    """S-67: "rather A than B" says what "A rather than B" says."""
+    typed = "I'd rather use tabs than spaces in this project"
+    heard = json.dumps({"message": 1, "words": typed, "fact": "Use tabs rather than spaces"})
+    bench.learn(typed, RawAnswer(heard))
+    assert bench.bullets == ["Use tabs rather than spaces"]
+
+
 def test_what_could_not_be_read_is_in_the_log(bench: LearningBench) -> None:
     """S-23: a line of the answer that is cut costs no other, and is not left out silently."""
     line = json.dumps({"message": 1, "words": "use tabs", "fact": "Use tabs"})
