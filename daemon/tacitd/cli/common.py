@@ -121,15 +121,15 @@ def read_store(ask: Callable[[Rows], T], state_dir: Path | None = None) -> T | N
         return None if store is None else ask(store.rows)
 
 
-def find_project(given: str | None) -> Project:
-    """The project that contains a directory (None: the working directory). Raises UsageError if there is none."""
+def find_project(given: str | None, excludes: Sequence[str] = ()) -> Project:
+    """The project that contains a directory (None: the working directory). Raises UsageError if there is none, or one of the patterns
+    `excludes` it."""
     from tacitd.events import NoProject
     from tacitd.sources.projects import ProjectFinder
 
     places, wanted = get_paths(), resolve_directory(given)
-    place = ProjectFinder(places.home, private=[places.state_dir, places.config_dir]).find_project(
-        str(wanted)
-    )
+    private = [places.state_dir, places.config_dir]
+    place = ProjectFinder(places.home, excludes=excludes, private=private).find_project(str(wanted))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place

@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -40,7 +41,7 @@ from tacitd.cli.control_commands import echo_sync, find_undone
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
-from tacitd.events import NoProject, Project
+from tacitd.events import Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
 from tacitd.sources.assembler import SeenPrompts
@@ -178,9 +179,10 @@ def _find_sessions(
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
     find_place = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
-    wanted = find_place(str(find_project(project).root)) if project else None
-    if isinstance(wanted, NoProject):
-        raise UsageError(f"{wanted.cwd} is not a project: {wanted.reason}", "name another directory")
+    wanted = find_project(project, excludes) if project else None
+    shut = read_excluded_roots(paths.state_dir)
+    if wanted is not None and str(wanted.root) in shut:
+        raise UsageError(f"{wanted.root} is excluded", f"`tacitd exclude --undo {quote(str(wanted.root))}`")
     seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
 
     def count(path: Path) -> list[SessionVolume]:
@@ -190,7 +192,9 @@ def _find_sessions(
                 if prompt.time is not None and prompt.time < floor:
                     continue
                 place = find_place(prompt.cwd)
-                if isinstance(place, Project) and wanted in (None, place) and seen.add_if_new(prompt):
+                if not isinstance(place, Project) or str(place.root) in shut:
+                    continue
+                if wanted in (None, place) and seen.add_if_new(prompt):
                     of_root = counts.setdefault(place.root, Counter())
                     if prompt.id in handled:
                         of_root["handled"] += 1
@@ -217,6 +221,12 @@ def read_known_prompts(state_dir: Path) -> tuple[frozenset[str], frozenset[str]]
     handled = read_store(lambda rows: rows(sql), state_dir)
     paused = read_store(lambda rows: rows("SELECT id FROM prompt WHERE passed = 'paused'"), state_dir)
     return frozenset(id for (id,) in handled or ()), frozenset(id for (id,) in paused or ())
+
+
+def read_excluded_roots(state_dir: Path) -> frozenset[str]:
+    """The projects that a person excluded: nothing of them is sent. Raises TacitdError."""
+    sql = "SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'"
+    return frozenset(name for (name,) in read_store(lambda rows: rows(sql), state_dir) or ())
 
 
 def _transcripts(source: Source, floor: float) -> list[Path]:
