@@ -42,10 +42,10 @@ def own_command() -> list[str]:
 
 
 def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
-    """Start the child and wait until it answers. Returns the daemon's pid. Raises UnavailableError,
-    StartFailedError."""
+    """Start the child and wait until it answers. Returns the daemon's pid; that of one that runs already, if another start was
+    quicker. Raises StartFailedError."""
     if (pid := ping_daemon(places.socket)) is not None:
-        raise UnavailableError(f"a daemon is running already (process {pid})", "run `tacitd status`")
+        return pid
     make_private_dir(places.state_dir)
     output = places.state_dir / "start.log"
     fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)

@@ -235,23 +235,6 @@ def test_a_project_that_is_excluded_is_not_estimated(cli: Cli) -> None:
     assert cli.run(*asked).json["prompts"] == 1
 
 
-def test_a_project_that_is_excluded_is_not_estimated(cli: Cli) -> None:
-    """Nothing of it is sent: it is named as excluded, by whom, and does not count among the others."""
-    say(cli, "here")
-    say(cli, "there", project="other", session="t")
-    asked = ["scan", "--since", "1d", "--dry-run", "--json"]
-    cli.set(TACITD_PROJECTS__EXCLUDE="**/other")
-    said = cli.run(*asked, "--project", cli.home / "other")
-    assert said.code == 2 and "the configuration excludes it (projects.exclude: **/other)" in said.err
-    cli.set(TACITD_PROJECTS__EXCLUDE="")
-    assert cli.run(*asked).json["prompts"] == 2
-    assert cli.run("exclude", cli.home / "other").code == 0
-    said = cli.run(*asked, "--project", cli.home / "other")
-    assert said.code == 2 and f"{cli.home / 'other'} is excluded\n" in said.err
-    assert f"`tacitd exclude --undo {cli.home / 'other'}`" in said.err
-    assert cli.run(*asked).json["prompts"] == 1
-
-
 def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None:
     """Bad input, and prompts that occur twice."""
     path = say(cli, "words")
