@@ -65,6 +65,9 @@ def spawn_daemon(places: Paths, environ: Mapping[str, str]) -> int:
             code = child.wait(0.05)
         # Also if it has ended: another start was quicker, and its daemon serves as well.
         if (pid := ping_daemon(places.socket)) is not None:
+            if pid != child.pid:  # it finds the lock held; after a `stop` it would not
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(STOP_TIMEOUT)
             return pid
     raise _make_failure(output, code or FAILED)
 

@@ -60,6 +60,17 @@ def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.Mon
     assert detach.spawn_daemon(places, os.environ) == 4711
 
 
+def test_a_slower_child_has_ended_when_the_start_returns(
+    places: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it took the lock after a `stop` that followed at once, and a daemon ran that nobody wanted."""
+    ended = places.home / "ended"
+    play(monkeypatch, f"import time; time.sleep(0.5); open({str(ended)!r}, 'w'); sys.exit(69)")
+    answers = iter([None, 4711])
+    monkeypatch.setattr(detach, "ping_daemon", lambda _: next(answers))
+    assert detach.spawn_daemon(places, os.environ) == 4711 and ended.exists()
+
+
 def test_one_that_runs_already(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another start was quicker while this one looked for the client: no second process, and no failure."""
     play(monkeypatch, f"open({str(places.home / 'ran')!r}, 'w')")
