@@ -54,7 +54,11 @@ def test_a_session_is_discarded(cli: Cli, project: Path, claude: StandIn) -> Non
     claude.rules(client_rules())
     graded = cli.run("tutor", "grade")
     assert graded.code == 0 and "0.90 Name the first thing" in graded.err
-    assert [row["outcome"] for row in cli.run("tutor", "history", "--json").json] == ["finished", "discarded"]
+    first, last = cli.run("tutor", "history", "--json").json
+    assert (first["outcome"], last["outcome"]) == ("finished", "discarded")
+    for command in ("resume", "discard"):
+        again = cli.run("tutor", command, last["id"])
+        assert again.code == 2 and "is over" in again.err
 
 
 def test_two_open_sessions(cli: Cli, project: Path, claude: StandIn) -> None:
