@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -31,7 +31,9 @@ from tacitd_handlers.profile.profile_files import (
     list_leaves,
     list_values,
 )
-from tacitd_handlers.profile.profile_finding import Finding
+
+if TYPE_CHECKING:
+    from tacitd_handlers.profile.profile_finding import Finding
 
 STAMPS = frozenset(json.dumps([key]) for key in HEAD_FIELDS)
 """The leaves of the head: no part of the history."""

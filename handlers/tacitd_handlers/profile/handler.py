@@ -22,9 +22,7 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changes, profile_confidence, profile_files
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_files import PROFILE, ProfileState
-from tacitd_handlers.profile.profile_finding import Finding, parse_finding
 from tacitd_handlers.profile.profile_texts import format_values
-from tacitd_handlers.shared.fact_text import find_agent_fault
 from tacitd_handlers.shared.places import memory_dir
 
 CLOCK = "profile.clock"
@@ -80,6 +78,10 @@ def _learn(task: Task, tools: Tools) -> Done:
         state, now = read_settled(tools), tools.clock.now()
         plan = changes.plan_removal(state, str(task.data["withdraw"]), None, now)
         return write_plan(state, plan, Cause(f"{task.key} {now}", "person", "deleted rule"), tools)
+    from tacitd_handlers.profile.profile_finding import (
+        parse_finding,  # commands that list values need none of its modules
+    )
+
     said = parse_finding(task.data)
     if not said:
         return Done()
@@ -151,6 +153,8 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
             tx.execute("INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", *row)
 
         return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
+    from tacitd_handlers.profile.profile_finding import Finding
+
     said = Finding({path: given if is_list else given[0]})
     plan = changes.plan_learning(
         state, said, session, profile_files.choose_time(tools.rows, state, now), profile_files.AGENT
@@ -163,6 +167,8 @@ def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, val
 def _find_fault(path: str, given: Sequence[str]) -> str:
     """Why an agent's value waits for the person; "" if it does not. An order can be in the keys of a path too: with its dots,
     which addresses and places of files have, or with spaces for them."""
+    from tacitd_handlers.shared.fact_text import find_agent_fault
+
     below = path.removeprefix(f"{CUSTOM}.")
     named = below.replace("_", " ")
     names = [named, below, named.replace(".", " ").replace("-", " ")]
