@@ -200,6 +200,17 @@ def test_L_23_a_fork_of_a_teaching_session_reports_nothing_twice(world: Lessons)
     assert len(world.rows) == 1
 
 
+def test_X_10_a_report_that_is_refused_is_in_the_log(world: Lessons) -> None:
+    """SPEC X-10: it makes no row, and `tacitd log` says why; the next one is recorded."""
+    world.teach("s1")
+    world.report("s1", verdict="brilliant")
+    world.report("s1", problem="lru")
+    world.wait(60)
+    assert [row[2] for row in world.rows] == ["lru"]
+    said = world.run("log").out
+    assert "a report of s1: " in said and "verdict" in said
+
+
 def test_L_48_the_session_state_file(world: Lessons) -> None:
     """SPEC L-48: written before and at a compaction, for teaching sessions only, with the stamp of the session's other writes."""
     at = world.minutes()
