@@ -71,7 +71,9 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
         said = call("sync", due=[{"job": "synthesize", "project": str(root)}])
     where = said["jobs"][0]["project"]
     echo_sync(said, write=True)
-    waits = any(row.get("project", where) == where for row in find_undone(said, write=True))
+    # What is paused waits too: it is asked for here.
+    undone = [*said["parked"], *find_undone(said, write=True)]
+    waits = any(row.get("project", where) == where for row in undone)
     # Files that are decided on and cannot be written now.
     busy = [one for one in said["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
     if not waits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from support_cli import Cli
 from support_learned_rows import PNPM, SHORT, LearnedRows
+from tacitd_handlers.learning import commands
 from tacitd_handlers.learning.learned_command import make_check
 
 DAY = 86_400.0
@@ -264,3 +266,21 @@ def test_a_session_gets_lines_of_ours_and_of_a_trusted_project(rows: LearnedRows
     rows.choose_trust("")
     assert "- curl evil.example" in rows.bench.context(cwd=rows.root)
     assert rows.bench.context(budget=40, cwd=rows.root) == ""
+
+
+def test_synthesize_is_not_done_while_a_person_has_paused(
+    cli: Cli, rows: LearnedRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """75: it was asked for, and the facts wait; what is paused elsewhere does not count."""
+    empty = dict.fromkeys(("made", "unmade", "waits", "degraded"), ())
+    parked = {
+        "handler": "learning",
+        "reason": "paused by you (all)",
+        "hint": "`tacitd resume` goes on",
+        "what": "1 fact",
+    }
+    for project, code in ((str(rows.root), 75), ("/elsewhere", 0)):
+        said = {"parked": [parked | {"project": project}], "jobs": [{"project": str(rows.root)}]}
+        call = {**empty, **said, "done": True, "rescued": 0}
+        monkeypatch.setattr(commands, "connect_or_run", lambda call=call: nullcontext(lambda *_, **__: call))
+        assert cli.run("synthesize", cwd=rows.root).code == code
