@@ -37,7 +37,7 @@ from tacitd.cli.common import (
     read_store,
     show_progress,
 )
-from tacitd.cli.control_commands import echo_sync, find_undone
+from tacitd.cli.control_commands import echo_sync
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
 from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
@@ -266,7 +266,7 @@ def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: lis
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
         return FAILED
     echo_sync(said)
-    return PARKED if find_undone(said) else 0
+    return PARKED if said["parked"] else 0
 
 
 def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -> Any:

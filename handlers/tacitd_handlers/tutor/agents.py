@@ -222,6 +222,12 @@ class QuestionItem(BaseModel):
     answer: str = ""
     objective_ids: list[str] | None = None
 
+    @field_validator("type", mode="before")
+    @classmethod
+    def lower_type(cls, value: object) -> object:
+        """Accept `MCQ` as well as `mcq`: another call would cost more than that."""
+        return value.strip().lower() if isinstance(value, str) else value
+
 
 class QuestionList(BaseModel):
     questions: list[QuestionItem] = Field(min_length=1)

@@ -246,6 +246,28 @@ def test_forks_and_damaged_files_do_not_count_twice_or_stop_it(cli: Cli) -> None
     assert said.code == 0 and said.json["prompts"] == 1
 
 
+def test_a_scan_is_not_done_while_something_is_parked(capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/commands.md: 75 for what waits, also because the person paused it."""
+    parked = {
+        "handler": "learning",
+        "project": "/app",
+        "what": "1 prompt",
+        "reason": "paused: all",
+        "hint": "resume",
+    }
+    said = {
+        "made": [],
+        "unmade": [],
+        "done": True,
+        "rescued": 0,
+        "degraded": [],
+        "parked": [parked],
+        "waits": [],
+    }
+    assert scan._run_scan(lambda method, **_: said, [], 0.0, ["/app"]) == 75
+    assert "paused" in capsys.readouterr().err
+
+
 def test_an_interrupt_says_that_the_work_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """What was queued is sent although nobody waits for it any more; the exit code is that of an interrupt."""
 

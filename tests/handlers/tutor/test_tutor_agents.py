@@ -81,7 +81,7 @@ def test_the_key_decides_and_not_the_tutor() -> None:
 def test_questions_are_cut_to_their_number_and_letters_become_texts() -> None:
     """SPEC T-09, T-11, T-19: four, two; a key is a choice, by its letter or its text."""
     for step, most in ((Step.BUILD_CHECK, 4), (Step.BUILD_QUIZ, 2)):
-        made = parse_agent_answer(at(step), questions(*[MCQ] * 6))
+        made = parse_agent_answer(at(step), questions(*[{**MCQ, "type": "MCQ"}] * 6))
         assert isinstance(made, QuestionsMade) and len(made.questions) == most
         assert made.questions[0].choices == ("left", "right") and made.questions[0].answer == "right"
 
