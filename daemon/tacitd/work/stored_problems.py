@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacitd.contract import Rows, Tx
 from tacitd.handler import Degradation
 from tacitd.model.port import NoAnswer, Why
 from tacitd.text.wording import count_noun
 from tacitd.work.work_status import ParkedTask
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
     from tacitd.engine import Engine
     from tacitd.sources.source import Recognition
 

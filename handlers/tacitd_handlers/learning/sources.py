@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tacitd.contract import Leaf, Tools
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
@@ -34,7 +33,7 @@ from tacitd_handlers.shared.model_text import is_fence, split_sentences, strip_m
 from tacitd_handlers.shared.places import leads_out, read_plain_bytes, resolve_links
 
 if TYPE_CHECKING:
-    from tacitd.contract import Rows
+    from tacitd.contract import Leaf, Rows, Tools
 
 _HEADING = compile_lazily(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _BULLET = compile_lazily(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")

@@ -10,16 +10,18 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacitd.clock import utc_seconds
-from tacitd.contract import Done, Rows, Tools
 from tacitd.files.atomic import edit_file
 from tacitd.handler import Decision, Notice, StoredItem
 from tacitd_handlers.lessons import lesson_actions, lesson_log
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, read_origins
 from tacitd_handlers.lessons.pattern import FIRM, Pattern, parse_pattern
+
+if TYPE_CHECKING:
+    from tacitd.contract import Done, Rows, Tools
 
 REASON = "forgotten with tacitd forget"
 _WORDS = ("when", "do", "because", "reason")
@@ -80,6 +82,8 @@ def decide(decision: Decision, tools: Tools) -> Done:
             words = parse_pattern(decision.text) if decision.choice == "edit" else None
             lesson = lesson_actions.confirm_lesson(log, decision.id, words)
             did, more = "changed" if words else "kept", "it is active, and yours"
+    from tacitd.contract import Done  # commands that list lessons need none of its types
+
     return Done(notices=[Notice(did, f"lesson {lesson.id}; {more}")])
 
 

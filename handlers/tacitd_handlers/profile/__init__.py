@@ -33,8 +33,8 @@ def make_plugin() -> PluginSpec:
         commands={"profile": (f"{here}.cli:profile", about, "More")},
         session_text=f"{here}.profile_texts:make_text",
         status=f"{here}.profile_texts:report_status",
-        items=f"{here}.handler",
-        why=f"{here}.handler:explain",
+        items=f"{here}.profile_items",
+        why=f"{here}.profile_items:explain",
         prompt_parts={
             "learning:extraction": f"{here}.profile_finding",
             "person-rules": f"{here}.profile_texts:ProfileRules",

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import utc_seconds
 from tacitd.text.wording import count_noun
+from tacitd_handlers.reach.client_rules import USER_RULES
 
 if TYPE_CHECKING:
-    from tacitd.contract import Rows
-
-
-from tacitd.contract import Tools
-from tacitd_handlers.reach.client_rules import USER_RULES
+    from tacitd.contract import Rows, Tools
 
 _NOTES = {
     "waits": "; newer lines follow within a day",

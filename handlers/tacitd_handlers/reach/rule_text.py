@@ -10,14 +10,17 @@ Agents that load no rules, such as Codex, get the lines of LEARNED.md by the roo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tacitd.contract import Leaf
 from tacitd.errors import FileRefusedError
 from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.text.import_words import list_runs, quote_imports
 from tacitd.text.markdown import lines_of
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
 from tacitd_handlers.learning.folders import GROUPS, TITLE
+
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf
 
 LIMIT = 36_000
 """Maximum number of characters that are copied. A session pays for all of them, and the client warns above 40,000."""
@@ -147,7 +150,7 @@ def _list_text(data: bytes) -> dict[Leaf, str]:
         blocks = lines_as_blocks(data.decode().removeprefix("\ufeff").splitlines())
     except UnicodeDecodeError as error:
         raise FileRefusedError("it is not UTF-8", "move it away; tacitd makes it again") from error
-    found = dict[Leaf, str]()
+    found: dict[Leaf, str] = {}
     for block in blocks[find_matter_end(blocks) :]:
         words = block.text.strip()
         if block.kind not in (LineKind.TEXT, LineKind.OPAQUE) or not words:
