@@ -208,22 +208,24 @@ def _observe(path: str, add: Callable[..., None]) -> BaseObserver:
     )
     from watchdog.observers import Observer
 
-    wanted = (FileModifiedEvent, FileCreatedEvent, FileMovedEvent, DirCreatedEvent)
-
     class Collect(FileSystemEventHandler):
         def dispatch(self, event: FileSystemEvent) -> None:
-            for name in (event.src_path, event.dest_path) if isinstance(event, wanted) else ():
+            for name in (event.src_path, event.dest_path):
                 hint = os.fsdecode(name)
                 if hint:
                     add(hint, is_directory=event.is_directory)
 
     # Raised for a directory that is made while its parent is being listed. Its text contains the whole watch table.
     warnings.filterwarnings("ignore", message="Callback with id ", category=RuntimeWarning)
-    observer, collect = Observer(), Collect()
+    observer = Observer()
+    wanted: list[type[FileSystemEvent]] = [
+        FileModifiedEvent,
+        FileCreatedEvent,
+        FileMovedEvent,
+        DirCreatedEvent,
+    ]
     try:
-        observer.schedule(collect, path, recursive=True, event_filter=list(wanted))
-        for emitter in observer.emitters:  # without the queue to another thread: a hint takes no time
-            emitter.queue_event = collect.dispatch  # type: ignore[method-assign]
+        observer.schedule(Collect(), path, recursive=True, event_filter=wanted)
         observer.start()
     except _REFUSALS:
         _stop_observer(observer)
