@@ -79,10 +79,5 @@ def encode_request(method: str, params: Mapping[str, Any]) -> bytes:
     return _encode_line({"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)})
 
 
-def encode_notification(method: str) -> bytes:
-    """The line that says something which nobody answers."""
-    return _encode_line({"jsonrpc": "2.0", "method": method})
-
-
 def _encode_line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

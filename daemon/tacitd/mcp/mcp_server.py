@@ -24,7 +24,6 @@ from tacitd.control.protocol import (
     Request,
     RequestRefusal,
     encode_error,
-    encode_notification,
     encode_result,
     parse_request,
 )
@@ -43,8 +42,6 @@ INSTRUCTIONS = (
     "go wrong, load the lessons of its scope. When something fails, match its error with lessons. Never remove anything "
     "that the person did not ask you to remove."
 )
-LOOK = 60.0
-"""Seconds between two looks whether what is listed has changed, if no tool was called."""
 SLOW = ("tools/call", "resources/read")
 """Methods that run commands."""
 
@@ -83,7 +80,7 @@ def _call_method(offer: Offer, cwd: Path, method: str, params: Mapping[str, Any]
             wanted = params.get("protocolVersion")
             return {
                 "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
-                "capabilities": {"tools": {"listChanged": True}, "resources": {"listChanged": True}},
+                "capabilities": {"tools": {}, "resources": {}},
                 "serverInfo": {"name": "tacitd", "version": __version__},
                 "instructions": INSTRUCTIONS,
             }
@@ -151,19 +148,10 @@ class _Connection:
     def run(self) -> None:
         """Answer until the client closes its end."""
         threading.Thread(target=self._read, name="tacitd-mcp-reader", daemon=True).start()
-        empty = self._offer.find_empty()
         with suppress(BrokenPipeError):
-            while True:
-                with suppress(queue.Empty):
-                    request = self._waiting.get(timeout=LOOK)
-                    if request is None:
-                        return
-                    if request.id not in self._cancelled:
-                        self._write(answer_request(self._offer, self._cwd, request))
-                before, empty = empty, self._offer.find_empty()
-                if empty != before:  # a plugin got its first data, or lost all
-                    for what in ("tools", "resources"):
-                        self._write(encode_notification(f"notifications/{what}/list_changed"))
+            while (request := self._waiting.get()) is not None:
+                if request.id not in self._cancelled:
+                    self._write(answer_request(self._offer, self._cwd, request))
 
     def _read(self) -> None:
         rest = b""

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from counting_server import GATE
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tacitd.control.protocol import Request
-from tacitd.mcp import mcp_server
-from tacitd.mcp.mcp_server import VERSIONS, Offer, _Connection, answer_request
+from tacitd.mcp.mcp_server import VERSIONS
 from tacitd.mcp.tools import SHOW_AT_ONCE
 
 pytestmark = pytest.mark.undated
@@ -200,27 +197,3 @@ def test_garbage_is_refused_and_the_next_request_answered(tmp_path: Path) -> Non
     assert len(answers) == len(by_id) + 3
     assert sorted(id for id, one in by_id.items() if "error" in one) == [1, 2, 4, 5, 6]
     assert by_id[3]["result"]["isError"] and by_id[7]["result"] == {}
-
-
-def test_a_client_hears_of_tools_that_are_listed_now(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Issue 39 point 12: a plugin gets its first data while a session is open, which asked for the tools before."""
-    monkeypatch.setattr(mcp_server, "LOOK", 0.01)
-    empty = {"search"}
-    offer = Offer({}, {}, lambda resource, cwd, budget: "", lambda: set(empty))
-    request = Request(1, "initialize", {})
-    said = json.loads(answer_request(offer, tmp_path, request))["result"]["capabilities"]
-    assert said["tools"]["listChanged"] and said["resources"]["listChanged"]
-    (incoming, client), (answers, outgoing) = os.pipe(), os.pipe()
-    server = threading.Thread(target=_Connection(offer, tmp_path, incoming, outgoing).run)
-    server.start()
-    os.write(client, b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x"}}\n')
-    with open(answers, "rb") as lines:
-        assert json.loads(lines.readline())["id"] == 1  # from then on it looks
-        empty.clear()
-        methods = [json.loads(lines.readline())["method"] for _ in range(2)]
-        os.close(client)
-        server.join(60)
-        os.close(outgoing)
-        assert lines.read() == b""  # once
-    os.close(incoming)
-    assert methods == ["notifications/tools/list_changed", "notifications/resources/list_changed"]
