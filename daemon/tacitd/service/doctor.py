@@ -20,8 +20,7 @@ from msgspec import Struct
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import FileRefusedError, TacitdError, UnavailableError, describe_failure
-from tacitd.files import git
+from tacitd.errors import TacitdError, UnavailableError, describe_failure
 from tacitd.handler import DoctorFinding, load_hook
 from tacitd.model.environment import (
     child_environment,
@@ -37,12 +36,10 @@ from tacitd.plugin import PluginSpec
 from tacitd.plugins import find_plugins
 from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.managers import Manager, ServiceFacts, is_edited, run_tool
-from tacitd.service.uninstall import list_state_files
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import Paths, find_current_dir, find_file_in_the_way, find_silent_daemon, read_file
 from tacitd.store import open_readonly
-from tacitd.work.project_rows import list_known_projects
 
 MIN_FREE_BYTES = 100 << 20
 
@@ -87,8 +84,7 @@ def examine_machine(
     found += _guard(_check_claude(config, env, _nearest(paths.state_dir, _is_open_directory), environ))
     found += [_check_state(paths.state_dir), *_guard(_check_store(paths.state_dir))]
     found += _guard(_check_transcripts(one) for one in make_source(paths.config_dir).roots)
-    found += [_check_room(paths), *_guard(check_modes(paths)), _check_daemon(paths), _check_retention(paths)]
-    found += _guard(check_owners(list_known_projects(paths.state_dir)))
+    found += [_check_room(paths), _check_daemon(paths), _check_retention(paths)]
     found += _guard(check_plugin(paths, find_current_dir()))
     found += _guard(check_server(paths, find_current_dir(), environ))
 
@@ -177,26 +173,6 @@ def _check_room(paths: Paths) -> DoctorFinding:
         what = f"{free >> 20} MB are free for {paths.state_dir}"
         return _fail("disk.full", what, "free space on that disk")
     return _ok("disk.ok", f"{free >> 20} MB are free")
-
-
-def check_owners(roots: Iterable[str]) -> Iterator[DoctorFinding]:
-    """The projects whose repository git does not read because it belongs to another user."""
-    for root in map(Path, roots):
-        try:
-            if root.is_dir() and git.find_repository(root) is not None:
-                git.run_git(["rev-parse", "--git-dir"], root)
-        except FileRefusedError as error:
-            yield _warn("project.dubious", error.what, error.hint)
-
-
-def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
-    """Check that only their owner can read tacitd's own files. TACITD_STATE_DIR may name a folder with others' too."""
-    if not os.access(paths.state_dir, os.R_OK | os.X_OK):
-        return  # it is missing, or `_check_state` names it
-    wide = [str(path) for path in list_state_files(paths.state_dir) if path.lstat().st_mode & 0o077][:3]
-    if wide:
-        hint = f"`chmod go-rwx {' '.join(wide)}`"
-        yield _warn("state.too-open", f"other users can read {', '.join(wide)}", hint)
 
 
 def _check_daemon(paths: Paths) -> DoctorFinding:

@@ -13,17 +13,6 @@ from support_cli import Cli
 from tacitd.handler import DoctorFinding
 from tacitd.service import doctor
 from tacitd.service.managers import ServiceFacts, Systemd, ToolExit, parse_environment
-from tacitd.state.paths import Paths
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Paths:
-    made = Paths(
-        tmp_path, tmp_path / "claude", tmp_path / "state", tmp_path / "c.toml", tmp_path / "run" / "s"
-    )
-    made.state_dir.mkdir(mode=0o700)
-    made.socket.parent.mkdir()
-    return made
 
 
 def ids(found: object) -> list[str]:
@@ -69,28 +58,6 @@ def test_the_services_environment() -> None:
     text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
     assert parse_environment(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
     assert parse_environment('"unfinished') == parse_environment("") == {}
-
-
-def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
-    """TACITD_STATE_DIR may be a folder with a person's files: neither their modes nor their execute bits are a finding, and
-    doctor changes none."""
-    places.state_dir.chmod(0o755)
-    outside = places.home / "outside"
-    outside.write_text("")
-    (places.state_dir / "link").symlink_to(outside)
-    mine = [places.state_dir / name for name in ("run.sh", "tacitd.sock", "handlers/web/app.json")]
-    for file in mine:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("mine")
-        file.chmod(0o755)
-    log = places.state_dir / "choices.jsonl"
-    log.write_text("{}\n")
-    log.chmod(0o600)
-    assert ids(doctor.check_modes(places)) == []
-    log.chmod(0o644)
-    (finding,) = doctor.check_modes(places)
-    assert finding.id == "state.too-open" and finding.hint == f"`chmod go-rwx {log}`"
-    assert {file.stat().st_mode & 0o777 for file in mine} == {0o755} and log.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.fixture
