@@ -36,11 +36,6 @@ TICK = 0.02
 """Seconds between two checks of the deadline, the stop, the output and the child."""
 
 
-_LSOF = ("lsof", "-a", "-d", "cwd", "-FpRn", "-u")
-"""Prints `p` and the id, `R` and the parent's, `n` and the directory, each on a line of its own, for the processes of a user."""
-_LSOF_SECONDS = 10.0
-
-
 class FinishedProcess(Struct, frozen=True):
     """How a child ended. `returncode` is negative if a signal ended it."""
 
@@ -152,21 +147,19 @@ def reap_leftovers(work: Path) -> int:
     """Kill what a killed daemon left running in the directory of the children; return how many processes were killed. The
     caller makes no call meanwhile.
 
-    A process there is a leftover if nobody waits for its answer any more: on Linux, if the process that its environment names
-    (`MARK`) has ended or is this one; on macOS, where no environment can be read, if its parent has ended or is this one. So the
-    call of a command goes on (ANCHORS P3).
+    A process there is a leftover if nobody waits for its answer any more: the process that its environment names (`MARK`) has
+    ended or is this one. So the call of a command goes on (ANCHORS P3). macOS shows no environment: there a call whose daemon was
+    killed runs to its end, and the client ends it.
     """
     killed = 0
-    for pid in list(
-        _list_linux(work.resolve()) if sys.platform == "linux" else _list_by_lsof(work.resolve())
-    ):
+    for pid in list(_list_leftovers(work.resolve())) if sys.platform == "linux" else ():
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
             killed += 1
     return killed
 
 
-def _list_linux(work: Path) -> Iterator[int]:
+def _list_leftovers(work: Path) -> Iterator[int]:
     for path in Path("/proc").iterdir():
         if not path.name.isdigit() or path.name == str(os.getpid()):
             continue
@@ -177,23 +170,6 @@ def _list_linux(work: Path) -> Iterator[int]:
             is_left = owner.isdigit() and (int(owner) == os.getpid() or not is_alive(int(owner)))
             if is_left and _lies_in(work, str((path / "cwd").readlink())):
                 yield int(path.name)
-
-
-def _list_by_lsof(work: Path) -> Iterator[int]:
-    try:
-        command = [*_LSOF, str(os.getuid())]
-        done = subprocess.run(command, capture_output=True, timeout=_LSOF_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    pid = parent = 0
-    for line in done.stdout.decode("utf-8", "replace").splitlines():
-        match line[:1]:
-            case "p":
-                pid = int(line[1:])
-            case "R":
-                parent = int(line[1:])
-            case "n" if parent in (1, os.getpid()) and _lies_in(work, line[1:]):
-                yield pid
 
 
 def _lies_in(work: Path, cwd: str) -> bool:
