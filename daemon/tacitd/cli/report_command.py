@@ -4,7 +4,6 @@ hook `report`."""
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -24,12 +23,11 @@ from tacitd.cli.common import (
     resolve_directory,
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
-from tacitd.clock import SystemClock, local_date, local_minutes, parse_utc, utc_seconds
+from tacitd.clock import SystemClock, local_date, local_minutes, utc_seconds
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.files.atomic import replace_file
 from tacitd.files.git import find_project_root
 from tacitd.files.locks import make_private_dir
-from tacitd.files.row_history import list_row_changes
 from tacitd.model.budget import report_spending, sum_rows
 from tacitd.report.page import GENERATOR, render_page
 from tacitd.report.sections import (
@@ -65,8 +63,7 @@ def report(
 ) -> int:
     """Show what was learned in a project, and whether it helps, as one HTML page.
 
-    The page has what was learned by week, corrections before and after each rule, cost, and changes of files. It loads
-    nothing from the network. Without -o it is written to the cache directory and its path is printed. Exits with 1 if a
+    The page has what was learned by week, corrections before and after each rule, and cost. It loads nothing from the network. Without -o it is written to the cache directory and its path is printed. Exits with 1 if a
     section had to be left out; the page says why.
     """
     if (as_json and (output or show)) or (show and output == "-"):
@@ -101,7 +98,7 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
     found, problems = list[ReportSection](), list(table.broken)
     builders: list[tuple[str, Callable[[], list[ReportSection]]]]
     builders = [(one.name, partial(make_report, one, scope)) for one in table.plugins if one.report]
-    builders += [("cost", lambda: [build_spending(scope)]), ("history", lambda: [build_changes(scope)])]
+    builders.append(("cost", lambda: [build_spending(scope)]))
     for name, build in builders:
         try:
             found += build()
@@ -130,11 +127,7 @@ def _write_page(page: bytes, output: str | None) -> Path:
     return file
 
 
-# --- the engine's own sections
-
-
-EFFECTS = {(True, False): "lines added", (True, True): "lines replaced", (False, True): "lines removed"}
-"""By whether a change put a line, and took one."""
+# --- the engine's own section
 
 
 def build_spending(scope: ReportScope) -> ReportSection:
@@ -154,19 +147,3 @@ def build_spending(scope: ReportScope) -> ReportSection:
     series = ReportSeries("Dollars by week", scope.count_by_week(days), "$")
     table = ReportTable("By purpose", ("purpose", "calls", "without an answer", "dollars"), cells)
     return ReportSection("What it cost", (series, table), note)
-
-
-def build_changes(scope: ReportScope) -> ReportSection:
-    """How many changes were made in files, by week, and how many lines. Raises TacitdError."""
-    found = read_store(lambda rows: list_row_changes(rows, since=scope.since), scope.state_dir) or []
-    done = [(parse_utc(one["at"]) or 0.0, one) for one in found if scope.covers_project(one["root"])]
-    done = [(at, one) for at, one in done if one["state"] == "done" and scope.covers_time(at)]
-    lines = Counter[str](
-        EFFECTS[bool(line["added"]), bool(line["removed"])] for _, one in done for line in one["lines"]
-    )
-    series = ReportSeries("Changes by week", scope.count_by_week((at, 1) for at, _ in done))
-    table = ReportTable(
-        "", ("what", "number"), tuple((what, lines[what]) for what in EFFECTS.values() if lines[what])
-    )
-    note = "Every write in files that you edit too; `tacitd history` shows each one, and `tacitd undo` takes it back."
-    return ReportSection("Changes in files", (series, table), note)

@@ -35,9 +35,6 @@ class ReportScope(Struct, frozen=True):
     now: float
     """Seconds since 1970, UTC."""
 
-    def covers_project(self, root: str | Path) -> bool:
-        return self.root is None or Path(root) == self.root
-
     def covers_time(self, at: float) -> bool:
         return self.since <= at <= self.now
 

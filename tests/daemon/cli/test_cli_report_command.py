@@ -75,7 +75,7 @@ def test_json_has_every_section(cli: Cli) -> None:
     assert document["as_of"].endswith("Z") and document["since"].endswith("Z")
     headings = [one["heading"] for one in document["sections"]]
     assert headings[:2] == ["What was learned", "Does it help?"]
-    assert headings[2:] == ["What it cost", "Changes in files"]
+    assert headings[2:] == ["What it cost"]
     assert cli.run("report", "--all", "--json").json["project"] is None
 
 
@@ -90,7 +90,7 @@ def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
         ("gone",),
     )
     sections, problems = collect_sections(table, ReportScope(cli.state, {}, None, 0.0, 1e9))
-    assert [one.heading for one in sections] == ["What it cost", "Changes in files"]
+    assert [one.heading for one in sections] == ["What it cost"]
     assert problems[0] == "gone" and "section of toy: ModuleNotFoundError" in problems[1]
 
 
@@ -100,7 +100,7 @@ def test_a_section_that_cannot_be_read_is_an_error_in_plain_words(cli: Cli) -> N
     (cli.state / "tacitd.sqlite").write_text("no database " * 100)
     for arguments in (["--json"], []):
         said = cli.run("report", cli.home, *arguments)
-        assert said.code == 1 and "left out: the section of history" in said.err, said.err
+        assert said.code == 1 and "left out: the section of cost" in said.err, said.err
         assert "Errno" not in said.err + said.out and "the store is damaged" in said.err
     assert Path(said.out.strip()).read_text().count("the store is damaged") >= 1
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from support_calls import open_budget, spend
-from support_changes import store_change
-from tacitd.cli.report_command import build_changes, build_spending
-from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.cli.report_command import build_spending
+from tacitd.report.sections import ReportScope, ReportSection, ReportSeries
 from tacitd.testing import FakeClock
 
 DAY = 86_400.0
@@ -19,31 +18,9 @@ def make_scope(state: Path, root: Path | None = None, days: float = 90.0, now: f
     return ReportScope(state, {}, root, now - days * DAY, now)
 
 
-def rows_of(section: ReportSection) -> dict[object, object]:
-    (table,) = [part for part in section.parts if isinstance(part, ReportTable)]
-    return {row[0]: row[1] for row in table.rows}
-
-
 def points_of(section: ReportSection) -> dict[str, float]:
     (series,) = [part for part in section.parts if isinstance(part, ReportSeries)]
     return dict(series.points)
-
-
-def test_changes_are_counted(tmp_path: Path) -> None:
-    """Lines and the time span, of a project or of all."""
-    clock = FakeClock()
-    store_change(tmp_path, clock, Path("/one"), "Use pnpm")
-    clock.advance(60.0)
-    store_change(tmp_path, clock, Path("/two"), "Use tabs")
-    store_change(tmp_path, clock, Path("/one"), removed=["Use pnpm"])
-    made = build_changes(make_scope(tmp_path, now=clock.now()))
-    assert rows_of(made) == {"lines added": 2, "lines removed": 1}
-    assert sum(points_of(made).values()) == 3
-    only = build_changes(make_scope(tmp_path, Path("/two"), now=clock.now()))
-    assert sum(points_of(only).values()) == 1
-    clock.advance(100 * DAY)
-    assert sum(points_of(build_changes(make_scope(tmp_path, now=clock.now()))).values()) == 0
-    assert rows_of(build_changes(make_scope(tmp_path / "none"))) == {}
 
 
 def test_cost_is_that_of_the_scope(tmp_path: Path) -> None:
