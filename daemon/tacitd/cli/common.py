@@ -148,7 +148,7 @@ def json_option(about: str) -> Callable[[_F], _F]:
 
 def add_pager_option(command: _F) -> _F:
     """The decorator of the option `--no-pager`; the command gets `no_pager` for `echo_paged`."""
-    about = "Print long output without a pager (PAGER, TACITD_PAGER)."
+    about = "Print long output without a pager (PAGER)."
     return click.option("--no-pager", "no_pager", is_flag=True, help=about)(command)
 
 
@@ -176,9 +176,9 @@ def echo_table(
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
-    """Print lines on stdout; on a terminal through TACITD_PAGER, PAGER or `less`, which ends by itself if they fit the screen."""
+    """Print lines on stdout; on a terminal through PAGER or `less`, which ends by itself if they fit the screen."""
     text = "\n".join(lines)
-    pager = os.environ.get("TACITD_PAGER", os.environ.get("PAGER", "less")).strip()
+    pager = os.environ.get("PAGER", "less").strip()
     if no_pager or not text or pager in ("", "cat") or not sys.stdout.isatty():
         echo_text(text, nl=bool(text))
         return
@@ -299,23 +299,9 @@ def flush_streams(code: int, name: str) -> int:
         except OSError as error:
             silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                echo_error(_lost_output(error), name)
+                echo_error(TacitdError(*describe_os_error(error)), name)
             code = code or FAILED
     return code
-
-
-def _lost_output(error: OSError) -> TacitdError:
-    what = f"the output could not be written: {error.strerror}"
-    return TacitdError(what, "free space where it goes to, or name another file")
-
-
-def describe_error(error: OSError) -> TacitdError:
-    """The error for a person; what click writes is the output."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    writer = "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
-    return _lost_output(error) if writer.startswith("click") else TacitdError(*describe_os_error(error))
 
 
 def silence_stream(stream: TextIO) -> None:

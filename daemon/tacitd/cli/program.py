@@ -17,13 +17,12 @@ import click
 from tacitd import __version__
 from tacitd.cli.common import (
     ReaderGoneError,
-    describe_error,
     echo_error,
     flush_streams,
     open_streams,
     silence_stream,
 )
-from tacitd.errors import FAILED, TacitdError
+from tacitd.errors import FAILED, TacitdError, describe_os_error
 
 if TYPE_CHECKING:
     from tacitd.plugin import PluginSpec
@@ -202,7 +201,7 @@ def run_and_exit(command: click.Command, name: str) -> NoReturn:
         silence_stream(sys.stdout)
         code = 0
     except OSError as error:
-        echo_error(describe_error(error), name)
+        echo_error(TacitdError(*describe_os_error(error)), name)
         code = FAILED
     sys.exit(flush_streams(code if isinstance(code, int) else 0, name))
 

@@ -27,12 +27,13 @@ from pydantic import (
 
 from tacitd.config.durations import format_duration, parse_duration
 from tacitd.errors import ConfigError
+from tacitd.state.paths import read_file
 
 __all__ = ["Duration", "Names"]  # for plugins; the rest is the daemon's
 
 PREFIX = "TACITD_"
-ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG", "PAGER"})
-"""Variables with the prefix that are not settings: for paths, the pager, the model's child process, and tests."""
+ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
+"""Variables with the prefix that are not settings: for paths, the model's child process, and tests."""
 
 
 def _names(value: Any) -> Any:
@@ -204,9 +205,7 @@ def load_config(
 
 def _toml(file: Path) -> dict[str, Any]:
     try:
-        if file.is_fifo():  # opening it would wait for whoever writes to it
-            raise ConfigError(f"{file} cannot be read: it is a pipe, not a file", "remove it")
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(read_file(file).decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except ValueError as error:
