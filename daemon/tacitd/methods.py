@@ -101,20 +101,20 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         hint = "give the maximum seconds to wait, or leave it out"
         raise UsageError(f"the timeout {timeout} is not valid", hint)
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    waited, jobs = list[dict[str, Any]](), list[dict[str, Any]]()
+    jobs = list[dict[str, Any]]()
     mark = _ask_new_store(lambda _: find_newest(app.store.rows), {})
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        waited = _ask_new_store(lambda _: app.read_status(), {})["waits"]
-        asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
+        waits = _ask_new_store(lambda _: app.read_status(), {})["waits"]
+        asked = [*params.get("due", ()), *(one for one in waits if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline)
     document = _ask_new_store(lambda _: app.read_status(), {})
-    said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
+    said = {key: document[key] for key in ("parked", "degraded", "waits", "rescued")}
     rows = [one.describe() for one in _ask_new_store(lambda _: list_since(app.store.rows, mark), {})]
     made = {"made": [row for row in rows if row["did"] == STORED]}
     made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
-    return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
+    return {"done": done, **said, "jobs": jobs, **made}
 
 
 def _wait_until_handled(app: App, deadline: float | None) -> bool:
@@ -260,7 +260,7 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Try rejected prompts again: `ids`, or `all`, and then all parked work too. `parked` is without tasks that wait for a
-    known time, `gone` is always empty: a rejected prompt outlives its transcript."""
+    known time."""
     if bool(params.get("all")) == bool(params.get("ids")):
         raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
@@ -274,7 +274,7 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             allow_again(tx, "fact", [row for (row,) in facts])
             app.plugins.queue_jobs(tx, RETRY)
     app.engine.wake.set()
-    return {"retried": len(found), "parked": parked, "gone": []}
+    return {"retried": len(found), "parked": parked}
 
 
 def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:

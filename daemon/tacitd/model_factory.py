@@ -41,7 +41,7 @@ def make_daemon_model(
         own_sessions=own_sessions,
     )
     reap = partial(reap_leftovers, work)
-    return ModelHealth(claude, claude.find_program, lambda: claude.running_count, reap)
+    return ModelHealth(claude, claude.find_program, reap)
 
 
 def make_command_model(

@@ -95,7 +95,6 @@ def read_status(
         "handlers": _handlers(rows, note, now),
         "waits": waits,
         "parked": list(_parked(rows, note, choices, problem, now)),
-        "dead_letters": sum(number for *_, number in rejected),
         "rescued": sum(number for *_, number in rejected),
         "rescued_by_reason": [{"handler": name, "reason": why, "texts": n} for name, why, n in rejected],
         "degraded": [asdict(one) for one in [*problems, *silent]],
@@ -163,7 +162,7 @@ def _read_parts(
             part = {}
             what = f"the handler {spec.name} cannot report its status: {type(error).__name__}: {error}"
             silent.append(Degradation("handler.status", what, "the rest of the status is valid"))
-        found[spec.name] = part | {"as_of": utc_seconds(now)}
+        found[spec.name] = part
     return found, silent
 
 
@@ -255,7 +254,6 @@ def _budget(rows: Rows, settings: SettingsInForce, now: float) -> dict[str, Any]
 def make_note(app: App) -> DaemonNote:
     engine, running = app.engine, [one for one in app.found.plugins if one.name in app.plugins.by_name]
     unread = engine.find_unread() if engine.reader.has_unread else {}
-    model = app.model.describe() if isinstance(app.model, ModelHealth) else {}
     return DaemonNote(
         __version__,
         os.getpid(),
@@ -265,7 +263,7 @@ def make_note(app: App) -> DaemonNote:
         len(engine.follower.list_own()),
         dict(sum(map(Counter[str], engine.reader.odd_lines.values()), Counter[str]())),
         (sum(size > 0 for size in unread.values()), sum(max(0, size) for size in unread.values())),
-        str(model.get("program") or ""),
+        app.model.program if isinstance(app.model, ModelHealth) else "",
         [one.name for one in running],
         [one.name for one in running if one.observe or one.gather],
         [one.name for one in running if one.gather],

@@ -138,12 +138,6 @@ def _watch_status(*, as_json: bool, verbose: bool) -> None:
             time.sleep(EVERY)
 
 
-def format_status(document: Mapping[str, Any]) -> Iterator[str]:
-    """Given the status document, yield the lines that `status` prints in a pipe."""
-    for line in list_status_lines(document, time.time()):
-        yield line.whole
-
-
 # --- the lines of the document; pure
 
 
@@ -226,10 +220,8 @@ def _list_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Li
         when = describe_time(parse_utc(one["at"]) or 0.0, now)
         yield StatusLine("", f"{when}  {str(one['line']).partition(': ')[2]}")
     yield _make_spending(document["budget"], now)
-    if document["dead_letters"] or document["rescued"]:
-        letters, kept = document["dead_letters"], document["rescued"]
-        text = f"{count_noun(letters, 'dead letter')}; {count_noun(kept, 'text')} kept"
-        yield StatusLine("rejected", text)
+    if document["rescued"]:
+        yield StatusLine("rejected", count_noun(document["rescued"], "prompt"))
         for one in document["rescued_by_reason"][:2]:
             yield StatusLine("", f"{one['texts']} of {one['handler']}: {one['reason']}")
         hint = "hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again"

@@ -27,7 +27,6 @@ from pydantic import (
 
 from tacitd.config.durations import format_duration, parse_duration
 from tacitd.errors import ConfigError
-from tacitd.state.paths import read_file
 
 __all__ = ["Duration", "Names"]  # for plugins; the rest is the daemon's
 
@@ -205,7 +204,9 @@ def load_config(
 
 def _toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(read_file(file).decode("utf-8-sig"))
+        if file.is_fifo():  # opening it would wait for whoever writes to it
+            raise ConfigError(f"{file} cannot be read: it is a pipe, not a file", "remove it")
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except ValueError as error:

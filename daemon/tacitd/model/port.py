@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -145,14 +145,12 @@ class ModelHealth:
         self,
         model: Model,
         program: Callable[[], Path | None],
-        running: Callable[[], int],
         sweep: Callable[[], object] = lambda: None,
     ) -> None:
         """`sweep` ends the remaining children; it is called only when no call can begin any more."""
         self._model = model
         self.reap_children = sweep
         self._program = program
-        self._running = running
         self._lock = threading.Lock()
         self._fault: NoAnswer | None = None
         self._found: Path | None = None
@@ -173,9 +171,10 @@ class ModelHealth:
         """Look whether the program is there. Not in the loop's thread: a directory of PATH may not answer."""
         self._found, self._has_looked = self._program(), True
 
-    def describe(self) -> dict[str, Any]:
-        """The program's path and the number of children."""
-        return {"program": str(self._found) if self._found else None, "children": self._running()}
+    @property
+    def program(self) -> str:
+        """The program's path; "" if it was not found."""
+        return str(self._found or "")
 
     def get_fault(self) -> tuple[str, str, str] | None:
         """The model's present failure as (degradation id, what, hint); None if none is known."""

@@ -255,9 +255,9 @@ def _answer_meanwhile(
 
     def sync(_: Mapping[str, Any]) -> dict[str, Any]:
         known = status({})
-        keys = {"parked": [], "degraded": [], "waits": [], "dead_letters": 0, "rescued": 0}
+        keys = {"parked": [], "degraded": [], "waits": [], "rescued": 0}
         said = {key: known.get(key, default) for key, default in keys.items()}
-        return {"done": True, **said, "waited": [], "jobs": [], "made": [], "unmade": []}
+        return {"done": True, **said, "jobs": [], "made": [], "unmade": []}
 
     def refuse(_: Mapping[str, Any]) -> Any:
         raise UnavailableError(error.what, error.hint)

@@ -184,7 +184,7 @@ class InProcessDaemon:
                     time.tzset()
 
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
-        return ModelHealth(self._count_calls(config, budget), lambda: Path(sys.executable), lambda: 0)
+        return ModelHealth(self._count_calls(config, budget), lambda: Path(sys.executable))
 
     def _count_calls(self, config: Config, budget: Budget, *more: object) -> CountedModel:
         return CountedModel(self._model, budget)

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from test_cli_status_lines import QUIET
+from test_cli_status_lines import QUIET, plain
 
 from support_cli import Cli
 from tacitd.cli import control_commands
 from tacitd.cli.control_commands import echo_sync
-from tacitd.cli.status_command import format_status, parked_lines
+from tacitd.cli.status_command import parked_lines
 from tacitd.errors import PARKED
 from tacitd.work.work_status import describe_waiting, local_time
 
@@ -55,7 +55,7 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     ]
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
-    assert f"waits     {first}" in list(format_status(QUIET | {"waits": waits}))
+    assert f"waits     {first}" in plain(QUIET | {"waits": waits}).splitlines()
     said = SAID | {"waits": waits}
     echo_sync(said)
     text = capsys.readouterr().err
@@ -80,9 +80,10 @@ def test_open_sessions_wait_in_the_same_form() -> None:
     expected = ["1 fact in /b: until its session ends", first]
     assert list(describe_waiting(waits, sessions)) == expected
     document = QUIET | {"waits": waits, "sessions": sessions}
-    assert [text[10:] for text in format_status(document) if text[10:] in expected] == expected
-    assert not any(text.startswith("sessions") for text in format_status(document))
-    assert f"          {first}" not in format_status(document | {"running": False})
+    lines = plain(document).splitlines()
+    assert [text[10:] for text in lines if text[10:] in expected] == expected
+    assert not any(text.startswith("sessions") for text in lines)
+    assert f"          {first}" not in plain(document | {"running": False}).splitlines()
 
 
 def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,9 +146,9 @@ def test_sync_write_ends_with_75_where_something_still_waits(
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is listed by `rescue`."""
     said = SAID
-    echo_sync(said | {"dead_letters": 1, "rescued": number})
+    echo_sync(said | {"rescued": number})
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
-    echo_sync(said | {"dead_letters": 1, "rescued": 0})
+    echo_sync(said | {"rescued": 0})
     assert capsys.readouterr().err == "all handled\n", "the rejected text was dropped by hand"
 
 
@@ -205,6 +206,6 @@ def test_retry_says_what_became_of_it(
     code: int,
     said: str,
 ) -> None:
-    answer(monkeypatch, {"retried": retry[0], "parked": retry[1], "gone": []}, **sync)
+    answer(monkeypatch, {"retried": retry[0], "parked": retry[1]}, **sync)
     done = cli.run("rescue", "retry", arguments)
     assert (done.code, done.err) == (code, said)

@@ -81,7 +81,6 @@ QUIET: dict[str, Any] = {
     "parked": [],
     "waits": [],
     "sessions": [],
-    "dead_letters": 0,
     "rescued": 0,
     "rescued_by_reason": [],
     "degraded": [],
@@ -117,7 +116,6 @@ BUSY: dict[str, Any] = QUIET | {
             "at": at(15),
         },
     ],
-    "dead_letters": 1,
     "rescued": 2,
     "rescued_by_reason": [{"handler": "learning", "reason": "lost twice", "texts": 2}],
     "degraded": [
