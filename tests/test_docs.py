@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from fnmatch import fnmatch
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from loguru import logger
 
 import generate
-from support_beginnings import opening
-from support_heard import say_fact
-from support_sources import ROOT, Module, engine, mounted, plugins, project
+from support_sources import ROOT, Module, mounted
 from tacitd.app import App
 from tacitd.cli.program import Program
-from tacitd.control.server import Server
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
 from tacitd.sources.watch import SilentWatcher
@@ -38,9 +28,6 @@ DOCS = ROOT / "docs"
 TABLE = generate.list_all_commands()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 COMMAND_PAGES = [*PAGES, *sorted((ROOT / "plugin").rglob("*.md"))]
-
-FACTS = say_fact("use pnpm here, never npm", "Prefers pnpm over npm")
-LINES = '{"FILE": "LEARNED.md", "FACT": "Prefers pnpm over npm", "FROM": [1]}'
 
 
 @cache
@@ -82,91 +69,19 @@ def test_generated_pages_are_current(name: str) -> None:
 # --- pages that are compared with a running program ----------------------------------------------------------
 
 
-@contextmanager
-def running(box: Path) -> Iterator[App]:
-    """The real engine in a directory of its own, with a scripted model."""
-    places = Paths(box, box / "claude", box / "state", box / "none.toml", box / "state" / "tacitd.sock")
-    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
-    settings = {"TACITD_EXTRACTION__SETTLE": "0s"}
-    app = App(
-        places,
-        settings,
-        model=lambda config, budget: model,
-        watcher_for=SilentWatcher,
-        found=generate.slices(),
-    )
-    thread = threading.Thread(target=app.run)
-    with app:
-        app.listen(Server(places.socket, build_methods(app)))
-        thread.start()
-        try:
-            yield app
-        finally:
-            app.request_stop()
-            thread.join()
-            logger.remove()
-
-
-@pytest.fixture
-def app(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    box = tmp_path_factory.mktemp("d")
-    for name in ("HOME", "CLAUDE_CONFIG_DIR", "USER_MEMORY_DIR", "TACITD_STATE_DIR"):
-        monkeypatch.setenv(name, str(box / "elsewhere"))
-    with running(box) as made:
-        yield made
-
-
-def learn(app: App, box: Path) -> Path:
-    """Type one sentence, wait until it is learned, and return the project."""
-    project, transcript = box / "app", app.paths.config_dir / "projects" / "p" / "s.jsonl"
-    (project / ".git" / "info").mkdir(parents=True)
-    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    transcript.parent.mkdir(parents=True)
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    record: dict[str, Any] = {
-        "type": "user",
-        "uuid": "u1",
-        "sessionId": "s",
-        "cwd": str(project),
-        "timestamp": stamp,
-    }
-    record |= {"message": {"role": "user", "content": "use pnpm here, never npm"}, "version": "2.1.328"}
-    transcript.write_bytes(opening("s", stamp=stamp) + json.dumps(record).encode() + b"\n")
-    table = build_methods(app)
-    table["sync"]({})
-    table["due"]({"job": "synthesize", "project": str(project)})
-    table["sync"]({})
-    assert "pnpm" in (project / "LEARNED.md").read_text()
-    return project
-
-
-def test_the_socket_page_is_complete(app: App) -> None:
+def test_the_socket_page_is_complete(tmp_path: Path) -> None:
     """docs/socket.md is a contract: it has each method of the socket and each top-level key of the status document, and no other."""
-    text = page("docs/socket.md")
-    assert _first_cells(text.partition("| method |")[2].partition("\n\n")[0]) == list(build_methods(app))
-    assert set(_first_cells(text.partition("| key |")[2])) == set(app.read_status())
+    text, places = page("docs/socket.md"), Paths.from_env({"HOME": str(tmp_path)})
+    with App(places, {}, model=lambda config, budget: ScriptedModel(), watcher_for=SilentWatcher) as app:
+        methods, status = list(build_methods(app)), app.read_status()
+    assert _first_cells(text.partition("| method |")[2].partition("\n\n")[0]) == methods
+    assert set(_first_cells(text.partition("| key |")[2])) == set(status)
 
 
 def _first_cells(table: str) -> list[str]:
     """The names in backticks in the first column of a table."""
     cells = re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
-
-
-def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) -> None:
-    """docs/files.md lists every file on disk: a whole run leaves no others (DESIGN "Where it writes")."""
-    project = learn(app, tmp_path)
-    named = {
-        one
-        for text in re.findall(r"^\| (`.+?) \|", page("docs/files.md"), re.MULTILINE)
-        for one in re.findall("`(.+?)`", text)
-    }
-    patterns = [re.sub(r"<\w+>", "*", name) for name in named]
-    state = [p.relative_to(app.paths.state_dir) for p in app.paths.state_dir.rglob("*") if not p.is_dir()]
-    made = [p.relative_to(project) for p in project.rglob("*") if not p.is_dir()]
-    for path in (*state, *made):
-        names = {path.as_posix(), re.sub(r"^handlers/\w+/", "", path.as_posix())}
-        assert ".git/HEAD" in names or any(fnmatch(n, pattern) for n in names for pattern in patterns), path
 
 
 def test_the_plugin_of_the_guide_uses_only_what_it_may() -> None:
@@ -325,26 +240,3 @@ def _unknown_names(text: str) -> set[str]:
 def test_maps_name_only_modules_that_exist(name: str) -> None:
     """Modules, folders and functions on the pages about the code exist under these names."""
     assert _unknown_names(page(name)) == set()
-
-
-def test_unknown_modules_on_a_map_are_found() -> None:
-    """The check above can fail, for each form in which a page names a module."""
-    text = (
-        "`nowhere/` `gone.py` `files/gone` `files/away:Lock`\n| `files/` | durable | `locks`, `missing` |\n"
-    )
-    named = {"nowhere/", "gone.py", "files/gone", "files/away", "files/missing"}
-    assert _unknown_names(text) == named
-
-
-def test_the_map_names_every_package() -> None:
-    """Every package, every module at the root of the engine and every plugin has a place on docs/map.md."""
-    named = set(PATH_IN_TREE.findall(page("docs/map.md")))
-    roots = [("daemon/tacitd/", engine()), ("handlers/tacitd_handlers/", plugins())]
-    for root, every in roots:
-        paths = [module.path.relative_to(ROOT / root) for module in every]
-        packages = {f"{path.parent.as_posix()}/" for path in paths if path.name == "__init__.py"} - {"./"}
-        assert packages - named == set()
-    at_root = {m.path.name for m in engine() if m.path.parent == ROOT / "daemon/tacitd"} - {"__init__.py"}
-    assert at_root - named == set()
-    points = project()["entry-points"]["tacitd.handlers"].values()
-    assert {f"{one.partition(':')[0].split('.')[1]}/" for one in points} - named == set()

@@ -6,7 +6,6 @@ modules with what is wrong in each.
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from hatchling.builders.wheel import WheelBuilder
 from support_sources import (
     PACKAGES,
     ROOT,
-    Module,
     engine,
     find_wrong,
     plugins,
@@ -91,32 +89,6 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 
 # --- the contents of modules --------------------------------------------------------------------------------
-
-
-def test_nothing_prints() -> None:
-    """DESIGN "Control": data goes to stdout through click, in commands only."""
-    assert find_wrong([*engine(), *plugins()], lambda m: "print" in m.calls) == {}
-
-
-def test_no_error_is_swallowed_whole() -> None:
-    """STYLE habit 7: no bare `except`, and no `except Exception` that does nothing."""
-
-    def swallowed(module: Module) -> list[int]:
-        handlers = [node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler)]
-        return [one.lineno for one in handlers if one.type is None or _does_nothing_about_all(one)]
-
-    assert find_wrong([*engine(), *plugins()], swallowed) == {}
-
-
-def _does_nothing_about_all(one: ast.ExceptHandler) -> bool:
-    broad = isinstance(one.type, ast.Name) and one.type.id in ("Exception", "BaseException")
-    return broad and all(isinstance(each, ast.Pass | ast.Continue) for each in one.body)
-
-
-def test_apscheduler_is_in_one_place() -> None:
-    """DESIGN "The tree": only schedule.py imports APScheduler."""
-    using = [m.name for m in (*engine(), *plugins()) if any(n.startswith("apscheduler") for n in m.imports)]
-    assert using == ["tacitd.schedule"]
 
 
 WORKPLACE = (

@@ -95,13 +95,6 @@ def test_only_one_module_opens_the_store() -> None:
     }
 
 
-def test_text_has_no_clock() -> None:
-    """docs/testing.md "On any date": that is why `make dates` leaves out the tests of `tacitd.text`."""
-    clocks = {"time", "datetime", "zoneinfo", "calendar", "tacitd.clock"}
-    texts = [module for module in engine() if module.part == "text"]
-    assert texts and find_wrong(texts, lambda m: m.imports & clocks) == {}
-
-
 def test_plugins_do_not_import_each_other() -> None:
     """DESIGN "Plugins": what several of them use is in `shared`. `reach` is how the lines of `learning` get to sessions: these two are
     one part."""
@@ -137,31 +130,8 @@ def test_the_engine_names_no_handler() -> None:
 
 SOURCE = ("tacitd.sources.claude_code", "tacitd.sources.codex")
 """The packages of clients: their transcripts, and nothing outside of them knows their formats."""
-SAMPLES = "tacitd.sources.samples"
-"""Writes transcripts as a client writes them, for the demo and for the tests of plugins."""
 NAMING_IT = {"tacitd.sources.registry"}
 """The modules that may import it: app.py and the command line get the source from there."""
-FORMAT = re.compile(
-    r"parentUuid|isSidechain|isMeta|isCompactSummary|isApiErrorMessage|toolUseResult|tool_use_id|promptSource|"
-    r"turnOrigin|queue-operation|queued_command|file-history|api-request|<synthetic>|<command-name>|subagents|"
-    r"\Aagent-\*?\Z|\*/\*\.jsonl|\A\.jsonl\Z|\AsessionId\Z|\Atool_(?:result|use)\Z"
-)
-"""Field names, record types and path rules of Claude Code's transcripts, as strings of the code."""
-FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
-"""Directories of Claude Code's, as parts of a path."""
-FORMAT_ELSEWHERE = {
-    # Seed 001 gives its own session documents a `sessionId`.
-    "tacitd_handlers.continuity.session_document": {"sessionId"},
-    # An example in a help text, which is for people who use Claude Code.
-    "tacitd.cli.prompts_command": {
-        "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
-    },
-    # A prefix of the ids that tacitd gives to tasks.
-    "tacitd_handlers.continuity.client_tasks": {"agent-"},
-    # The logs of the tutor's own sessions.
-    "tacitd_handlers.tutor.session_log": {".jsonl"},
-}
-"""Strings that look like the format and are something of tacitd's own."""
 
 
 def test_only_one_module_imports_a_clients_package() -> None:
@@ -172,23 +142,6 @@ def test_only_one_module_imports_a_clients_package() -> None:
 
     others = [m for m in (*engine(), *plugins()) if not m.name.startswith(SOURCE)]
     assert {m.name for m in others if imported(m)} == NAMING_IT
-
-
-def test_nothing_else_names_a_clients_format() -> None:
-    """DESIGN "Sources": nothing outside `sources/claude_code/` names its format.
-
-    Docstrings may. What tacitd reads of the client beside its transcripts (settings, answers of the model) is no
-    transcript, and neither is the input of a tool's call, which handlers get as the model wrote it.
-    """
-
-    def named(module: Module) -> set[str]:
-        found = {text for text in module.strings if FORMAT.search(text)}
-        return (found - FORMAT_ELSEWHERE.get(module.name, set())) | set(FORMAT_PATHS.findall(module.text))
-
-    others = [m for m in (*engine(), *plugins()) if not m.name.startswith((*SOURCE, SAMPLES))]
-    assert find_wrong(others, named) == {}
-    used = {m.name: {text for text in m.strings if FORMAT.search(text)} for m in others}
-    assert {name: texts - used[name] for name, texts in FORMAT_ELSEWHERE.items() if texts - used[name]} == {}
 
 
 def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
