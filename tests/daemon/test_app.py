@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +10,12 @@ import pytest
 
 from support_editor_marks import open_in_editor
 from support_engine import Scene, Scripted, ids, with_words
-from support_waiting import PATIENCE
 from tacitd.app import App
-from tacitd.clock import utc_seconds
 from tacitd.contract import Later
-from tacitd.errors import FileBusyError, UsageError
+from tacitd.errors import FileBusyError
 from tacitd.files.atomic import edit_file
 from tacitd.files.editors import WATCHED
 from tacitd.handler import Degradation
-from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.watch import SilentWatcher
@@ -179,36 +173,6 @@ def test_a_problem_of_the_daemon_is_stored_while_it_lasts(tmp_path: Path) -> Non
 
 
 # what can be asked
-
-
-def test_verbs_answer_in_json(tmp_path: Path) -> None:
-    """Issue "Control": each method of the socket; run here without one, with the loop in a thread."""
-    scene = Scene(tmp_path, jobs=[TimedJob("synthesize", math.inf)])
-    scene.type("s", "one")
-    loop = threading.Thread(target=scene.app.run)
-    loop.start()
-    table = build_methods(scene.app)
-    try:
-        assert table["sync"]({})["done"] is True
-        assert table["status"]({})["as_of"] == utc_seconds(scene.clock.now())
-        assert table["wake"]({}) == {"pid": os.getpid()}
-        for timeout in (-1, float("nan")):
-            with pytest.raises(UsageError, match="timeout"):
-                table["sync"]({"timeout": timeout})
-        assert table["sync"]({"timeout": 1e300})["done"] is True
-        assert table["due"]({"job": "synthesize", "project": str(scene.root)})["project"] == str(scene.root)
-        assert table["sync"]({"timeout": PATIENCE})["parked"] == []
-        assert table["scan"]({"since": 0, "transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {
-            "transcripts": 1
-        }
-        assert table["sync"]({})["done"] is True
-        assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {"done": 0, "total": 0}
-        assert table["stop"]({}) == {"stopping": True}
-        assert ids(scene) == ["u1"]
-    finally:
-        scene.app.request_stop()
-        loop.join(PATIENCE)
-        scene.app.close()
 
 
 # --- The daemon looks a second time at what it swapped out: in its housekeeping, when it leaves, and after a crash.

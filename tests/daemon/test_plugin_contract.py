@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from reminders import hooks, make_plugin
-from tacitd.errors import UsageError
 from tacitd.handler import load_hook
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import load_settings
@@ -49,24 +48,6 @@ def edit(bench: HandlerBench, text: str) -> None:
 
 def events(bench: HandlerBench, kind: str) -> list[str]:
     return [about for (about,) in bench.rows("SELECT about FROM reminders_event WHERE kind = ?", kind)]
-
-
-def test_a_prompt_becomes_a_line(tmp_path: Path) -> None:
-    """DESIGN "The way of a prompt": gathered, asked with its parts, committed with its plan, then written."""
-    model = ScriptedModel(MILK)
-    with begin(tmp_path, model) as bench:
-        bench.type("remember the milk")
-        bench.settle()
-        assert model.prompts == []
-        bench.settle(MINUTE)
-        assert read(bench) == ["Buy milk"]
-        assert model.prompts == ["Be brief. What is to be remembered?\nremember the milk"]
-        assert bench.rows("SELECT outcome, used, answer FROM call") == [("answered", 1, None)]
-        assert bench.rows("SELECT state FROM prompt_task") == [("done",)]
-        assert bench.rows("SELECT state, by FROM change") == [("done", "prompt")]
-        assert bench.rows("SELECT records FROM reminders_seen") == [(1,)]
-        assert events(bench, "message") == ["{'lines': 1}"]
-        assert bench.status_lines == ["1 open"] and bench.status["open"] == 1
 
 
 def test_events_and_jobs_come(tmp_path: Path) -> None:
@@ -146,15 +127,6 @@ def test_an_answer_that_was_paid_for_is_not_asked_for_again(tmp_path: Path) -> N
         assert model.prompts == [] and read(bench) == ["Buy oat milk"] and number == 1
 
 
-def test_a_command_is_a_task(tmp_path: Path) -> None:
-    """DESIGN "Commands": a command that changes files inserts a task and waits for it."""
-    with begin(tmp_path) as bench:
-        assert [one.text for one in bench.run_command("a", {"text": "Call mum"}).notices] == ["Call mum"]
-        assert read(bench) == ["Call mum"]
-        with pytest.raises(UsageError, match="the text is empty"):
-            bench.run_command("b", {"text": ""})
-
-
 def test_what_commands_read(tmp_path: Path) -> None:
     """DESIGN "Plugins": session text, advice, why, report, MCP tools, footprint and settings of a plugin are used like those of
     a handler."""
@@ -210,45 +182,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     info.joinpath("entry_points.txt").write_text("[tacitd.handlers]\nreminders = reminders:make_plugin\n")
     with World(tmp_path, MILK, packages=[package]) as made:
         yield made
-
-
-def test_the_history_lists_what_a_plugin_changed(world: World) -> None:
-    """S-31: `history`, `show`, `log` and `why` list what a plugin changed; ids are unique."""
-    world.type("s1", "remember the milk").leave("s1")
-    (change,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
-    assert change["lines"] == [
-        {"file": "REMINDERS.md", "heading": "Open", "added": "Buy milk", "removed": ""}
-    ]
-    assert (
-        change["root"] == str(world.project) and len(change["prompts"]) == 1 and change["sessions"] == ["s1"]
-    )
-    shown = world.run("show", change["id"][-6:]).out
-    assert "+ Buy milk" in shown and "from 1 prompt" in shown
-    assert f"changed: REMINDERS.md +1  (app, tacitd show {change['id']})" in world.run("log").out
-    world.stop()
-    assert f"tacitd show {change['id']}" in world.run("log").out
-    ids = [one["id"] for one in world.run("history", "--all", "--json").json]
-    assert len(ids) == len(set(ids)) and change["id"] in ids
-
-
-def test_an_undo_is_the_person_s_edit(world: World) -> None:
-    """S-33: what a person takes back is taken back in the file, and the plugin learns it as an edit of theirs; the undo can be undone."""
-    world.type("s1", "remember the milk").leave("s1")
-    (first,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
-    dry = world.run("undo", first["id"], "--dry-run", "--json").json[0]
-    assert dry["lines"][0]["removed"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
-    undo = world.run("undo", first["id"], "--json").json[0]
-    assert undo["undoes"] == first["id"] and world.bullets("REMINDERS.md") == []
-    world.wait(MINUTE).wait(MINUTE)
-    world.type("s2", "the milk again").leave("s2")
-    assert world.bullets("REMINDERS.md") == []
-    again = world.run("undo", undo["id"], "--json").json[0]
-    assert again["lines"][0]["added"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
-    refused = world.run("undo", first["id"])
-    assert refused.code == 2 and "was undone and restored" in refused.err
-    world.edit("REMINDERS.md", replace=("Buy milk", "Buy oat milk"))
-    refused = world.run("undo", again["id"])
-    assert refused.code != 0 and "somebody removed or changed it since" in refused.err
 
 
 def test_an_undo_that_waits_for_an_editor_is_passed_on_when_it_is_written(world: World) -> None:

@@ -3,8 +3,8 @@
 The engine's loop sends `WATCHDOG=1`, and only if all is well: the loop runs, and no worker has been busy for longer than any
 call may take.
 
-Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names (an abstract one if it
-begins with `@`). Without NOTIFY_SOCKET nothing is sent.
+Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names. Without NOTIFY_SOCKET nothing
+is sent.
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ class Notifier(Struct):
         if not self.address:
             return
         text = "\n".join(f"{name}={value}" for name, value in states.items())
-        path = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-            to.sendto(text.encode("utf-8", "replace"), path)
+            to.sendto(text.encode("utf-8", "replace"), self.address)
 
     def notify_alive(self, monotonic: float) -> None:
         """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""

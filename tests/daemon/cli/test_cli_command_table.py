@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.program import load_plugin_table, make_plugin_table
+from tacitd.cli.program import make_plugin_table
 from tacitd.handler import Degradation
 from tacitd.plugin import PluginSpec
-from tacitd.plugins import FoundPlugins, find_plugins
+from tacitd.plugins import FoundPlugins
 
 TOY = """
 from tacitd.plugin import PluginSpec
@@ -41,24 +41,6 @@ def _install(place: Path, name: str, where: str) -> None:
     metadata = place / f"{name}-1.dist-info"
     metadata.mkdir()
     (metadata / "entry_points.txt").write_text(f"[tacitd.handlers]\n{name} = {where}\n")
-
-
-def test_ours_are_in_the_order_of_the_plugins() -> None:
-    """All of them, by `PluginSpec.order`."""
-    table = load_plugin_table()
-    assert {one.name for one in table.plugins} == {one.name for one in find_plugins().plugins}
-    assert table.plugins[0].name == "profile" and "learned" in table.commands and table.broken == ()
-
-
-def test_a_third_party_plugin_has_the_same_hooks(cli: Cli, site: Path) -> None:
-    """Its command runs and is listed, its section is cut to the budget, its failing explanation is reported."""
-    assert "  toy " in cli.run("--help").out
-    assert cli.run("toy").out == "toys\n"
-    assert 900 < len(cli.run("context", "--json").json["toy"]) <= 1_000
-    said = cli.run("why", "pnpm")
-    assert said.code == 1 and "toy: KeyError" in said.err
-    (site / "toy-1.dist-info" / "entry_points.txt").unlink()
-    assert cli.run("toy").code == 2 and "  toy " not in cli.run("--help").out
 
 
 def test_a_broken_plugin_is_reported_and_the_others_work(cli: Cli, site: Path) -> None:

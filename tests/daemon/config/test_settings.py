@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,6 @@ from pydantic import BaseModel, ConfigDict
 from support_examples import examples
 from tacitd.config.durations import format_duration, parse_duration
 from tacitd.config.settings import (
-    BudgetSettings,
-    ClaudeSettings,
     Config,
     Duration,
     Names,
@@ -74,12 +70,6 @@ def test_lists_in_variables(tmp_path: Path, text: str) -> None:
     assert config.claude.pass_env == config.extraction.words == ("A", "B")
     paths = text.replace("A", "/a").replace("B", "~/b")
     assert read(tmp_path, DIRECTIVES=paths).directives == ("/a", "~/b")
-
-
-def test_lists_in_the_file(tmp_path: Path) -> None:
-    """A TOML list."""
-    config = read(tmp_path, 'directives = ["/a"]\n[projects]\nexclude = ["~/secret", "*/tmp"]\n')
-    assert config.directives == ("/a",) and config.projects.exclude == ("~/secret", "*/tmp")
 
 
 @pytest.mark.parametrize(
@@ -173,26 +163,6 @@ def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_bytes(b"\xef\xbb\xbf[session]\nidle = '10m'\n")
     assert load_config(file, {}, {}).session.idle == 600.0
-
-
-def test_defaults_are_those_of_the_documents() -> None:
-    """DESIGN "Model": haiku, sonnet, opus; small caps; no key passed, no settings read."""
-    claude, budget = ClaudeSettings(), BudgetSettings()
-    assert (claude.command, claude.fast, claude.smart, claude.accurate) == (
-        "claude",
-        "haiku",
-        "sonnet",
-        "opus",
-    )
-    assert (claude.pass_env, claude.setting_sources, claude.timeout) == ((), "", 120.0)
-    assert (budget.calls_per_day, budget.usd_per_day, budget.usd_per_month) == (200, 1.0, 10.0)
-    assert budget.calls_per_minute == 12
-
-
-def test_reading_a_span_needs_no_pydantic() -> None:
-    """The fast commands load only what they use (DESIGN "Control")."""
-    code = "import sys; import tacitd.config.durations; assert 'pydantic' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # --- durations as people write them in the configuration

@@ -94,11 +94,6 @@ def test_a_typed_parameter_is_standard_input() -> None:
     assert answer(lambda: click.echo(f"[{sys.stdin.read()}]"), typed="said") == ("[]", False)
 
 
-def test_a_long_output_is_bounded() -> None:
-    text, _ = answer(lambda: click.echo("x" * 100_000))
-    assert len(text) <= 21_000
-
-
 def test_options_that_are_always_given_come_first() -> None:
     seen: list[dict[str, Any]] = []
     options = [click.Option(["--json"], is_flag=True), click.Argument(["id"])]

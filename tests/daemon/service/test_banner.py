@@ -55,14 +55,6 @@ def test_the_first_start_is_said_once(make: Make) -> None:
         assert not any("first start" in line for line in banner_lines(app))
 
 
-def test_what_is_missing_stands_with_its_cure(make: Make) -> None:
-    """No transcripts yet."""
-    with make() as app:
-        lines = list(banner_lines(app))
-    at = next(n for n, line in enumerate(lines) if line.startswith("missing: "))
-    assert "claude" in lines[at] and lines[at + 1].startswith("  hint: ")
-
-
 def test_the_first_start_says_what_doctor_knows(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

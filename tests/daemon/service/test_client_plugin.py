@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import TacitdError
 from tacitd.service import client_plugin
 from tacitd.service.client_plugin import (
     ID,
@@ -53,13 +53,6 @@ def write_settings(places: Paths, **more: object) -> None:
     source = {"source": {"source": "directory", "path": str(find_marketplace())}}
     document = {"enabledPlugins": {ID: True}, "extraKnownMarketplaces": {"tacitd": source}, **more}
     (places.config_dir / "settings.json").write_text(json.dumps(document))
-
-
-def test_an_installation_is_three_commands_of_the_client() -> None:
-    """The last brings a copy up to date, which earlier clients made."""
-    client = Client()
-    install_plugin(client.run, find_marketplace())
-    assert client.called == ["--version", ADD, INSTALL, f"plugin update {ID}"]
 
 
 @pytest.mark.parametrize("version", ["2.1.109 (Claude Code)", "2.0.76 (Claude Code)", "1.9.999", "", "what?"])
@@ -149,11 +142,6 @@ def test_hooks_that_are_switched_off_are_named(
     assert found.id == "plugin.no-hooks" and str(file) in found.what
     file.write_text(json.dumps(written | {"disableAllHooks": False}))
     assert [one.id for one in check_plugin(places, project)] == ["plugin.installed"]
-
-
-def test_a_client_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match="`claude` is not found"):
-        make_runner("claude", {"PATH": str(tmp_path), "HOME": str(tmp_path)})
 
 
 def test_the_client_runs_with_its_own_directory_on_the_path(tmp_path: Path) -> None:

@@ -52,14 +52,6 @@ def test_the_childs_own_hint_comes_back(places: Paths, monkeypatch: pytest.Monke
     assert (error.value.hint, error.value.code) == ("move it", 69)
 
 
-def test_another_that_was_quicker_will_do(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two starts at once: one daemon, and both report it."""
-    play(monkeypatch, "sys.exit(69)")
-    answers = iter([None, 4711])
-    monkeypatch.setattr(detach, "ping_daemon", lambda _: next(answers))
-    assert detach.spawn_daemon(places, os.environ) == 4711
-
-
 def test_a_slower_child_has_ended_when_the_start_returns(
     places: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,10 +77,3 @@ def test_gone_means_that_the_lock_is_free(places: Paths) -> None:
     assert not detach.wait_until_gone(places.state_dir, 0)
     lock.release()
     assert detach.wait_until_gone(places.state_dir, 0)
-
-
-def test_nobody_answers(places: Paths) -> None:
-    """No socket, or a file in its place."""
-    assert detach.ping_daemon(places.socket) is None
-    places.socket.write_text("")
-    assert detach.ping_daemon(places.socket) is None

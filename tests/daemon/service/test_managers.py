@@ -23,7 +23,6 @@ from tacitd.service.managers import (
     is_edited,
     render_agent,
     render_unit,
-    run_tool,
 )
 
 NO_BUS = "Failed to connect to bus: No medium found"
@@ -125,17 +124,6 @@ def test_an_edited_unit_is_left_alone_and_drop_ins_stay(tmp_path: Path, facts: S
     assert not made.file.exists() and drop_in.exists() and "kept your drop-ins" in said[-1]
 
 
-def test_where_the_unit_is(tmp_path: Path) -> None:
-    """XDG_CONFIG_HOME counts if it is absolute."""
-    assert Systemd.for_user({"XDG_CONFIG_HOME": "/x"}, tmp_path).file == Path(
-        "/x/systemd/user/tacitd.service"
-    )
-    assert (
-        Systemd.for_user({"XDG_CONFIG_HOME": "x"}, tmp_path).file
-        == tmp_path / ".config/systemd/user/tacitd.service"
-    )
-
-
 def test_launchd(tmp_path: Path, facts: ServiceFacts) -> None:
     """launchctl bootstrap gui/UID, kickstart -k, bootout; a loaded agent is booted out before it is changed."""
     run = Tools()
@@ -167,27 +155,6 @@ def test_launchd_that_refuses(tmp_path: Path, facts: ServiceFacts) -> None:
     made.run = Tools(print=ToolExit(113, "Could not find domain for"))
     with pytest.raises(UnavailableError, match="no domain gui/501"):
         made.install(facts, now=True)
-
-
-def test_logs(tmp_path: Path) -> None:
-    """`service logs -f --since`."""
-    made = systemd(tmp_path, Tools())
-    assert made.logs_command(True, "today") == [
-        "journalctl",
-        "--user",
-        "-u",
-        "tacitd.service",
-        "-f",
-        "--since",
-        "today",
-    ]
-    assert Launchd(tmp_path / "x", 1, Path("/l")).logs_command(False, "") == ["tail", "-n", "200", "/l"]
-
-
-def test_tools_that_are_missing(tmp_path: Path) -> None:
-    """A missing tool is an error without a traceback."""
-    assert run_tool([str(tmp_path / "none")]).code == 127
-    assert run_tool(["/bin/sh", "-c", "echo no; exit 3"]) == ToolExit(3, "no", "no")
 
 
 def test_this_systems_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,3 +253,29 @@ def test_the_environment_of_a_service() -> None:
         ("/p",), {**shell, "CLAUDE_CONFIG_DIR": "/c", "XDG_STATE_HOME": "/s"}, ACCOUNT, None, LOG
     )
     assert (set_.environment["CLAUDE_CONFIG_DIR"], set_.environment["XDG_STATE_HOME"]) == ("/c", "/s")
+
+
+def test_where_the_unit_is(tmp_path: Path) -> None:
+    """XDG_CONFIG_HOME counts if it is absolute."""
+    assert Systemd.for_user({"XDG_CONFIG_HOME": "/x"}, tmp_path).file == Path(
+        "/x/systemd/user/tacitd.service"
+    )
+    assert (
+        Systemd.for_user({"XDG_CONFIG_HOME": "x"}, tmp_path).file
+        == tmp_path / ".config/systemd/user/tacitd.service"
+    )
+
+
+def test_logs(tmp_path: Path) -> None:
+    """`service logs -f --since`."""
+    made = systemd(tmp_path, Tools())
+    assert made.logs_command(True, "today") == [
+        "journalctl",
+        "--user",
+        "-u",
+        "tacitd.service",
+        "-f",
+        "--since",
+        "today",
+    ]
+    assert Launchd(tmp_path / "x", 1, Path("/l")).logs_command(False, "") == ["tail", "-n", "200", "/l"]

@@ -84,19 +84,6 @@ def test_the_words_of_the_protocol(heard: Heard) -> None:
     assert said == ["READY=1\nSTATUS=läuft", "STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"]
 
 
-def test_an_abstract_socket() -> None:
-    """A name that begins with `@` has no file."""
-    name = f"tacitd-test-{os.getpid()}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
-        try:
-            end.bind("\0" + name)
-        except OSError:
-            pytest.skip("no abstract sockets here")
-        end.settimeout(PATIENCE)
-        Notifier("@" + name).send(STATUS="here")
-        assert end.recv(100) == b"STATUS=here"
-
-
 def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_life(
     scene: Scene, heard: Heard
 ) -> None:
@@ -147,12 +134,6 @@ def test_reload_is_whole_or_not_at_all(scene: Scene, heard: Heard, monkeypatch: 
     life.reload_or_keep()
     (only,) = heard.all()
     assert only.startswith("RELOADING=1")
-
-
-def test_leaving(scene: Scene, heard: Heard) -> None:
-    """STOPPING is sent first."""
-    Supervision(scene.app, Notifier(str(heard.path))).request_stop()
-    assert heard.all() == ["STOPPING=1"] and scene.app.stopping.is_set()
 
 
 def test_a_signal_is_acted_on_in_a_thread() -> None:
