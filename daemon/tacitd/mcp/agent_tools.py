@@ -68,7 +68,6 @@ class AgentResource(Struct, frozen=True):
     description: str
     read: str
     """Hook: `(cwd: Path, budget: int) -> str`, the text for a directory; "" if there is nothing to read."""
-    mime_type: str = "text/markdown"
 
 
 class AgentInterface(Struct, frozen=True):

@@ -32,6 +32,7 @@ from tacitd.mcp.tools import BoundTool, bound_output, describe_tool, run_tool
 
 T = TypeVar("T")
 SCHEME = "tacitd://"
+MARKDOWN = "text/markdown"
 INTERNAL_ERROR = -32603
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Versions of the protocol, the newest first; what is used of it is the same in all."""
@@ -118,7 +119,7 @@ def _call_tool(offer: Offer, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_resource(one: AgentResource) -> dict[str, Any]:
-    about = {"name": one.name, "title": one.title, "description": one.description, "mimeType": one.mime_type}
+    about = {"name": one.name, "title": one.title, "description": one.description, "mimeType": MARKDOWN}
     return {"uri": f"{SCHEME}{one.name}", **about}
 
 
@@ -131,7 +132,7 @@ def _read_resource(offer: Offer, cwd: Path, params: Mapping[str, Any]) -> dict[s
         text, _ = bound_output(offer.read(resource, cwd, LARGEST_RESULT))
     except Exception as error:
         raise Refused(INTERNAL_ERROR, f"{resource.name} cannot be read: {error}") from error
-    about = {"uri": f"{SCHEME}{resource.name}", "mimeType": resource.mime_type}
+    about = {"uri": f"{SCHEME}{resource.name}", "mimeType": MARKDOWN}
     return {"contents": [{**about, "text": text}]}
 
 

@@ -214,7 +214,6 @@ def open_when_possible(
     build: Callable[[], App],
     places: Paths,
     notifier: Notifier,
-    again: float = AGAIN,
     on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
 ) -> App | None:
     """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises
@@ -237,12 +236,12 @@ def open_when_possible(
                 logger.warning("nothing is read until the store can be opened: {}", error)
                 on_wait(stop.set)
             waits = True
-            _answer_meanwhile(places, error, stop, notifier, again)
+            _answer_meanwhile(places, error, stop, notifier)
     return None
 
 
 def _answer_meanwhile(
-    places: Paths, error: UnwritableError, stop: threading.Event, notifier: Notifier, seconds: float
+    places: Paths, error: UnwritableError, stop: threading.Event, notifier: Notifier
 ) -> None:
     """Answer on the socket for a while: everything but a few methods says why it cannot be done. The lock is
     held meanwhile, as by every daemon."""
@@ -272,4 +271,4 @@ def _answer_meanwhile(
         server.open()
         notifier.send(READY="1", STATUS=f"waits: {error.what}")
         notifier.notify_alive(time.monotonic())
-        stop.wait(seconds)
+        stop.wait(AGAIN)
