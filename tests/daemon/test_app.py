@@ -172,9 +172,6 @@ def test_a_problem_of_the_daemon_is_stored_while_it_lasts(tmp_path: Path) -> Non
     assert list_problems() == ["two"]
 
 
-# what can be asked
-
-
 # --- The daemon looks a second time at what it swapped out: in its housekeeping, when it leaves, and after a crash.
 
 

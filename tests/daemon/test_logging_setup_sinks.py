@@ -78,13 +78,6 @@ def test_stderr_has_no_colour(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err == "WARNING loud\n"
 
 
-def test_a_log_that_cannot_be_written_is_an_oserror(tmp_path: Path) -> None:
-    """The command line prints it as an error."""
-    (tmp_path / "tacitd.log").mkdir()
-    with pytest.raises(OSError):
-        to_file(tmp_path / "tacitd.log", "INFO")
-
-
 def test_the_journal_gets_priorities(capfd: pytest.CaptureFixture[str]) -> None:
     """sd-daemon(3): each line begins with its priority, such as `<4>`, and has no time: the journal adds it."""
     to_journal("INFO")
