@@ -1,4 +1,4 @@
-"""The bench for handlers: what a test of another package sees."""
+"""The clocks of the tests and their dates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 
 from tacitd.clock import SystemClock
 from tacitd.testing import DAY, FakeClock
-
-# --- The clocks of the tests and their dates.
 
 
 def test_the_option_sets_each_clock(tmp_path: Path, pytestconfig: pytest.Config) -> None:
