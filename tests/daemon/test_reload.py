@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from tacitd.app import App
 from tacitd.cli.run_command import NO_TASK
 from tacitd.config.settings import Config
+from tacitd.errors import ConfigError
 from tacitd.events import NoProject, Project
 from tacitd.files.editors import Editors
 from tacitd.housekeeping import keep_house, reload_config
@@ -152,6 +153,20 @@ def test_the_newest_configuration_counts_and_a_stop_is_kept_while_a_reload_is_un
     build_methods(app)["stop"]({})
     assert app.asked_to_stop.is_set()
     app.close()
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD + "[bugdet]\nx = 1\n", GOOD.replace("7", '"many"'), "not toml", "[odd]\nwords = 'x'\n"]
+)
+def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
+    """Exit code 78, and every value of the old configuration stays in force."""
+    before = box.app.config
+    box.file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        build_methods(box.app)["reload"]({})
+    assert error.value.code == 78 and box.app.config is before and box.app.reloaded is None
+    assert box.app.plugins.by_name["odd"].settings["odd"].words == 1
+    box.app.close()
 
 
 def degraded(box: Box) -> dict[str, str]:

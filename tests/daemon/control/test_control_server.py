@@ -9,7 +9,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -210,6 +210,22 @@ def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
 
     until(asked, "there was no place")
     return said
+
+
+def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
+    """RELIABILITY row 17: the error of a refused client does not suggest to start a second daemon."""
+    path = short / "t.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent, ExitStack() as waiting:
+        silent.bind(str(path))
+        silent.listen(0)
+        with pytest.raises(UnavailableError, match="busy") as refused:
+            for _ in range(10):
+                one = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                with suppress(BlockingIOError):
+                    one.setblocking(False)
+                    one.connect(str(path))
+            call_daemon(path, "ping", timeout=0.5)
+    assert "again" in refused.value.hint
 
 
 def test_a_leftover_socket_is_replaced(short: Path) -> None:
