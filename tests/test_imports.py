@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
 from support_sources import Module, engine, find_wrong, plugins
 
@@ -142,56 +141,3 @@ def test_only_one_module_imports_a_clients_package() -> None:
 
     others = [m for m in (*engine(), *plugins()) if not m.name.startswith(SOURCE)]
     assert {m.name for m in others if imported(m)} == NAMING_IT
-
-
-def _imports_of(every: Iterable[Module]) -> dict[str, set[str]]:
-    """Given modules, return which of them each imports; `from package import module` is an import of the module."""
-    names = {module.name for module in every}
-    found = {}
-    for module in every:
-        ours = {name for name in module.imports & names if name != module.name}
-        found[module.name] = {name for name in ours if not any(one.startswith(f"{name}.") for one in ours)}
-    return found
-
-
-def _find_circle(graph: dict[str, set[str]]) -> list[str]:
-    """Given which module imports which, return one circle of imports; empty if there is none."""
-    finished: set[str] = set()
-
-    def follow(name: str, path: list[str]) -> list[str]:
-        if name in path:
-            return [*path[path.index(name) :], name]
-        if name in finished:
-            return []
-        for each in sorted(graph.get(name, ())):
-            if circle := follow(each, [*path, name]):
-                return circle
-        finished.add(name)
-        return []
-
-    return next((circle for name in sorted(graph) if (circle := follow(name, []))), [])
-
-
-LAZY = {
-    ("tacitd.cli.common", "tacitd.cli.run_command"),
-}
-"""Imports inside a function: the fast commands must not load the engine."""
-
-
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    """DESIGN "The tree": imports run one way, between modules and between the packages of the engine."""
-    graph = _imports_of([*engine(), *plugins()])
-    for importer, imported in LAZY:
-        graph[importer] -= {imported}
-    assert _find_circle(graph) == []
-    packages: dict[str, set[str]] = {}
-    for module in engine():
-        if "." in module.name:
-            used = {name.split(".")[1] for name in graph[module.name] if "." in name}
-            packages.setdefault(module.part, set()).update(used - {module.part})
-    assert _find_circle(packages) == []
-
-
-def test_a_circle_of_imports_is_found() -> None:
-    """The check above can fail."""
-    assert _find_circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]

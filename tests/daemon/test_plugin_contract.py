@@ -13,7 +13,7 @@ from reminders import hooks, make_plugin
 from tacitd.handler import load_hook
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import load_settings
-from tacitd.session_context.context_request import FailedCall
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import give_advice
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel, World
 
@@ -140,7 +140,7 @@ def test_what_commands_read(tmp_path: Path) -> None:
         (section,) = bench.report()
         assert section.parts[0].rows == (("Buy milk", "open"),)  # type: ignore[union-attr]
         view = bench.plugin
-        call = FailedCall(bench.project, "s", "Bash", "no such reminder")
+        call = ContextRequest(bench.project, occasion="failure", error="no such reminder")
         ((key, line),) = give_advice(view, call)
         assert line == "You have 1 reminders" and len(key) == 12
         assert give_advice(view, replace(call, error="other")) == []

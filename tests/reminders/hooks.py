@@ -65,8 +65,8 @@ def remind(text: str) -> None:
 
 def make_session_text(request: ContextRequest) -> str:
     found = request.rows("SELECT text FROM reminders_line WHERE state = 'open' ORDER BY number")
-    if request.failed is not None:
-        return f"You have {len(found)} reminders" if "reminder" in request.failed.error else ""
+    if request.occasion == "failure":
+        return f"You have {len(found)} reminders" if "reminder" in request.error else ""
     return "\n".join(["## Reminders", *(f"- {text}" for (text,) in found)]) if found else ""
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ContextFile",
     "ContextRequest",
-    "FailedCall",
     "PersonRule",
     "PersonRules",
 ]
@@ -34,14 +33,6 @@ class ContextFile(Struct, frozen=True):
     text: str
     meant: bool = False
     """For `never`: whether a person chose that."""
-
-
-class FailedCall(Struct, frozen=True):
-    cwd: Path
-    session: str
-    tool: str
-    error: str
-    """What the client reports: a stranger's text."""
 
 
 def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -64,8 +55,8 @@ class ContextRequest(Struct, frozen=True):
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
-    failed: FailedCall | None = None
-    """For `failure`: the call."""
+    error: str = ""
+    """For `failure`: what the client reports of the call, a stranger's text."""
     rows: Callable[..., list[tuple[Any, ...]]] = _no_rows
     """All rows of a SELECT, for a hook of a `PluginSpec`."""
     store: ReadOnlyStore | None = None

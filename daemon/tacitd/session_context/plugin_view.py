@@ -18,7 +18,6 @@ from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import (
     ContextFile,
     ContextRequest,
-    FailedCall,
     cut_text,
     find_loaded_lines,
     measure_text,
@@ -89,9 +88,8 @@ def make_section(spec: PluginSpec, request: ContextRequest) -> str:
         return make(replace(request, rows=rows))
 
 
-def give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+def give_advice(spec: PluginSpec, request: ContextRequest) -> list[tuple[str, str]]:
     """What the plugin knows about a failed call of a tool: keys and lines, the best first."""
-    request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
     lines = [line for line in make_section(spec, request).splitlines() if line.strip()]
     return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 

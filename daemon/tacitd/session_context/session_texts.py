@@ -19,7 +19,7 @@ from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError
 from tacitd.files.git import find_project_root
 from tacitd.plugin import PluginSpec
-from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
+from tacitd.session_context.context_request import ContextRequest, cut_text, name_occasion
 from tacitd.session_context.plugin_view import (
     TAG,
     ask_each,
@@ -102,15 +102,17 @@ class SessionTexts:
 
     def _advise(self, question: HookInput) -> str:
         shown = self._read(question.session)
-        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
-        found = ask_each(self._plugins, lambda one: give_advice(one, call), logger.warning)
+        request = ContextRequest(
+            Path(question.cwd), session=question.session, occasion="failure", error=question.error
+        )
+        found = ask_each(self._plugins, lambda one: give_advice(one, request), logger.warning)
         lines = {f"{_ADVICE}{one.name}:{key}": line for one, (key, line) in found}
         chosen = dict([(key, line) for key, line in lines.items() if key not in shown][:ADVICE_LINES])
         if not chosen:
             return ""
         self._note(question.session, dict.fromkeys(chosen, b""))
         text = cut_text("\n".join(["## This may help with the error", *chosen.values()]), ADVICE_BUDGET)
-        return fence_sections({"": text}, ContextRequest(Path(question.cwd), session=question.session))
+        return fence_sections({"": text}, request)
 
     def _select_unseen(self, sessions: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
         """The sections that one of these sessions did not get in this form; all if none of them got any."""

@@ -233,5 +233,4 @@ class HookInput(Struct, frozen=True):
     """Why the session starts, as the client calls it."""
     agent: str = ""
     """The kind of a sub-agent that starts; "" for a session."""
-    tool: str = ""
     error: str = ""

@@ -114,8 +114,8 @@ def make_text(request: ContextRequest) -> str:
         return ""
     project = ProjectLessons(request.cwd, read_origins(request.rows, log))
     in_force = project.list_in_force(active)
-    if request.failed is not None:
-        return "\n".join(one.line for one in list_matches(in_force, request.failed.error))
+    if request.occasion == "failure":
+        return "\n".join(one.line for one in list_matches(in_force, request.error))
     wanted = [one for one in in_force if not _is_given(one, request, project)]
     groups = {scope: [one for one in wanted if one.scope == scope] for scope in (GLOBAL, project.name)}
     # The budget is in characters and `format_load` counts lines, so fewer lines are tried until the text fits.

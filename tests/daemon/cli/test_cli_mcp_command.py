@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,11 +16,6 @@ from tacitd.plugins import FoundPlugins
 BROKEN = AgentInterface(
     tools=(AgentTool("gone", "x", ("no-such-command",)), AgentTool("get_status", "twice", ("status",)))
 )
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
 
 
 def test_a_person_in_a_terminal_gets_a_hint(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from support_lessons import Lessons
-from tacitd.session_context.context_request import FailedCall
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.plugin_view import give_advice
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons.lesson_actions import confirm_lesson
@@ -107,7 +107,7 @@ def test_lessons_that_fit_a_failed_call(lessons: Lessons) -> None:
     lessons.out("add", "WHEN pytest fails with timeout -> DO raise it -> BECAUSE CI is slow")
     lessons.out("add", "-s", "my-app", "WHEN pytest fails -> DO read the log -> BECAUSE it is long")
     lessons.out("add", "-s", "other", "WHEN pytest fails -> DO nothing -> BECAUSE it is another's")
-    call = FailedCall(root / "src", "s1", "Bash", "pytest failed: 3 errors")
+    call = ContextRequest(root / "src", occasion="failure", error="pytest failed: 3 errors")
     (key, first), (other, second) = give_advice(lessons.bench.plugin, call)
     assert first.startswith("- WHEN pytest fails -> DO read") and "DO raise it" in second and key != other
     assert give_advice(lessons.bench.plugin, replace(call, error="no such file")) == []

@@ -114,7 +114,7 @@ class ClaudeCode(Source):
                 return replace(hook, kind="context", agent=_text(data, "agent_type") or "unknown")
             case "PostToolUseFailure" if is_path(cwd):
                 error = _text(data, "error")[-LONGEST_ERROR:]
-                return replace(hook, kind="failure", tool=_text(data, "tool_name"), error=error)
+                return replace(hook, kind="failure", error=error)
             case _:
                 return hook
 

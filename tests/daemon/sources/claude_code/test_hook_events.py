@@ -23,7 +23,7 @@ def test_what_is_asked() -> None:
     agent = read("SubagentStart", agent_id="a", agent_type="Explore")
     assert agent is not None and (agent.kind, agent.agent) == ("context", "Explore")
     found = read("PostToolUseFailure", tool_name="Bash", error="x" * 30_000 + "end")
-    assert found is not None and (found.kind, found.tool) == ("failure", "Bash")
+    assert found is not None and found.kind == "failure"
     assert len(found.error) == 20_000 and found.error.endswith("end")
     for odd in ("relative", "/a\0b", "/a\ud800b"):
         asked = read("SessionStart", cwd=odd)
