@@ -60,9 +60,12 @@ def store_change(
             )
         for n in range(prompts):
             tx.execute(
-                "INSERT INTO prompt(id, digest, source, session, transcript, kind, text, cwd, typed, ingested) "
-                "VALUES(?, x'', 'claude', 's1', '/t', 'typed', 'words', '/', 0, 0)",
+                "INSERT INTO prompt(id, digest, source, session, kind, typed, ingested) "
+                "VALUES(?, x'', 'claude', 's1', 'typed', 0, 0)",
                 f"{id} {n}",
+            )
+            tx.execute(
+                "INSERT INTO prompt_text(prompt, text, context, transcript, cwd) SELECT max(number), 'words', '', '/t', '/' FROM prompt"
             )
             tx.execute("INSERT INTO change_prompt SELECT ?, max(number) FROM prompt", number)
         note_change(tx, number, clock.now())

@@ -110,7 +110,7 @@ class WorkBench(Scene):
         """The state of each prompt by its text, for the first plugin."""
         return dict(
             self.rows(
-                "SELECT p.text, t.state FROM prompt p JOIN prompt_task t ON t.prompt = p.number WHERE t.plugin = ?",
+                "SELECT w.text, t.state FROM prompt_text w JOIN prompt_task t ON t.prompt = w.prompt WHERE t.plugin = ?",
                 self.toys[0].name,
             )
         )

@@ -280,8 +280,8 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
     """How many of these transcripts' prompts were handled by handlers that call the model."""
     ((total, waiting),) = app.store.rows(
-        "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
-        "WHERE p.transcript IN (SELECT value FROM json_each(?)) AND p.priority = 'scan'",
+        "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt_text w JOIN prompt_task t ON t.prompt = w.prompt "
+        "WHERE w.transcript IN (SELECT value FROM json_each(?)) AND w.priority = 'scan'",
         json.dumps(list(map(str, params["transcripts"]))),
     )
     return {"done": total - waiting, "total": total}

@@ -58,22 +58,25 @@ CREATE TABLE prompt(
   digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of the folded text
   source TEXT NOT NULL,
   session TEXT NOT NULL,
-  transcript TEXT NOT NULL,             -- '' once its text is gone
   project INTEGER REFERENCES project,
-  priority TEXT NOT NULL DEFAULT 'live' CHECK(priority IN ('live', 'scan')),
   kind TEXT NOT NULL,                   -- PromptKind
-  cwd TEXT NOT NULL,                    -- '' once its text is gone
   typed REAL NOT NULL,
   ingested REAL NOT NULL,
-  text TEXT,                            -- text: NULL if it was passed over; 200 characters once handled, NULL after 90 days
-  context TEXT,                         -- text: up to 300 characters of the answer before it
-  passed TEXT CHECK(passed IN ('paused', 'excluded', 'no project')),  -- why its text was not kept
+  passed TEXT CHECK(passed IN ('paused', 'excluded', 'no project'))  -- why its text was not kept
+);
+CREATE INDEX prompt_session ON prompt(session, typed);
+
+CREATE TABLE prompt_text(               -- of a prompt that was not passed over, until 90 days after it was handled
+  prompt INTEGER PRIMARY KEY REFERENCES prompt ON DELETE CASCADE,
+  text TEXT NOT NULL,                   -- text: 200 characters once handled
+  context TEXT NOT NULL,                -- text: up to 300 characters of the answer before it
+  transcript TEXT NOT NULL,
+  cwd TEXT NOT NULL,
+  priority TEXT NOT NULL DEFAULT 'live' CHECK(priority IN ('live', 'scan')),
   handled REAL                          -- when the last of its tasks was done
 );
-CREATE INDEX prompt_digest ON prompt(digest, typed);
-CREATE INDEX prompt_session ON prompt(session, number);
-CREATE INDEX prompt_scanned ON prompt(transcript) WHERE priority = 'scan';
-CREATE INDEX prompt_handled ON prompt(handled) WHERE handled IS NOT NULL AND text IS NOT NULL;
+CREATE INDEX prompt_text_handled ON prompt_text(handled) WHERE handled IS NOT NULL;
+CREATE INDEX prompt_text_scanned ON prompt_text(transcript) WHERE priority = 'scan';
 
 CREATE TABLE prompt_task(
   plugin TEXT NOT NULL,
@@ -151,7 +154,6 @@ CREATE TABLE call(
   answer TEXT                           -- text: until its task is committed
 );
 CREATE INDEX call_day ON call(day);
-CREATE INDEX call_session ON call(session);
 
 CREATE TABLE call_part(                 -- what a call is about, committed with its row before it begins
   call INTEGER NOT NULL REFERENCES call ON DELETE CASCADE,
@@ -239,7 +241,7 @@ CREATE TABLE change_line(
   put TEXT,                             -- text
   PRIMARY KEY(change, number)
 ) WITHOUT ROWID;
-CREATE INDEX change_line_path ON change_line(path, leaf);
+CREATE INDEX change_line_path ON change_line(path);
 
 CREATE TABLE change_prompt(             -- the prompts that a change rests on
   change INTEGER NOT NULL REFERENCES change ON DELETE CASCADE,

@@ -69,7 +69,7 @@ def test_a_scan_for_another_plugin_gives_it_the_directory_too(tmp_path: Path) ->
     scene.settle(1000)
     scene.settle(91 * 86_400)
     scene.settle(3600)
-    assert scene.app.store.rows("SELECT text, cwd, transcript FROM prompt") == [(None, "", "")]
+    assert scene.app.store.rows("SELECT text, cwd, transcript FROM prompt LEFT JOIN prompt_text ON prompt = number") == [(None, None, None)]
     scene.restart(Scripted(), Scripted())
     scene.scan([scene.path("s")], 0.0)
     assert scene.sync().done()
@@ -185,4 +185,4 @@ def test_words_said_where_nothing_answers_hold_up_no_prompt_of_another_project(
     scene.append("s", scene.typed("s", "use pnpm"))
     scene.settle()
     assert scene.handler.words == [["use pnpm"]]
-    assert scene.app.store.rows("SELECT context FROM prompt") == [("",)]
+    assert scene.app.store.rows("SELECT context FROM prompt_text") == [("",)]

@@ -197,7 +197,8 @@ class World:
         ):  # otherwise an outcome that the disk refused is lost with a kill, and its work is done again
             assert len(answered) == len(set(answered)), "no prompt twice"
         assert scene.parked() == [] and scene.engine.fault is None and not scene.engine.runner.running
-        live = {id for (id,) in scene.app.store.rows("SELECT id FROM prompt WHERE priority = 'live'")}
+        sql = "SELECT id FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE priority IS NOT 'scan'"
+        live = {id for (id,) in scene.app.store.rows(sql)}
         for session in "stuvw":
             own = [one["uuid"] for one in self.typed.get(session, []) if one["type"] == "user"]
             mine = [id for where, id in self.answered if where == session]

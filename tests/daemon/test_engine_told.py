@@ -47,7 +47,9 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     scene.restart()
     scene.settle()
     assert ids(scene) == [*free, "u4"]
-    kept = scene.app.store.rows("SELECT DISTINCT text, context FROM prompt WHERE passed = 'paused'")
+    kept = scene.app.store.rows(
+        "SELECT DISTINCT text, context FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE passed = 'paused'"
+    )
     assert kept == [(None, None)], "only a digest is kept"
 
 
@@ -164,7 +166,7 @@ def given(scene: Scene) -> str:
     return (
         repr([batch.records for batch in batches])
         + repr(scene.handler.tasks)
-        + repr(scene.app.store.rows("SELECT text, context FROM prompt"))
+        + repr(scene.app.store.rows("SELECT text, context FROM prompt_text"))
     )
 
 
@@ -192,7 +194,9 @@ def test_what_was_written_in_a_pause_and_is_read_later_is_passed_over(
     scene.settle()
     assert ids(scene) == ["u1", "u5", "u7"]
     assert "hidden" not in given(scene) and "well" in given(scene) and "good" in given(scene)
-    ((left,),) = scene.app.store.rows("SELECT count(*) FROM prompt WHERE passed = 'paused' AND text IS NULL")
+    ((left,),) = scene.app.store.rows(
+        "SELECT count(*) FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE passed = 'paused' AND text IS NULL"
+    )
     assert left == 1
 
 
@@ -271,7 +275,7 @@ def test_a_project_that_was_missing_is_paused_when_it_is_found(tmp_path: Path) -
     scene.pause("project", str(place), held=False)
     scene.settle(120)
     assert ids(scene) == []
-    assert scene.app.store.rows("SELECT text, passed FROM prompt") == [(None, "paused")]
+    assert scene.app.store.rows("SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number") == [(None, "paused")]
 
 
 def test_only_the_end_of_a_task_waits_for_the_next_pass(

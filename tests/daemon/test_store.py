@@ -118,7 +118,7 @@ def test_steps_of_a_plugin_run_once_and_in_order(state: Path, steps: Path) -> No
         assert store.rows("SELECT note FROM toy_word") == []
         with store.write() as tx:
             columns = store_tables.list_text_columns(tx)
-        assert {("toy_word", "word"), ("toy_word", "note"), ("prompt", "text"), ("plan", "put")} <= set(
+        assert {("toy_word", "word"), ("toy_word", "note"), ("prompt_text", "text"), ("plan", "put")} <= set(
             columns
         )
         assert ("prompt", "id") not in columns

@@ -19,6 +19,7 @@ from tacitd.state.person_choices import FILE, Choice, choose, list_choices
 from tacitd.state.store_files import STORE, code_of, put_aside
 from tacitd.store import Store, open_readonly
 from tacitd.testing import DAY, FakeClock
+from tacitd.work.prompt_rows import finish_prompts
 
 INSERT = (
     "INSERT INTO shown(session, name, digest, at) VALUES('s', ?, replace(hex(zeroblob(450)), '00', 'sd'), 1)"
@@ -296,10 +297,14 @@ def _store_words(store: Store) -> None:
                 number % 9 + 1
             )
             tx.execute(
-                "INSERT INTO prompt(id, digest, source, session, transcript, project, kind, cwd, typed, ingested, text, context)"
-                " VALUES(?, x'00', 'claude-code', 's', 't', 1, 'typed', '/p', 1, 1, ?, ?)",
-                str(number), text, WORDS,
-            )  # fmt: skip
+                "INSERT INTO prompt(number, id, digest, source, session, project, kind, typed, ingested)"
+                " VALUES(?1, ?1, x'00', 'claude-code', 's', 1, 'typed', 1, 1)",
+                number,
+            )
+            tx.execute(
+                "INSERT INTO prompt_text(prompt, text, context, transcript, cwd) VALUES(?, ?, ?, 't', '/p')",
+                *(number, text, WORDS),
+            )
         tx.execute(
             "INSERT INTO task(plugin, lane, kind, key, data, created, due) VALUES('toy', '', 'message', 'k', ?, 1, 1)",
             '{"said": "caf\\u00e9 \\n'
@@ -312,10 +317,8 @@ def _store_words(store: Store) -> None:
         for end in ("", "."):
             tx.execute("INSERT INTO shared_leaf VALUES('/p/L.md', ?, ?, 0)", f"## A\n{WORDS}{end}", WORDS)
     with store.write() as tx:
-        tx.execute("DELETE FROM prompt WHERE number % 3 = 0")
-        tx.execute(
-            "UPDATE prompt SET text=substr(text, 1, 200) WHERE number % 2 = 0"
-        )  # as of one that was handled
+        tx.execute("DELETE FROM prompt_text WHERE prompt % 3 = 0")
+        finish_prompts(tx, "", range(0, 300, 2), 1)
 
 
 def test_a_purge_leaves_no_byte_of_the_words(tmp_path: Path) -> None:
@@ -335,7 +338,7 @@ def test_a_purge_leaves_no_byte_of_the_words(tmp_path: Path) -> None:
     ((data,),) = store.rows("SELECT data FROM task")
     assert data == '{"said": "café \\n[forgotten]", "[forgotten]": 1}'
     assert store.rows("SELECT count(*) FROM shared_leaf") == [(2,)]
-    assert "something else" in store.rows("SELECT text FROM prompt WHERE id='1'")[0][0]
+    assert "something else" in store.rows("SELECT text FROM prompt_text WHERE prompt=1")[0][0]
     assert store.purge_words([WORDS, ""]) == 0
     store.close()
 

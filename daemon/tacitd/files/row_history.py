@@ -114,8 +114,8 @@ def list_reasons(
             continue
         known.add((path, put))
         said = rows(
-            "SELECT p.text, p.typed FROM change_prompt c JOIN prompt p ON p.number = c.prompt "
-            "WHERE c.change = ? AND p.text IS NOT NULL ORDER BY p.number",
+            "SELECT w.text, p.typed FROM change_prompt c JOIN prompt p ON p.number = c.prompt "
+            "JOIN prompt_text w ON w.prompt = p.number WHERE c.change = ? ORDER BY p.number",
             number,
         )
         yield {

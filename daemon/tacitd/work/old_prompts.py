@@ -20,7 +20,7 @@ from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
 from tacitd.work.passing import blank_prompt, keep_context
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import insert_prompt, insert_text, queue_prompt
 
 
 def scan_transcript(
@@ -62,11 +62,8 @@ def _queue_old(
         handling = {name for (name,) in tx.rows("SELECT plugin FROM prompt_task WHERE prompt = ?", number)}
         new = [name for name in plugins if name not in handling]
         if new:
-            tx.execute(
-                "UPDATE prompt SET text = ?, context = ?, passed = NULL, handled = NULL, project = ?, priority = 'scan', "
-                "transcript = ?, cwd = ? WHERE number = ?",
-                *(prompt.text, prompt.context, project, path, prompt.cwd, number),
-            )
+            tx.execute("UPDATE prompt SET passed = NULL, project = ? WHERE number = ?", project, number)
+            insert_text(tx, number, prompt, path, "scan")
             tx.execute(
                 "INSERT INTO transcript(path, source, offset, crc, session, cwd) VALUES(?, ?, 0, 0, ?, ?) "
                 "ON CONFLICT(path) DO UPDATE SET session = excluded.session, cwd = excluded.cwd WHERE session = ''",

@@ -81,15 +81,15 @@ class ProjectLookup:
 def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices, now: float) -> None:
     """Look at the directories of waiting prompts without a project again. Raises UnwritableError, StoreLostError."""
     for (cwd,) in store.rows(
-        "SELECT DISTINCT p.cwd FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
-        "WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'"
+        "SELECT DISTINCT w.cwd FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+        "JOIN prompt_text w ON w.prompt = p.number WHERE p.project IS NULL AND t.state = 'waiting'"
     ):
         place = lookup.find_project(cwd)
         if place is None or (isinstance(place, NoProject) and place.gone):
             continue
         usual = choices.passes(place, "")
         with store.write() as tx:
-            sql = "SELECT number, session, typed FROM prompt WHERE cwd = ? AND project IS NULL AND passed IS NULL"
+            sql = "SELECT number, session, typed FROM prompt JOIN prompt_text ON prompt = number WHERE cwd = ? AND project IS NULL"
             for number, session, typed in tx.rows(sql, cwd):
                 passed = "paused" if choices.is_paused_at(place, session, typed) else usual
                 if isinstance(place, Project):
@@ -97,5 +97,5 @@ def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices,
                     tx.execute("UPDATE prompt SET project = ? WHERE number = ?", project, number)
                 if passed:
                     tx.execute("DELETE FROM prompt_task WHERE prompt = ?", number)
-                    cut = "UPDATE prompt SET passed = ?, text = NULL, context = NULL WHERE number = ?"
-                    tx.execute(cut, passed, number)
+                    tx.execute("DELETE FROM prompt_text WHERE prompt = ?", number)
+                    tx.execute("UPDATE prompt SET passed = ? WHERE number = ?", passed, number)

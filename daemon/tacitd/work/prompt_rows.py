@@ -22,8 +22,8 @@ LONG_RECORD = "transcripts.long"
 """The problem of a record that is too long to be read."""
 LONG_SHOWN = 7 * 86_400.0
 
-COLUMNS = "p.number, p.id, p.source, p.session, p.kind, p.text, p.context, p.cwd, p.typed, p.priority"
-"""The columns of `prompt` (as `p`) that `prompt_of` needs."""
+COLUMNS = "p.number, p.id, p.source, p.session, p.kind, w.text, w.context, w.cwd, p.typed, w.priority"
+"""The columns of `prompt` (as `p`) and `prompt_text` (as `w`) that `prompt_of` needs."""
 
 
 def insert_prompt(
@@ -46,28 +46,32 @@ def insert_prompt(
     if tx.rows("SELECT 1 FROM prompt WHERE id = ?", id):
         return None
     near = tx.rows(
-        "SELECT id, kind FROM prompt WHERE digest = ? AND typed BETWEEN ? AND ? AND session = ?",
-        digest,
-        typed - WINDOW,
-        typed + WINDOW,
-        prompt.session,
+        "SELECT id, kind FROM prompt WHERE session = ? AND typed BETWEEN ? AND ? AND digest = ?",
+        *(prompt.session, typed - WINDOW, typed + WINDOW, digest),
     )
     if any(group_of(other, kind) in repeats for other, kind in near):
         return None
-    text, context = (None, None) if passed else (prompt.text, prompt.context)
-    row = source, prompt.session, prompt.kind, prompt.text, prompt.context, prompt.cwd, typed, priority
-    done = tx.execute(
-        "INSERT INTO prompt(id, digest, transcript, project, ingested, passed, source, session, kind, text, context, cwd, typed, "
-        "priority) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        *(id, digest, transcript, project, now, passed or None, source, prompt.session, prompt.kind),
-        *(text, context, prompt.cwd, typed, priority),
+    number = tx.execute(
+        "INSERT INTO prompt(id, digest, source, session, project, kind, typed, ingested, passed) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        *(id, digest, source, prompt.session, project, prompt.kind, typed, now, passed or None),
+    ).row
+    if not passed:
+        insert_text(tx, number, prompt, transcript, priority)
+    words = prompt.text, prompt.context, prompt.cwd
+    return StoredPrompt(number, id, source, prompt.session, prompt.kind, *words, typed, priority)
+
+
+def insert_text(tx: Tx, number: int, prompt: Prompt, transcript: str, priority: Priority) -> None:
+    """The words of a prompt that waits, in the place of those that are left of it."""
+    tx.execute(
+        "INSERT OR REPLACE INTO prompt_text(prompt, text, context, transcript, cwd, priority) VALUES(?, ?, ?, ?, ?, ?)",
+        *(number, prompt.text, prompt.context, transcript, prompt.cwd, priority),
     )
-    return StoredPrompt(done.row, id, *row)
 
 
 def find_new_prompts(tx: Tx, transcript: str, prompts: Sequence[Prompt]) -> list[StoredPrompt]:
     """Those of these prompts that were new in this transcript, and whose text was kept."""
-    sql = f"SELECT {COLUMNS} FROM prompt p WHERE p.id = ? AND p.transcript = ? AND p.text IS NOT NULL"
+    sql = f"SELECT {COLUMNS} FROM prompt p JOIN prompt_text w ON w.prompt = p.number WHERE p.id = ? AND w.transcript = ?"
     return [prompt_of(row) for one in prompts for row in tx.rows(sql, one.id, transcript)]
 
 
@@ -82,10 +86,7 @@ def note_long_record(tx: Tx, transcript: str, start: int, end: int, now: float) 
 
 def prompt_of(row: Row, tries: int = 0) -> StoredPrompt:
     """Given the columns `COLUMNS`, return the prompt."""
-    number, id, source, session, kind, text, context, cwd, typed, priority = row
-    return StoredPrompt(
-        number, id, source, session, kind, text or "", context or "", cwd, typed, priority, tries
-    )
+    return StoredPrompt(*row, tries)
 
 
 def queue_prompt(tx: Tx, prompt: int, plugins: Sequence[str]) -> None:
@@ -99,26 +100,28 @@ def queue_prompt(tx: Tx, prompt: int, plugins: Sequence[str]) -> None:
 def finish_prompts(
     tx: Tx, plugin: str, prompts: Sequence[int], now: float, *, state: str = "done", reason: str = ""
 ) -> None:
-    """Mark a plugin's work with prompts as done or rejected. The text of a prompt that nobody waits for is cut."""
+    """Mark a plugin's work with prompts as done or rejected. The text of a prompt that nobody waits for is cut: its row is removed
+    and inserted, because SQLite leaves a hole in the page where a row becomes shorter."""
     tx.executemany(
         "UPDATE prompt_task SET state = ?, reason = ? WHERE plugin = ? AND prompt = ?",
         [(state, reason, plugin, number) for number in prompts],
     )
-    tx.executemany(
-        "UPDATE prompt SET handled = ?, text = substr(text, 1, ?), context = substr(context, 1, ?) WHERE number = ? "
-        "AND NOT EXISTS(SELECT 1 FROM prompt_task t WHERE t.prompt = prompt.number AND t.state <> 'done')",
-        [(now, SHOWN, SHOWN, number) for number in prompts],
-    )
+    for number in prompts:
+        found = tx.rows(
+            "SELECT prompt, substr(text, 1, ?1), substr(context, 1, ?1), transcript, cwd, priority, ?2 FROM prompt_text "
+            "WHERE prompt = ?3 AND NOT EXISTS(SELECT 1 FROM prompt_task t WHERE t.prompt = ?3 AND t.state <> 'done')",
+            *(SHOWN, now, number),
+        )
+        if found:
+            tx.execute("DELETE FROM prompt_text WHERE prompt = ?", number)
+            tx.executemany("INSERT INTO prompt_text VALUES(?, ?, ?, ?, ?, ?, ?)", found)
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:
-    """Remove the texts of prompts that were handled 90 days ago, and where they were typed; return how many. Their rows stay: they are
-    the dedupe. A record that was too long is a problem for a week."""
+    """Remove the texts of prompts that were handled 90 days ago, and where they were typed; return how many. The rows of `prompt`
+    stay: they are the dedupe. A record that was too long is a problem for a week."""
     tx.execute("DELETE FROM degradation WHERE id = ? AND since < ?", LONG_RECORD, now - LONG_SHOWN)
-    return tx.execute(
-        "UPDATE prompt SET text = NULL, context = NULL, transcript = '', cwd = '' WHERE handled < ? AND text IS NOT NULL",
-        now - KEPT,
-    ).changed
+    return tx.execute("DELETE FROM prompt_text WHERE handled < ?", now - KEPT).changed
 
 
 def count_passed(tx: Tx, scope: str, name: str, since: float) -> int:
@@ -134,9 +137,9 @@ def count_passed(tx: Tx, scope: str, name: str, since: float) -> int:
 
 A_DAY = 86_400.0
 _KEPT = """
-SELECT p.number, p.id, t.plugin, p.session, p.cwd, p.typed, p.text, t.state, t.reason,
+SELECT p.id, t.plugin, p.session, w.cwd, p.typed, w.text, t.state, t.reason,
   coalesce(nullif(k.reason, ''), 'its directory does not exist'), p.ingested
-FROM prompt_task t JOIN prompt p ON p.number = t.prompt
+FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN prompt_text w ON w.prompt = p.number
 LEFT JOIN task k ON k.plugin = t.plugin AND k.kind = 'prompts' AND k.key = p.session || ' ' || p.project
 WHERE t.state = 'rejected' OR (t.state = 'waiting' AND (k.reason <> '' OR (p.project IS NULL AND p.passed IS NULL)) AND min(p.typed, p.ingested) < ?)
 ORDER BY p.number, t.plugin
@@ -152,11 +155,11 @@ def list_rescued(rows: Rows, now: float) -> list[dict[str, Any]]:
             "session": session,
             "project": cwd,
             "time": typed,
-            "text": text or "",
+            "text": text,
             "reason": reason if state == "rejected" else why,
             "at": at,
         }
-        for _, id, plugin, session, cwd, typed, text, state, reason, why, at in rows(_KEPT, now - A_DAY)
+        for id, plugin, session, cwd, typed, text, state, reason, why, at in rows(_KEPT, now - A_DAY)
     ]
 
 

@@ -161,6 +161,7 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None) -> Task | None:
     if kind == "prompts" and rule is not None:
         sql = (
             f"SELECT {COLUMNS}, t.tries FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+            "JOIN prompt_text w ON w.prompt = p.number "
             "WHERE t.plugin = ? AND t.state = 'waiting' AND p.session = ? AND p.project = ? ORDER BY p.number"
         )
         waiting = [prompt_of(row[:-1], row[-1]) for row in rows(sql, plugin, session, project)]
@@ -250,11 +251,12 @@ def choose_prompts(waiting: Sequence[StoredPrompt], most: int, most_bytes: int) 
 
 
 _GATHERED = """
-SELECT p.session, p.project, max(p.priority = 'live'), count(CASE WHEN p.kind <> 'bash' THEN 1 END),
-  sum(length(CAST(p.text AS BLOB))), max(CASE WHEN p.kind <> 'bash' THEN p.typed END), max(p.ingested),
+SELECT p.session, p.project, max(w.priority = 'live'), count(CASE WHEN p.kind <> 'bash' THEN 1 END),
+  sum(length(CAST(w.text AS BLOB))), max(CASE WHEN p.kind <> 'bash' THEN p.typed END), max(p.ingested),
   (SELECT ended FROM session s WHERE s.id = p.session), r.root,
   EXISTS(SELECT 1 FROM task c WHERE c.plugin = t.plugin AND c.kind = 'compaction' AND c.session = p.session), max(t.tries)
-FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN project r ON r.number = p.project
+FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN prompt_text w ON w.prompt = p.number
+JOIN project r ON r.number = p.project
 WHERE t.plugin = ? AND t.state = 'waiting'
   AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'prompts'
                  AND k.key = p.session || ' ' || p.project)

@@ -32,9 +32,9 @@ WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' O
 """
 # Prompts that were typed in a directory that is not there now.
 _GONE = """
-SELECT p.cwd, t.plugin, p.session, min(p.ingested) FROM prompt p JOIN prompt_task t ON t.prompt = p.number
-WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'
-GROUP BY p.cwd, t.plugin, p.session ORDER BY p.cwd, min(p.ingested)
+SELECT w.cwd, t.plugin, p.session, min(p.ingested) FROM prompt_task t JOIN prompt p ON p.number = t.prompt
+JOIN prompt_text w ON w.prompt = p.number WHERE p.project IS NULL AND t.state = 'waiting'
+GROUP BY w.cwd, t.plugin, p.session ORDER BY w.cwd, min(p.ingested)
 """
 
 

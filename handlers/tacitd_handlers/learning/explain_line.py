@@ -129,8 +129,8 @@ def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]
 
         where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
     found = rows(
-        "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number, p.source FROM learning_fact f "
-        "LEFT JOIN prompt p ON p.number = f.prompt WHERE f.number = ?",
+        "SELECT f.number, f.text, f.words, f.session, f.said_at, p.id, w.text, p.typed, p.number, p.source FROM learning_fact f "
+        "LEFT JOIN prompt p ON p.number = f.prompt LEFT JOIN prompt_text w ON w.prompt = f.prompt WHERE f.number = ?",
         fact.number,
     )
     said = [make_said(row) for row in found]

@@ -125,9 +125,9 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
 
 def _count(rows: Rows, since: float) -> dict[str, int]:
     ((asked, facts, lines),) = rows(
-        "SELECT (SELECT count(*) FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+        "SELECT (SELECT count(*) FROM prompt_task t JOIN prompt p ON p.number = t.prompt LEFT JOIN prompt_text w ON w.prompt = p.number "
         "WHERE t.plugin = 'learning' AND t.state = 'done' AND p.typed >= ?1 AND p.kind <> 'bash' "
-        "AND NOT (coalesce(p.text, '') GLOB '/*' AND instr(trim(p.text), ' ') = 0)), "
+        "AND NOT (coalesce(w.text, '') GLOB '/*' AND instr(trim(w.text), ' ') = 0)), "
         "(SELECT count(*) FROM learning_fact WHERE said_at >= ?1 AND line IS NULL AND state NOT IN ('refused', 'review')), "
         "(SELECT count(*) FROM learning_line WHERE written_at >= ?1 AND by = 'tacitd')",
         since,

@@ -146,7 +146,7 @@ def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> Store
     # The beginnings of the prompts that the facts were heard in, each once, otherwise the sentences that they rest on.
     words = dict[str, None]()
     for one in group:
-        rest = rows("SELECT text FROM prompt WHERE number = ? AND text IS NOT NULL", one.prompt)
+        rest = rows("SELECT text FROM prompt_text WHERE prompt = ?", one.prompt)
         begin = rest[0][0] if rest else one.words
         words |= {shorten_line(begin, WORDS): None} if begin else {}
     times = f" ({len(group)} times)" if len(group) > 1 else ""

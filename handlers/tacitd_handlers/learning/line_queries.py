@@ -44,9 +44,10 @@ AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own
 GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
 """
 _SAID = """
-SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number, p.source FROM (
+SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, w.text, p.typed, p.number, p.source FROM (
   SELECT line, fact FROM learning_line_fact UNION SELECT line, number FROM learning_fact WHERE line IS NOT NULL) k
 JOIN learning_line l ON l.number = k.line JOIN learning_fact f ON f.number = k.fact LEFT JOIN prompt p ON p.number = f.prompt
+LEFT JOIN prompt_text w ON w.prompt = f.prompt
 """
 
 

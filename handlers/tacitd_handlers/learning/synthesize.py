@@ -343,7 +343,9 @@ def _tell_findings(
     again = [fact.text for fact in new if fact.line is not None]
     prompts = list(dict.fromkeys(row.prompt for row in rows if row.prompt is not None))
     typed = [
-        one for number in prompts for one in tx.rows("SELECT id, text FROM prompt WHERE number = ?", number)
+        one
+        for number in prompts
+        for one in tx.rows("SELECT id, text FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE number = ?", number)
     ]
     sessions = list(dict.fromkeys(row.session for row in rows if row.session))
     for name, what in found.items():

@@ -80,7 +80,7 @@ def test_secrets_are_blanked_before_they_are_stored(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "x1Y2z3" * 15
     bench = WorkBench(tmp_path)
     bench.say(f"Your key is {key}.").tell(f"use the key {key} here").advance()
-    ((text, context),) = bench.rows("SELECT text, context FROM prompt")
+    ((text, context),) = bench.rows("SELECT text, context FROM prompt_text")
     assert key not in text and key not in context and "use the key" in text
 
 
@@ -92,7 +92,7 @@ def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> Non
         tx.execute("INSERT INTO choice VALUES('project', ?, 'exclude', '', 0)", str(bench.root))
     bench.tell("secret plans").advance().tell("at home", session="s2", cwd=bench.tmp).leave()
     assert toy.texts() == []
-    assert bench.rows("SELECT text, passed FROM prompt ORDER BY number") == [
+    assert bench.rows("SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number ORDER BY number") == [
         (None, "excluded"),
         (None, "no project"),
     ]
@@ -124,10 +124,10 @@ def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
     toy = Toy(outcome=lambda task: Rejected("no") if task.session == "s2" else Done())
     bench = WorkBench(tmp_path, toy)
     bench.tell(long + "two", session="s2").advance().tell(long + "one").leave()
-    assert [len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [603, 200]
+    assert [len(text) for (text,) in bench.rows("SELECT text FROM prompt_text ORDER BY prompt")] == [603, 200]
     bench.advance(91 * 86_400)
-    kept, gone = bench.rows("SELECT text, transcript <> '', cwd <> '' FROM prompt ORDER BY number")
-    assert (len(kept[0]), *kept[1:]) == (603, 1, 1) and gone == (None, 0, 0)
+    ((prompt, length),) = bench.rows("SELECT prompt, length(text) FROM prompt_text")
+    assert (prompt, length) == (1, 603)
 
 
 def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_message_that_is_never_decided_keeps_no_transcript_in_memory(
     for _ in range(40):
         bench.record(type="assistant", message=answer, version="2.1.42")
     bench.advance()
-    assert bench.rows("SELECT text FROM prompt") == [("use pnpm",)]
+    assert bench.rows("SELECT text FROM prompt_text") == [("use pnpm",)]
     assert max(tail.assembler.held_bytes for tail in bench.reader._tails.values()) < 1 << 18
 
 
@@ -81,6 +81,6 @@ def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
     other = bench.project("other")
     bench.tell("here").tell("there", session="s2", cwd=other).tell("again", session="s3").advance()
     found: dict[str, str] = dict(
-        bench.rows("SELECT p.text, r.root FROM prompt p JOIN project r ON r.number = p.project")
+        bench.rows("SELECT text, root FROM prompt p JOIN prompt_text ON prompt = p.number JOIN project r ON r.number = project")
     )
     assert found == {"here": str(bench.root), "there": str(other), "again": str(bench.root)}

@@ -150,7 +150,7 @@ def test_a_secret_is_never_stored(bench: LearningBench) -> None:
     key = "sk-ant-api03-" + "a1B2c3D4" * 6
     bench.learn(f"use the key {key} for tests", f"Use the key {key} for tests")
     assert bench.facts("text") == [] and not bench.bench.rows(
-        "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
+        "SELECT 1 FROM prompt_text WHERE text LIKE '%a1B2c3D4%'"
     )
 
 
