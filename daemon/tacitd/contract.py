@@ -325,7 +325,7 @@ class Part(NamedTuple):
     """`work`: a call itself, by its key."""
     number: int
     row: str
-    """The row's key or the path."""
+    """The number of the prompt or of the plugin's row, or the path."""
     text: str
     """Its text now. Its digest is stored: a number whose text has changed since the call is void."""
 

@@ -266,8 +266,8 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
     parked, now = 0, app.clock.now()
     with app.store.write() as tx:
-        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.plugins.by_name]
-        allow_again(tx, "prompt", [id for _, id in found])
+        found = [number for plugin, number in retry_rejected(tx, ids) if plugin in app.plugins.by_name]
+        allow_again(tx, "prompt", map(str, found))
         if ids is None:
             parked = make_parked_due(tx, now)
             facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")

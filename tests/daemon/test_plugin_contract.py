@@ -120,7 +120,7 @@ def test_an_answer_that_was_paid_for_is_not_asked_for_again(tmp_path: Path) -> N
             from tacitd.model.call_caps import digest_part
 
             tx.execute(
-                "INSERT INTO call_part VALUES(1, 'prompt', 1, (SELECT id FROM prompt), ?)",
+                "INSERT INTO call_part VALUES(1, 'prompt', 1, (SELECT number FROM prompt), ?)",
                 digest_part("remember the milk"),
             )
         bench.settle(MINUTE)

@@ -36,7 +36,7 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def _take_prompts(task: Task, tools: Tools) -> Outcome:
     words = "\n".join(prompt.text for prompt in task.prompts)
-    parts = [Part("prompt", n, prompt.id, prompt.text) for n, prompt in enumerate(task.prompts, 1)]
+    parts = [Part("prompt", n, str(prompt.number), prompt.text) for n, prompt in enumerate(task.prompts, 1)]
     tone = " ".join(tools.list_prompt_parts("reminders:ask"))
     answer = tools.ask(
         ModelRequest(f"{tone} What is to be remembered?\n{words}", "fast", purpose="reminders"), parts

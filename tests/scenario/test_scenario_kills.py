@@ -163,7 +163,7 @@ def begun(daemon: Daemon, prompt: str) -> int:
     with store:
         ((calls,),) = store.rows(
             "SELECT count(*) FROM call_part p JOIN call c ON c.number = p.call "
-            "WHERE p.kind = 'prompt' AND p.row = ? AND c.plugin = 'learning'",
+            "WHERE p.kind = 'prompt' AND p.row = (SELECT number FROM prompt WHERE id = ?) AND c.plugin = 'learning'",
             prompt,
         )
     return int(calls)

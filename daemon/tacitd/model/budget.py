@@ -228,17 +228,20 @@ def is_alive(process: int) -> bool:
 
 
 def mark_used(tx: Tx, numbers: Iterable[int], *, used: bool = True) -> None:
-    """In the transaction of a task's end: its calls' answers were used, or were of no use. They are not kept any longer."""
-    sql = "UPDATE call SET used=?, answer=NULL WHERE number=?"
-    tx.executemany(sql, [(used, number) for number in numbers])
+    """In the transaction of a task's end: its calls' answers were used, or were of no use. They are not kept any longer. What
+    only completed a request that was of use is settled with it."""
+    for number in numbers:
+        tx.execute("UPDATE call SET used=?, answer=NULL WHERE number=?", used, number)
+        completed = "SELECT row FROM call_part WHERE call=? AND kind='work'"
+        allow_again(tx, "work", [row for (row,) in tx.rows(completed, number)] if used else ())
 
 
 def allow_again(tx: Tx, kind: str, rows: Iterable[str]) -> None:
     """A person wants these parts to be tried again: what was paid for them before does not count any more against it. A call that
     goes on, and an answer that waits for its task, stay."""
     tx.executemany(
-        "DELETE FROM call_part WHERE kind=? AND row=? AND call IN (SELECT number FROM call WHERE outcome IS NOT NULL"
-        " AND (outcome<>'answered' OR used IS NOT NULL OR answer IS NULL))",
+        "DELETE FROM call_part WHERE kind=? AND row=? AND EXISTS(SELECT 1 FROM call WHERE number=call_part.call"
+        " AND outcome IS NOT NULL AND (outcome<>'answered' OR used IS NOT NULL OR answer IS NULL))",
         [(kind, row) for row in rows],
     )
 

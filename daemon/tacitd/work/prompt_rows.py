@@ -177,8 +177,8 @@ def drop_prompts(tx: Tx, ids: Collection[str], now: float) -> int:
     return dropped
 
 
-def retry_rejected(tx: Tx, ids: Collection[str] | None) -> list[tuple[str, str]]:
-    """Rejected prompts wait again; `ids` None: all of them. Returns (plugin, id) of each."""
+def retry_rejected(tx: Tx, ids: Collection[str] | None) -> list[tuple[str, int]]:
+    """Rejected prompts wait again; `ids` None: all of them. Returns (plugin, number) of each."""
     found = tx.rows(
         "SELECT t.plugin, p.number, p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
         "WHERE t.state = 'rejected' ORDER BY p.number"
@@ -188,4 +188,4 @@ def retry_rejected(tx: Tx, ids: Collection[str] | None) -> list[tuple[str, str]]
         "UPDATE prompt_task SET state = 'waiting', tries = 0, reason = '' WHERE plugin = ? AND prompt = ?",
         [(plugin, number) for plugin, number, _ in wanted],
     )
-    return [(plugin, id) for plugin, _, id in wanted]
+    return [(plugin, number) for plugin, number, _ in wanted]

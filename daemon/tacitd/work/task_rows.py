@@ -166,8 +166,8 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None) -> Task | None:
         )
         waiting = [prompt_of(row[:-1], row[-1]) for row in rows(sql, plugin, session, project)]
         # After a crash the task is about the prompts of the call that was answered: later ones belong to the next task.
-        paid = list_paid(rows, plugin, "prompt", waiting[0].id) if waiting else set[str]()
-        chosen = [one for one in waiting if one.id in paid]
+        paid = list_paid(rows, plugin, "prompt", str(waiting[0].number)) if waiting else set[str]()
+        chosen = [one for one in waiting if str(one.number) in paid]
         prompts = tuple(chosen or choose_prompts(waiting, rule.prompts, rule.bytes))
     return Task(number, kind, key, place, project, session, prompts, _DATA.decode(data), priority, tries)
 

@@ -151,7 +151,7 @@ def _list_origin(rows: Rows, said: Sequence[SaidFact]) -> dict[str, Any]:
     typed = [
         (one.beginning, utc_seconds(one.typed) if one.typed is not None else "", one.source) for one in words
     ]
-    keys = [("prompt", key) for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
+    keys = [("prompt", str(one.prompt_number)) for one in said if one.prompt]
     keys += [("fact", str(one.number)) for one in said]
     pairs = ", ".join(["(?, ?)"] * len(keys))
     calls = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []

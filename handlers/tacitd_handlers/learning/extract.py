@@ -115,7 +115,7 @@ def _ask(
     root = str(found.place.root)
     shown, known = number_known(found.known.summary)
     prompt = extend_prompt(extraction_prompt(shown, found.messages), extensions, root)
-    parts = [Part("prompt", at, one.id, one.text) for at, one in enumerate(found.prompts, 1)]
+    parts = [Part("prompt", at, str(one.number), one.text) for at, one in enumerate(found.prompts, 1)]
     # An answer that is used again after a crash names known lines by these numbers.
     parts.append(Part("work", 0, "known", shown))
     request = ModelRequest(prompt, "fast", purpose="extraction", project=root)
@@ -130,7 +130,7 @@ def _handle_no_answer(no: NoAnswer, prompts: Sequence[StoredPrompt]) -> Later | 
     """
     if no.why is Why.REPEATED:
         what = f"the daemon was killed twice during this call, or before its answer was stored: {no.detail}"
-        if {one.id for one in prompts} <= set(no.repeated):
+        if {str(one.number) for one in prompts} <= set(no.repeated):
             return Rejected(what)
         return Later(what, "they are tried one by one", blame="work")
     return Later(no.reason, no.hint, no.retry_at, "work" if no.blames_the_prompt else "world")

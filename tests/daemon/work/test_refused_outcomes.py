@@ -65,7 +65,7 @@ class Payer:
         texts = [one.text for one in task.prompts]
         if not texts:
             return Done()
-        parts = [Part("prompt", number, one.id, one.text) for number, one in enumerate(task.prompts)]
+        parts = [Part("prompt", number, str(one.number), one.text) for number, one in enumerate(task.prompts)]
         request = ModelRequest(
             "?", "fast", purpose="extraction", plugin="toy", about=tuple(parts), project=str(task.project)
         )

@@ -36,15 +36,15 @@ def test_after_a_crash_a_task_is_about_the_prompts_of_the_answer_that_was_paid_f
     toy = Toy(outcome=lambda task: outcomes.pop() if outcomes and task.kind == "prompts" else Done())
     bench = WorkBench(tmp_path, toy)
     bench.tell("one", "two").leave()
-    ids = bench.rows("SELECT id FROM prompt ORDER BY number")
+    prompts = bench.rows("SELECT number FROM prompt ORDER BY number")
     with bench.store.write() as tx:
         tx.execute(
             "INSERT INTO call(number, plugin, purpose, tier, begun, day, outcome, answer) "
             "VALUES(1, ?, 'extraction', 'fast', 0, '2026-11-22', 'answered', 'NONE')",
             "toy",
         )
-        for number, (id,) in enumerate(ids, 1):
-            tx.execute("INSERT INTO call_part VALUES(1, 'prompt', ?, ?, x'00')", number, id)
+        for place, (number,) in enumerate(prompts, 1):
+            tx.execute("INSERT INTO call_part VALUES(1, 'prompt', ?, ?, x'00')", place, number)
     bench.tell("three").leave()
     bench.advance(41 * 86_400).advance()
     assert toy.texts() == [["one", "two"], ["one", "two"], ["three"]]

@@ -106,7 +106,7 @@ def test_why_shows_words_session_times_calls_and_changes(cli: Cli, rows: Learned
         "INSERT INTO call(number, plugin, purpose, tier, begun, day, ended, outcome, usd) "
         "VALUES(7, 'learning', 'extraction', 'fast', 0, '2026-01-01', 1, 'answered', 0.25)"
     )
-    rows.change("INSERT INTO call_part VALUES(7, 'prompt', 1, 'u1', x'00')")
+    rows.change("INSERT INTO call_part VALUES(7, 'prompt', 1, (SELECT number FROM prompt), x'00')")
     (found,) = rows.bench.explain("PNPM, never", rows.root)
     assert (found["id"], found["what"], found["where"]) == (id, PNPM, "LEARNED.md · Coding")
     assert found["words"] == ["no, use pnpm, never npm"] and found["sessions"] == ["s1"]
