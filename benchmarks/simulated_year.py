@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
 from tacitd.files.disk import Disk
 from tacitd.files.formats import Bullets, bullet
+from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugin import PluginSpec
@@ -28,9 +31,15 @@ from tacitd.session_context.session_texts import KEPT
 from tacitd.sources.lines import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.activities import forget_passing
+from tacitd.work.activities import forget_passing, insert_activities
 from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import finish_prompts, forget_old_texts, insert_prompt, queue_prompt
+from tacitd.work.prompt_rows import (
+    finish_prompts,
+    forget_old_sessions,
+    forget_old_texts,
+    insert_prompt,
+    queue_prompt,
+)
 from tacitd_handlers.learning.learned_rows import (
     NewFact,
     count_said,
@@ -38,6 +47,7 @@ from tacitd_handlers.learning.learned_rows import (
     mark_line,
     put_line,
 )
+from tacitd_handlers.learning.task_dispatch import forget_old
 
 DAY = 86_400.0
 SESSIONS, PROMPTS, PROJECTS = 50, 5, 15
@@ -81,6 +91,8 @@ class SimulatedUse:
     disk: UnsyncedDisk = field(default_factory=UnsyncedDisk)
     projects: list[SimulatedProject] = field(default_factory=list)
     plugins: dict[str, PluginSpec] = field(default_factory=dict)
+    _kept: set[str] = field(default_factory=set)
+    """The transcripts that exist now."""
 
     def write(self) -> None:
         """Write everything. The clock ends now."""
@@ -100,9 +112,12 @@ class SimulatedUse:
                 self.clock.advance(DAY / SESSIONS)
             with stores.store.write() as tx:  # what the daemon forgets each day
                 forget_old_texts(tx, self.clock.now())
+                forget_old_sessions(tx, self._kept, self.clock.now())
                 forget_passing(tx, self.clock.now())
+                forget_old(tx, self.clock.now())
         with stores.store.write() as tx:
             tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now - self.days * DAY))
+            tx.execute("INSERT INTO setting VALUES('sources', '[\"Claude Code\", \"Codex\"]')")
         stores.store.close()
         for project in self.projects:
             _write_files(project)
@@ -125,15 +140,18 @@ class SimulatedUse:
         with stores.store.write() as tx:
             place = store_project(tx, Project(project.root, git=True), now)
             numbers = self._store_prompts(tx, path, prompts, end, place, kept=kept)
-            for name, plugin in self.plugins.items():
-                if not (plugin.observe or plugin.gather):
-                    continue
+            for name in self._list_gathering():
                 finish_prompts(tx, name, numbers, now)
             if number % 50 == 0:
                 why = "the answer cannot be used"
                 finish_prompts(tx, "learning", numbers[:1], now, state="rejected", reason=why)
-            _learn(tx, number, project, place, session, numbers[0], now)
-        _note_calls(session, prompts, project.root, stores)
+            insert_activities(tx, now, "", [Notice("read", f"{PROMPTS} prompts", project.root.name)])
+            heard = Notice("extracted", f"1 fact from {PROMPTS} prompts", project.root.name, "<$0.01")
+            insert_activities(tx, now, "learning", [heard])
+            facts = _learn(tx, number, project, place, session, numbers[0], now)
+        calls = _note_calls(prompts, numbers, facts, project.root, stores.budget)
+        with stores.store.write() as tx:
+            mark_used(tx, calls)
         with stores.store.write() as tx:
             tx.executemany(
                 "INSERT INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
@@ -153,14 +171,24 @@ class SimulatedUse:
             prompts[0].session,
             prompts[0].cwd,
         )
-        reading = [name for name, plugin in self.plugins.items() if plugin.observe or plugin.gather]
+        if kept:
+            self._kept.add(str(path))
+        now = self.clock.now()
+        tx.execute(
+            "INSERT INTO session(id, source, transcript, project, cwd, started, last, ended, ended_by) "
+            "VALUES(?1, 'claude-code', ?2, ?3, ?4, ?5, ?5, ?5, 'idle')",
+            *(prompts[0].session, str(path), project, prompts[0].cwd, now),
+        )
         numbers = list[int]()
         for prompt in prompts:
-            stored = insert_prompt(tx, prompt, "claude-code", str(path), project, self.clock.now())
+            stored = insert_prompt(tx, prompt, "claude-code", str(path), project, now)
             if stored is not None:
-                queue_prompt(tx, stored.number, reading)
+                queue_prompt(tx, stored.number, self._list_gathering())
                 numbers.append(stored.number)
         return numbers
+
+    def _list_gathering(self) -> list[str]:
+        return [name for name, plugin in self.plugins.items() if plugin.gather]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +229,8 @@ def _measure_transcript(prompts: list[Prompt], path: Path | None) -> int:
 
 def _learn(
     tx: Tx, number: int, project: SimulatedProject, place: int, session: str, prompt: int, now: float
-) -> None:
-    """The rows of what a session taught."""
+) -> list[int]:
+    """The rows of what a session taught. Returns the fact that a line was made of, if it is a new one."""
     path, text = (
         str(project.root / "LEARNED.md"),
         f"Prefers the option {number} of the tool {number % 97}: {WORDS}".rstrip(),
@@ -216,7 +244,7 @@ def _learn(
         known, _, said = project.lines[number % len(project.lines)]
         insert_fact(tx, new._replace(text=said, line=known, state="known"))
         count_said(tx, known)
-        return
+        return []
     insert_fact(tx, new)
     ((fact,),) = tx.rows("SELECT max(number) FROM learning_fact")
     heading = ("Coding", "Testing", "Tools", "Style")[number % 4]
@@ -252,6 +280,13 @@ def _learn(
         place,
     )
     tx.execute("INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)", path, leaf, text, len(project.lines))
+    root, name = str(project.root), project.root.name
+    learned = Notice("learned", text, f"{name}/LEARNED.md", "from 1 prompt, <$0.01", root=root)
+    insert_activities(tx, now, "learning", [learned])
+    insert_activities(
+        tx, now, "", [Notice("changed", "LEARNED.md +1", name, f"tacitd show simulated-{number}")]
+    )
+    return [fact]
 
 
 def _write_files(project: SimulatedProject) -> None:
@@ -261,22 +296,24 @@ def _write_files(project: SimulatedProject) -> None:
     (project.root / "LEARNED.md").write_bytes(data)
 
 
-def _note_calls(session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
+def _note_calls(
+    prompts: Sequence[Prompt], numbers: Sequence[int], facts: Sequence[int], root: Path, budget: Budget
+) -> list[int]:
     """The two calls of the model for a session."""
-    calls: list[tuple[Tier, str, list[str]]] = [("fast", "extraction", [p.id for p in prompts])]
-    calls.append(("smart", "synthesis", []))
-    for tier, key, parts in calls:
-        ask = ModelRequest(
-            "?",
-            tier,
-            purpose=key,
-            about=tuple(Part("prompt", at, one, "") for at, one in enumerate(parts)),
-            project=str(root),
+    words = zip(numbers, prompts, strict=True)
+    heard = [Part("prompt", at, str(row), one.text) for at, (row, one) in enumerate(words, 1)]
+    shown = [Part("fact", at, str(row), WORDS) for at, row in enumerate(facts, 1)]
+    asked: list[tuple[Tier, str, list[Part]]] = [("fast", "extraction", heard), ("smart", "synthesis", shown)]
+    calls = list[int]()
+    for tier, key, parts in asked:
+        about = (*parts, Part("work", 0, key, WORDS))
+        call = budget.begin_call(
+            ModelRequest("?", tier, plugin="learning", purpose=key, about=about, project=str(root))
         )
-        call = stores.budget.begin_call(ask)
         assert isinstance(call, int), call
-        stores.budget.end_call(
-            call, "answered", usd=0.003, tokens_in=4000, tokens_out=100, model="m", session=f"{session}-{key}"
+        session = str(uuid.UUID(int=call))
+        budget.end_call(
+            call, "answered", usd=0.003, tokens_in=4000, tokens_out=100, model="claude-haiku", session=session
         )
-        with stores.store.write() as tx:
-            mark_used(tx, [call])
+        calls.append(call)
+    return calls

@@ -30,7 +30,7 @@ from tacitd.work.inbox import Inbox, Wake, make_stopped_error
 from tacitd.work.old_prompts import FirstStart
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
-from tacitd.work.prompt_rows import forget_old_texts
+from tacitd.work.prompt_rows import forget_old_sessions, forget_old_texts
 from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import RecognitionWatch
@@ -48,6 +48,7 @@ from tacitd.work.task_rows import (
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
+FORGETTING = 86_400.0
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes."""
 FAULTS = 10
@@ -117,7 +118,7 @@ class Engine:
         """Whose last records are being read."""
         self._next_due = 0.0
         """When prompts are due next: seconds since 1970, UTC."""
-        self._next_housekeeping = 0.0
+        self._next_housekeeping = self._next_forgetting = 0.0
         self._refused: tuple[float, int] = (0.0, 0)
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
 
@@ -380,10 +381,15 @@ class Engine:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
         self.reader.read_behind()
-        find_missing_projects(self.store, self.lookup, self.choices, self.clock.now())
+        now = self.clock.now()
+        find_missing_projects(self.store, self.lookup, self.choices, now)
+        if self.clock.monotonic() < self._next_forgetting:
+            return
         with self.store.write() as tx:
-            forget_old_texts(tx, self.clock.now())
-            forget_passing(tx, self.clock.now())
+            forget_old_texts(tx, now)
+            forget_old_sessions(tx, self.follower.list_own(), now)
+            forget_passing(tx, now)
+        self._next_forgetting = self.clock.monotonic() + FORGETTING
 
     def read_all(self) -> None:
         self._notice(full=True)

@@ -30,8 +30,6 @@ def keep_house(app: App) -> None:
     app.editors.check_old_files()
     app.outdated = check_installed_version()
     save_budget(app)
-    with suppress(TacitdError):  # the loop meets it too, and says so
-        app.store.check()
     if isinstance(app.model, ModelHealth):
         app.model.look()
 
@@ -45,6 +43,8 @@ def run_own_job(app: App, task: Task) -> Outcome:
         return Done()
     if task.key != SYNC_JOB:
         keep_house(app)
+        with suppress(TacitdError):  # the loop meets it too, and says so
+            app.store.check()
         return Done()
     for path in app.files.finish_all():  # also what a crash left
         logger.warning("{} cannot be changed now; tacitd tries again", path)

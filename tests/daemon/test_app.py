@@ -19,6 +19,7 @@ from tacitd.handler import Degradation
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.watch import SilentWatcher
+from tacitd.store import Store
 from tacitd.testing import ScriptedModel
 from tacitd.work.activities import list_since
 from tacitd.work.work_status import read_note
@@ -96,6 +97,18 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     assert take_due() == ["often"]
     scene.clock.advance(2)
     assert "daily" in take_due()
+
+
+def test_a_start_does_not_wait_for_the_daily_check_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store of a year takes half a second of it. A worker checks it at once."""
+    checked = list[Store]()
+    monkeypatch.setattr(Store, "check", lambda store: checked.append(store))
+    scene = Scene(tmp_path)
+    assert not checked
+    scene.settle()
+    assert checked
 
 
 def test_a_plugin_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:

@@ -62,6 +62,28 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
 
 
+def test_a_session_whose_transcript_is_gone_is_forgotten_and_known_again(tmp_path: Path) -> None:
+    """The client removes transcripts after 30 days; a backup may bring one back after the store forgot the session."""
+    scene = Scene(tmp_path)
+    for session in ("gone", "kept"):
+        scene.type(session, f"use {session}")
+    scene.settle(1000)
+    scene.settle(8 * 3600)
+    known = "SELECT s.id, t.path FROM transcript t LEFT JOIN session s ON s.id = t.session ORDER BY t.path"
+    assert len(scene.app.store.rows(known)) == 2
+    data = scene.path("gone").read_bytes()
+    scene.path("gone").unlink()
+    scene.settle(80 * 86_400)
+    assert len(scene.app.store.rows(known)) == 2
+    scene.settle(11 * 86_400)
+    assert scene.app.store.rows(known) == [("kept", str(scene.path("kept")))]
+    assert scene.app.store.rows("SELECT count(*) FROM session") == [(1,)]
+    scene.path("gone").write_bytes(data)
+    scene.type("gone", "use pnpm")
+    scene.settle(1000)
+    assert scene.handler.words == [["use gone"], ["use kept"], ["use pnpm"]]
+
+
 def test_a_scan_for_another_plugin_gives_it_the_directory_too(tmp_path: Path) -> None:
     """After 90 days it is forgotten with the text where a prompt was typed; a plugin that is new then gets both, once it is asked for."""
     scene = Scene(tmp_path)
@@ -69,7 +91,9 @@ def test_a_scan_for_another_plugin_gives_it_the_directory_too(tmp_path: Path) ->
     scene.settle(1000)
     scene.settle(91 * 86_400)
     scene.settle(3600)
-    assert scene.app.store.rows("SELECT text, cwd, transcript FROM prompt LEFT JOIN prompt_text ON prompt = number") == [(None, None, None)]
+    assert scene.app.store.rows(
+        "SELECT text, cwd, transcript FROM prompt LEFT JOIN prompt_text ON prompt = number"
+    ) == [(None, None, None)]
     scene.restart(Scripted(), Scripted())
     scene.scan([scene.path("s")], 0.0)
     assert scene.sync().done()

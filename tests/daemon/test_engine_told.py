@@ -275,7 +275,9 @@ def test_a_project_that_was_missing_is_paused_when_it_is_found(tmp_path: Path) -
     scene.pause("project", str(place), held=False)
     scene.settle(120)
     assert ids(scene) == []
-    assert scene.app.store.rows("SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number") == [(None, "paused")]
+    assert scene.app.store.rows(
+        "SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number"
+    ) == [(None, "paused")]
 
 
 def test_only_the_end_of_a_task_waits_for_the_next_pass(

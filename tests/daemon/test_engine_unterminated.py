@@ -88,7 +88,9 @@ def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:
     write(scene, "t", record(scene, "t", "two"))
     scene.settle()
     assert scene.scan([path], 0.0) == 1
-    assert scene.app.store.rows("SELECT text FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE id = 'u2'") == [("two",)]
+    assert scene.app.store.rows(
+        "SELECT text FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE id = 'u2'"
+    ) == [("two",)]
     assert scene.sync().done() and ids(scene) == ["u1", "u2"]
 
 

@@ -149,7 +149,9 @@ def check_store(daemon: Daemon) -> int:
     with closing(sqlite3.connect(f"file:{daemon.state / 'tacitd.sqlite'}?mode=ro", uri=True)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         found: dict[str, list[int]] = {}
-        for session, text in db.execute("SELECT session, text FROM prompt JOIN prompt_text ON prompt = number ORDER BY number"):
+        for session, text in db.execute(
+            "SELECT session, text FROM prompt JOIN prompt_text ON prompt = number ORDER BY number"
+        ):
             found.setdefault(session, []).append(int(text.rpartition("-")[2]))
     assert all(numbers == sorted(set(numbers)) for numbers in found.values()), found
     return sum(map(len, found.values()))

@@ -87,8 +87,9 @@ def follow_decision(tx: Tx, plugin: str, item: str, *, is_gone: bool) -> None:
 
 
 def forget_passing(tx: Tx, now: float) -> None:
-    """Remove what was read and what waited 90 days ago: it says nothing any more."""
-    tx.execute("DELETE FROM activity WHERE at < ? AND did IN ('read', 'parked')", now - KEPT)
+    """Remove what was read, asked and extracted and what waited 90 days ago: it says nothing any more. Of a call, its costs stay."""
+    passing = f"'read', 'asked', 'extracted', '{NO_LINE}', 'parked'"
+    tx.execute(f"DELETE FROM activity WHERE at < ? AND did IN ({passing})", now - KEPT)
 
 
 def find_newest(rows: Rows) -> int:

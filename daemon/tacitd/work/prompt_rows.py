@@ -100,21 +100,17 @@ def queue_prompt(tx: Tx, prompt: int, plugins: Sequence[str]) -> None:
 def finish_prompts(
     tx: Tx, plugin: str, prompts: Sequence[int], now: float, *, state: str = "done", reason: str = ""
 ) -> None:
-    """Mark a plugin's work with prompts as done or rejected. The text of a prompt that nobody waits for is cut: its row is removed
-    and inserted, because SQLite leaves a hole in the page where a row becomes shorter."""
+    """Mark a plugin's work with prompts as done or rejected. The text of a prompt that nobody waits for is cut."""
     tx.executemany(
         "UPDATE prompt_task SET state = ?, reason = ? WHERE plugin = ? AND prompt = ?",
         [(state, reason, plugin, number) for number in prompts],
     )
-    for number in prompts:
-        found = tx.rows(
-            "SELECT prompt, substr(text, 1, ?1), substr(context, 1, ?1), transcript, cwd, priority, ?2 FROM prompt_text "
-            "WHERE prompt = ?3 AND NOT EXISTS(SELECT 1 FROM prompt_task t WHERE t.prompt = ?3 AND t.state <> 'done')",
-            *(SHOWN, now, number),
-        )
-        if found:
-            tx.execute("DELETE FROM prompt_text WHERE prompt = ?", number)
-            tx.executemany("INSERT INTO prompt_text VALUES(?, ?, ?, ?, ?, ?, ?)", found)
+    # With its key, SQLite removes the row and inserts it. Otherwise one that becomes shorter leaves a hole in its page.
+    tx.executemany(
+        "UPDATE prompt_text SET prompt = prompt, handled = ?, text = substr(text, 1, ?), context = substr(context, 1, ?) "
+        "WHERE prompt = ? AND NOT EXISTS(SELECT 1 FROM prompt_task t WHERE t.prompt = prompt_text.prompt AND t.state <> 'done')",
+        [(now, SHOWN, SHOWN, number) for number in prompts],
+    )
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:
@@ -122,6 +118,18 @@ def forget_old_texts(tx: Tx, now: float) -> int:
     stay: they are the dedupe. A record that was too long is a problem for a week."""
     tx.execute("DELETE FROM degradation WHERE id = ? AND since < ?", LONG_RECORD, now - LONG_SHOWN)
     return tx.execute("DELETE FROM prompt_text WHERE handled < ?", now - KEPT).changed
+
+
+def forget_old_sessions(tx: Tx, known: Collection[str], now: float) -> None:
+    """Remove the rows of sessions that ended, whose last record is 90 days old and whose transcripts are all gone. `known`: the
+    transcripts that exist. If one of these comes back it is read again, and its prompts are known."""
+    old = tx.rows(
+        "SELECT s.id, t.path FROM session s JOIN transcript t ON t.session = s.id WHERE s.ended IS NOT NULL AND s.last < ?",
+        now - KEPT,
+    )
+    gone = [(id,) for id in {id for id, _ in old} - {id for id, path in old if path in known}]
+    tx.executemany("DELETE FROM transcript WHERE session = ?", gone)
+    tx.executemany("DELETE FROM session WHERE id = ?", gone)
 
 
 def count_passed(tx: Tx, scope: str, name: str, since: float) -> int:

@@ -345,7 +345,9 @@ def _tell_findings(
     typed = [
         one
         for number in prompts
-        for one in tx.rows("SELECT id, text FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE number = ?", number)
+        for one in tx.rows(
+            "SELECT id, text FROM prompt LEFT JOIN prompt_text ON prompt = number WHERE number = ?", number
+        )
     ]
     sessions = list(dict.fromkeys(row.session for row in rows if row.session))
     for name, what in found.items():

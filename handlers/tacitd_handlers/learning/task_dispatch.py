@@ -84,7 +84,7 @@ def run(task: Task, tools: Tools) -> Outcome:
         case "job", "retry":
             return _take_back(tools)
         case "job", "tidy":
-            return Done(lambda tx: _forget_old(tx, tools.clock.now()))
+            return Done(lambda tx: forget_old(tx, tools.clock.now()))
         case ("job" | "command", "init"):
             return init_project(task, tools)
         case ("message", "copies") | ("command", "follow"):
@@ -192,7 +192,7 @@ def _list_places(tools: Tools) -> list[Place]:
     return [*places, person_place()]
 
 
-def _forget_old(tx: Tx, now: float) -> None:
+def forget_old(tx: Tx, now: float) -> None:
     """Delete what is not needed any more: facts without a line, and the folders of sessions that ended long ago."""
     tx.execute(
         "DELETE FROM learning_fact WHERE line IS NULL AND said_at < ? AND state IN ('known', 'left out', 'refused', 'forgotten') "

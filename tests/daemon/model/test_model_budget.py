@@ -60,6 +60,21 @@ def test_what_calls_show_beside_their_prompts_is_not_counted(world: World) -> No
     assert world.refuse(replace(CALL, about=(shown,), purpose="summary")).repeated == ("known",)
 
 
+def test_what_only_completes_a_call_goes_when_it_is_of_use(world: World) -> None:
+    """It is no part of what `why` lists. An answer that waits for its task keeps it."""
+    shown = Part("work", 0, "known", "")
+    asked = [replace(CALL, about=(make_part(row), shown)) for row in ("p1", "p2", "p3")]
+    for call in asked:
+        number = world.begin(call)
+        if call is not asked[0]:
+            world.calls.end_call(number, "answered", answer="NONE")
+    world.restart()
+    world.mark(number)
+    kept = world.store.rows("SELECT call, kind, row FROM call_part ORDER BY call, kind")
+    assert kept == [(1, "prompt", "p1"), (2, "prompt", "p2"), (2, "work", "known"), (3, "prompt", "p3")]
+    assert world.calls.find_answer(CALL.plugin, CALL.purpose, asked[1].about) is not None
+
+
 def test_a_person_can_allow_it_again(world: World) -> None:
     """`rescue retry`: what was lost before does not count any more; what it cost does."""
     for _ in range(2):

@@ -92,7 +92,9 @@ def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> Non
         tx.execute("INSERT INTO choice VALUES('project', ?, 'exclude', '', 0)", str(bench.root))
     bench.tell("secret plans").advance().tell("at home", session="s2", cwd=bench.tmp).leave()
     assert toy.texts() == []
-    assert bench.rows("SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number ORDER BY number") == [
+    assert bench.rows(
+        "SELECT text, passed FROM prompt LEFT JOIN prompt_text ON prompt = number ORDER BY number"
+    ) == [
         (None, "excluded"),
         (None, "no project"),
     ]
@@ -128,6 +130,22 @@ def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
     bench.advance(91 * 86_400)
     ((prompt, length),) = bench.rows("SELECT prompt, length(text) FROM prompt_text")
     assert (prompt, length) == (1, 603)
+
+
+def test_words_that_went_leave_no_holes_in_the_store(tmp_path: Path) -> None:
+    """DESIGN "The store": a store of a year has 80 MB at most; a page of long prompts is used again when these are cut."""
+    bench = WorkBench(tmp_path, Toy())
+
+    def count_pages() -> int:
+        ((every,),), ((free,),) = bench.rows("PRAGMA page_count"), bench.rows("PRAGMA freelist_count")
+        return int(every - free)
+
+    before = count_pages()
+    bench.tell(*(f"use pnpm {number}, " + "x" * 3000 for number in range(100)))
+    for _ in range(3):
+        bench.leave()
+    assert bench.rows("SELECT count(*), max(length(text)) FROM prompt_text") == [(100, 200)]
+    assert count_pages() - before < 40, "a page has 10 of them at least"
 
 
 def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
     other = bench.project("other")
     bench.tell("here").tell("there", session="s2", cwd=other).tell("again", session="s3").advance()
     found: dict[str, str] = dict(
-        bench.rows("SELECT text, root FROM prompt p JOIN prompt_text ON prompt = p.number JOIN project r ON r.number = project")
+        bench.rows(
+            "SELECT text, root FROM prompt p JOIN prompt_text ON prompt = p.number JOIN project r ON r.number = project"
+        )
     )
     assert found == {"here": str(bench.root), "there": str(other), "again": str(bench.root)}
