@@ -31,7 +31,7 @@ from tacitd.session_context.session_texts import KEPT
 from tacitd.sources.lines import Position, position_at
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.activities import forget_passing, insert_activities
+from tacitd.work.activities import forget_old_activities, insert_activities
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import (
     finish_prompts,
@@ -113,7 +113,7 @@ class SimulatedUse:
             with stores.store.write() as tx:  # what the daemon forgets each day
                 forget_old_texts(tx, self.clock.now())
                 forget_old_sessions(tx, self._kept, self.clock.now())
-                forget_passing(tx, self.clock.now())
+                forget_old_activities(tx, self.clock.now())
                 forget_old(tx, self.clock.now())
         with stores.store.write() as tx:
             tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now - self.days * DAY))

@@ -25,7 +25,7 @@ from tacitd.sources.lines import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.sources.source import Source
 from tacitd.store import Store
-from tacitd.work.activities import forget_passing
+from tacitd.work.activities import forget_old_activities
 from tacitd.work.inbox import Inbox, Wake, make_stopped_error
 from tacitd.work.old_prompts import FirstStart
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
@@ -388,7 +388,7 @@ class Engine:
         with self.store.write() as tx:
             forget_old_texts(tx, now)
             forget_old_sessions(tx, self.follower.list_own(), now)
-            forget_passing(tx, now)
+            forget_old_activities(tx, now)
         self._next_forgetting = self.clock.monotonic() + FORGETTING
 
     def read_all(self) -> None:

@@ -55,7 +55,7 @@ CREATE INDEX session_project ON session(project, last);
 CREATE TABLE prompt(
   number INTEGER PRIMARY KEY,           -- in the order in which prompts were ingested
   id TEXT NOT NULL UNIQUE,              -- uuid of the record; without one, a digest of text and time
-  digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of the folded text
+  digest BLOB NOT NULL,                 -- 8 bytes: BLAKE2b of the folded text
   source TEXT NOT NULL,
   session TEXT NOT NULL,
   project INTEGER REFERENCES project,
@@ -64,7 +64,8 @@ CREATE TABLE prompt(
   ingested REAL NOT NULL,
   passed TEXT CHECK(passed IN ('paused', 'excluded', 'no project'))  -- why its text was not kept
 );
-CREATE INDEX prompt_session ON prompt(session, typed);
+CREATE INDEX prompt_typed ON prompt(typed);
+CREATE INDEX prompt_paused ON prompt(session) WHERE passed = 'paused';
 
 CREATE TABLE prompt_text(               -- of a prompt that was not passed over, until 90 days after it was handled
   prompt INTEGER PRIMARY KEY REFERENCES prompt ON DELETE CASCADE,
@@ -160,7 +161,7 @@ CREATE TABLE call_part(                 -- what a call is about, committed with 
   kind TEXT NOT NULL CHECK(kind IN ('prompt', 'fact', 'line', 'file', 'work')),  -- work: the call itself, by its key
   number INTEGER NOT NULL,              -- by which the answer names it
   row TEXT NOT NULL,                    -- its row or path
-  digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of its text then; a number whose text changed since is void
+  digest BLOB NOT NULL,                 -- 8 bytes: BLAKE2b of its text then; a number whose text changed since is void
   PRIMARY KEY(call, kind, number)
 ) WITHOUT ROWID;
 CREATE INDEX call_part_row ON call_part(kind, row);

@@ -139,10 +139,10 @@ def _check_minute(rows: Rows, caps: BudgetSettings, share: float, now: float) ->
 
 
 def digest_part(text: str) -> bytes:
-    """What is stored of a part's text: 16 bytes."""
+    """What is stored of a part's text: 8 bytes."""
     from tacitd.text.hashes import blake2b  # not for a status, which asks for the caps only
 
-    return blake2b(text.encode(errors="replace"), digest_size=16).digest()
+    return blake2b(text.encode(errors="replace"), digest_size=8).digest()
 
 
 def _find_midnight(now: float, *, of_month: bool = False) -> float:

@@ -306,9 +306,9 @@ def group_of(id: str, kind: str) -> str:
 
 
 def digest_text(text: str) -> bytes:
-    """The 16 bytes by which a text is compared: NFKC, case folded, white space folded."""
+    """The 8 bytes by which a text is compared: NFKC, case folded, white space folded."""
     folded = text.lower() if text.isascii() else normalize("NFKC", text).casefold()
-    return blake2b(" ".join(folded.split()).encode(errors="replace"), digest_size=16).digest()
+    return blake2b(" ".join(folded.split()).encode(errors="replace"), digest_size=8).digest()
 
 
 class SeenPrompts:

@@ -66,8 +66,9 @@ def split_passed(
 
 def was_paused(tx: Tx, session: str) -> bool:
     """Whether the newest prompt of a session was typed in a pause."""
-    found = tx.rows("SELECT passed FROM prompt WHERE session = ? ORDER BY number DESC LIMIT 1", session)
-    return bool(found) and found[0][0] == "paused"
+    ((newest,),) = tx.rows("SELECT max(number) FROM prompt WHERE session = ? AND passed = 'paused'", session)
+    later = "SELECT 1 FROM prompt WHERE number > ? AND session = ? LIMIT 1"
+    return newest is not None and not tx.rows(later, newest, session)
 
 
 def drop_context(prompt: Prompt) -> Prompt:

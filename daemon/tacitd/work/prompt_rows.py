@@ -46,8 +46,8 @@ def insert_prompt(
     if tx.rows("SELECT 1 FROM prompt WHERE id = ?", id):
         return None
     near = tx.rows(
-        "SELECT id, kind FROM prompt WHERE session = ? AND typed BETWEEN ? AND ? AND digest = ?",
-        *(prompt.session, typed - WINDOW, typed + WINDOW, digest),
+        "SELECT id, kind FROM prompt WHERE typed BETWEEN ? AND ? AND digest = ? AND session = ?",
+        *(typed - WINDOW, typed + WINDOW, digest, prompt.session),
     )
     if any(group_of(other, kind) in repeats for other, kind in near):
         return None

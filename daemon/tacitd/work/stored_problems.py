@@ -130,7 +130,7 @@ def list_closed(rows: Rows, now: float, session: str = "") -> dict[str, int]:
         "SELECT s.cwd, count(*) FROM session s LEFT JOIN setting r ON r.key = ? || s.cwd "
         "WHERE s.started > ? AND s.started > coalesce(CAST(r.value AS REAL), 0) "
         "AND (?3 = '' OR s.cwd = (SELECT cwd FROM session WHERE id = ?3)) "
-        "AND EXISTS(SELECT 1 FROM prompt p WHERE p.session = s.id) GROUP BY s.cwd HAVING count(*) > ?",
+        "AND s.id IN (SELECT session FROM prompt WHERE typed > ?2) GROUP BY s.cwd HAVING count(*) > ?",
         *(RELEASED, now - HOUR, session, LIMIT),
     )
     return dict(found)

@@ -29,8 +29,8 @@ def test_the_row_and_its_parts_are_there_before_the_call(world: World) -> None:
     ((plugin, ended, usd, process),) = world.store.rows("SELECT plugin, ended, usd, process FROM call")
     assert (plugin, ended, usd, process) == ("learning", None, 0.01, os.getpid())
     assert world.store.rows("SELECT call, kind, number, row, length(digest) FROM call_part") == [
-        (number, "prompt", 1, "p1", 16),
-        (number, "prompt", 2, "p2", 16),
+        (number, "prompt", 1, "p1", 8),
+        (number, "prompt", 2, "p2", 8),
     ]
 
 

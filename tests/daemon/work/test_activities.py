@@ -18,7 +18,7 @@ from tacitd.work.activities import (
     activity_line,
     find_newest,
     follow_decision,
-    forget_passing,
+    forget_old_activities,
     insert_parked,
     list_newest,
     list_since,
@@ -143,5 +143,5 @@ def test_a_reason_is_told_once_an_hour(store: Store, clock: FakeClock) -> None:
     assert told == ["no model", "no money", "no model"]
     store_made(store, "toy", PNPM, clock.now())
     with store.write() as tx:
-        forget_passing(tx, clock.now() + 91 * 86_400.0)
-    assert [one.did for one in list_since(store.rows, 0)] == ["learned"]
+        forget_old_activities(tx, clock.now() + 91 * 86_400.0)
+    assert list_since(store.rows, 0) == []
