@@ -22,6 +22,7 @@ from tacitd.contract import Part, Tx
 from tacitd.events import Project, Prompt
 from tacitd.files.disk import Disk
 from tacitd.files.formats import Bullets, bullet
+from tacitd.files.row_history import make_change_key
 from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest, Tier
@@ -253,7 +254,7 @@ def _learn(
         "INSERT INTO change(id, key, at, plugin, project, by, cause, session, state) "
         "VALUES(?, ?, ?, 'learning', ?, 'prompt', 'synthesis', ?, 'done')",
         f"simulated-{number}",
-        f"synthesis {number} {path}",
+        make_change_key(f"synthesis {number}", Path(path)),
         now,
         place,
         session,

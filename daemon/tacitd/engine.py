@@ -18,6 +18,7 @@ from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
+from tacitd.files.row_history import forget_unlisted
 from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
@@ -389,6 +390,7 @@ class Engine:
             forget_old_texts(tx, now)
             forget_old_sessions(tx, self.follower.list_own(), now)
             forget_old_activities(tx, now)
+            forget_unlisted(tx, now)
         self._next_forgetting = self.clock.monotonic() + FORGETTING
 
     def read_all(self) -> None:

@@ -220,7 +220,7 @@ CREATE TABLE line_plan(                 -- a line that is to be appended and is 
 CREATE TABLE change(
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,              -- short, as people type it
-  key TEXT NOT NULL UNIQUE,             -- of the decision: a repeated task does not change twice
+  key TEXT NOT NULL UNIQUE,             -- digest of the decision's key and path: a repeated task does not change twice
   at REAL NOT NULL,
   plugin TEXT NOT NULL,
   project INTEGER REFERENCES project,
@@ -230,7 +230,7 @@ CREATE TABLE change(
   state TEXT NOT NULL DEFAULT 'planned' CHECK(state IN ('planned', 'done')),
   undoes INTEGER REFERENCES change
 );
-CREATE INDEX change_project ON change(project, number);
+CREATE INDEX change_undoes ON change(undoes) WHERE undoes IS NOT NULL;
 
 CREATE TABLE change_line(
   change INTEGER NOT NULL REFERENCES change ON DELETE CASCADE,

@@ -53,7 +53,7 @@ EVERY = 0.5
 @json_option("As JSON: a list; with -f one object a line.")
 @add_pager_option
 def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pager: bool) -> None:
-    """Show what happened, one line each: what was read, asked, extracted, learned, changed, refused and parked.
+    """Show what happened in the last 90 days, one line each: what was read, asked, extracted, learned, changed, refused and parked.
 
     It is read from the store, with and without a daemon.
     """

@@ -19,6 +19,7 @@ from tacitd.errors import UsageError
 if TYPE_CHECKING:
     from tacitd.contract import Leaf, Row, Rows, Tx
 
+DAY = 86_400.0
 _CHANGES = """
 SELECT c.number, c.id, c.at, c.plugin, r.root, c.cause, c.session, c.state,
   (SELECT u.id FROM change u WHERE u.number = c.undoes), (SELECT max(u.id) FROM change u WHERE u.undoes = c.number)
@@ -52,6 +53,22 @@ def find_row_change(rows: Rows, id: str) -> dict[str, Any] | None:
     """The change with this id, with `plugin`; None if the store has none."""
     found = rows(f"{_CHANGES} WHERE c.id = ?", id)
     return _describe(rows, found[0]) if found else None
+
+
+def make_change_key(key: str, path: Path) -> str:
+    """What is stored of the key of a decision about a file."""
+    from tacitd.text.hashes import blake2b  # not for a command that only lists
+
+    return blake2b(f"{key} {path}".encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def forget_unlisted(tx: Tx, now: float) -> None:
+    """Remove changes without a line, such as those of copies: they are no part of the history, and no task of yesterday is repeated."""
+    tx.execute(
+        "DELETE FROM change WHERE state = 'done' AND undoes IS NULL AND at < ? "
+        "AND NOT EXISTS(SELECT 1 FROM change_line l WHERE l.change = change.number)",
+        now - DAY,
+    )
 
 
 def note_change(tx: Tx, number: int, now: float) -> None:

@@ -28,7 +28,7 @@ from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
-from tacitd.files.row_history import note_change
+from tacitd.files.row_history import make_change_key, note_change
 from tacitd.files.write_checks import refuse_leading_away
 from tacitd.text.hashes import blake2b
 
@@ -424,7 +424,7 @@ def _count_changes(rows: Database | Tx, path: str) -> int:
 
 
 def _key_of(change: FileChange) -> str:
-    return f"{change.cause.key} {change.path}"
+    return make_change_key(change.cause.key, change.path)
 
 
 def _is_made(rows: Database | Tx, change: FileChange) -> bool:

@@ -86,7 +86,8 @@ def note_long_record(tx: Tx, transcript: str, start: int, end: int, now: float) 
 
 def prompt_of(row: Row, tries: int = 0) -> StoredPrompt:
     """Given the columns `COLUMNS`, return the prompt."""
-    return StoredPrompt(*row, tries)
+    number, id, source, session, kind, text, context, cwd, typed, priority = row
+    return StoredPrompt(number, id, source, session, kind, text, context, cwd, typed, priority, tries)
 
 
 def queue_prompt(tx: Tx, prompt: int, plugins: Sequence[str]) -> None:

@@ -191,10 +191,5 @@ def _prune(tools: Tools) -> Done:
         for table, column in (("continuity_session", "id"), ("continuity_turn", "session")):
             tx.executemany(f"DELETE FROM {table} WHERE {column} = ?", ids)
         tx.executemany("DELETE FROM shared_file WHERE path = ?", [(str(one.path),) for one in old])
-        # What was written of transcripts is no part of the history, so the changes have no lines.
-        tx.execute(
-            "DELETE FROM change WHERE plugin = 'continuity' AND state = 'done' "
-            "AND NOT EXISTS(SELECT 1 FROM change_line WHERE change = number)"
-        )
 
     return Done(apply)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
 from tacitd.files.formats import split_bullet
+from tacitd.files.row_history import make_change_key
 from tacitd.session_context.context_request import PersonRule
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
@@ -125,7 +126,7 @@ def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:
     if not found or found[0][1] is None or found[0][2] != text:
         return 0
     undo = int(found[0][0])
-    return 0 if rows("SELECT 1 FROM change WHERE key = ?", f"{_BACK}{undo} {path}") else undo
+    return 0 if rows("SELECT 1 FROM change WHERE key = ?", make_change_key(f"{_BACK}{undo}", path)) else undo
 
 
 WITHDRAW = "withdraw"
