@@ -64,12 +64,11 @@ def test_what_only_completes_a_call_goes_when_it_is_of_use(world: World) -> None
     """It is no part of what `why` lists. An answer that waits for its task keeps it."""
     shown = Part("work", 0, "known", "")
     asked = [replace(CALL, about=(make_part(row), shown)) for row in ("p1", "p2", "p3")]
-    for call in asked:
-        number = world.begin(call)
-        if call is not asked[0]:
-            world.calls.end_call(number, "answered", answer="NONE")
+    _, waits, used = [world.begin(call) for call in asked]
+    for number in (waits, used):
+        world.calls.end_call(number, "answered", answer="NONE")
     world.restart()
-    world.mark(number)
+    world.mark(used)
     kept = world.store.rows("SELECT call, kind, row FROM call_part ORDER BY call, kind")
     assert kept == [(1, "prompt", "p1"), (2, "prompt", "p2"), (2, "work", "known"), (3, "prompt", "p3")]
     assert world.calls.find_answer(CALL.plugin, CALL.purpose, asked[1].about) is not None
