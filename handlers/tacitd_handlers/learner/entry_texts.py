@@ -128,7 +128,7 @@ def _cut(text: str) -> tuple[str, str]:
 
 
 # --- descriptions: whether one names an input class or a code pattern (SPEC L-10). Only known vague shapes are recognised, and nothing
-# is refused: a vague description gets the stamp of the session, as seed 000 asks, and the caller gets a notice.
+# is refused: a vague description gets the stamp of the session, as seed 000 asks.
 
 _VAGUE_WORDS = (
     "struggles struggle struggling bad weak poor not good trouble difficulty difficulties issue issues problem problems "
@@ -148,15 +148,15 @@ def is_specific(description: str) -> bool:
     return _OBSERVED.search(description) is not None or len(significant) >= 2
 
 
-def describe_gap(tag: str, description: str, row: LedgerRow) -> tuple[str, bool]:
-    """The text to write for a new gap, whose given description may be "", and whether that was specific."""
+def describe_gap(tag: str, description: str, row: LedgerRow) -> str:
+    """The text to write for a new gap, whose given description may be ""."""
     text = sanitize_line(description.replace("**", "")).rstrip(".")
     if not text:
         words = re.sub(r"[_.:-]+", " ", tag.partition(":")[2] or tag).strip() or tag
         text = f"{words}, seen in {row.problem} ({row.pattern})"
     elif is_specific(text):
-        return text, True
-    return f"{text} (observed {row.stamp})", False
+        return text
+    return f"{text} (observed {row.stamp})"
 
 
 # --- one entry of Session History (SPEC L-32 to L-36). Only a line that matches the whole header starts an entry; the lines below it are

@@ -83,26 +83,20 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
     report["descriptions"] = dict(_parse_description(text) for text in describe)
     parse_report(report)  # refused before anything is started
     report.setdefault("session", find_own_session(os.environ))
-    vague, trouble = [], None
     with connect_or_run() as call:
         (made,) = ask_plugin(call, "learner", do="record", report=report)
+        is_again = made["did"] == "again"
+        (row,) = parse_ledger(made["item"].encode()).rows
+        if as_json:
+            echo_json({"row": row._asdict(), "again": is_again})
+        else:
+            was = "was already recorded" if is_again else "recorded"
+            click.echo(f"{made['text']} {was}; review on {row.review}")
         try:
-            vague = [one["text"] for one in ask_plugin(call, "learner", do="follow", name=made["item"])]
+            ask_plugin(call, "learner", do="follow", name=made["item"])
         except TacitdError as error:
-            trouble = error
-    (row,) = parse_ledger(made["item"].encode()).rows
-    if as_json:
-        data = {"row": row._asdict(), "again": made["did"] == "again", "in_profile": trouble is None}
-        echo_json(data | {"vague": vague, "trouble": trouble.what if trouble else ""})
-    else:
-        was = "was already recorded" if made["did"] == "again" else "recorded"
-        click.echo(f"{made['text']} {was}; review on {row.review}")
-        for tag in vague:
-            what = "its description names no input class or code pattern, so the entry refers to the session"
-            echo_message(f"{tag}: {what}")
-    if trouble is not None and not as_json:
-        echo_message(f"the profile will be updated later: {trouble.what}; {trouble.hint}")
-    ctx.exit(PARKED if trouble else 0)
+            echo_message(f"the profile will be updated later: {error.what}; {error.hint}")
+            ctx.exit(PARKED)
 
 
 def _parse_description(text: str) -> tuple[str, str]:
@@ -214,11 +208,7 @@ def alias(label: str, tag: str) -> None:
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
-@click.option(
-    "--session-id",
-    default="",
-    help="Default: the hook's input, otherwise CLAUDE_CODE_SESSION_ID, otherwise `manual`.",
-)
+@click.option("--session-id", default="", help="Default: CLAUDE_CODE_SESSION_ID, otherwise `manual`.")
 @click.option(
     "--budget", default=9000, show_default=True, type=click.IntRange(1000), help="Characters at most."
 )
@@ -227,9 +217,9 @@ def context(session_id: str, budget: int) -> None:
 
     What does not fit is left out. Never opens the ledger. Creates both files if the profile does not exist.
     """
-    from tacitd_handlers.learner.session_start import build_text, hook_session, note_start
+    from tacitd_handlers.learner.session_start import build_text, note_start
 
-    asked = session_id or hook_session() or find_own_session(os.environ), _now(), budget
+    asked = session_id or find_own_session(os.environ), _now(), budget
     places = load_paths(os.environ)
     try:
         with open_rows(make_plugin(), get_paths().state_dir) as rows:

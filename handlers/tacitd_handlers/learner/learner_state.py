@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
+from tacitd.clock import local_minutes
 from tacitd.state import paths
 from tacitd_handlers.learner.ledger_file import (
     MANUAL,
@@ -207,10 +208,8 @@ def read_waiting(rows: Rows) -> list[str]:
 
 
 def add_notices(tx: Tx, lines: Iterable[str]) -> None:
-    """Print these lines at the next session start, each once, if no session got it early; what sessions got is forgotten."""
-    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL AND NOT early")
+    """Print these lines at the next session start, each once, unless the last session got them already."""
     tx.executemany("INSERT OR IGNORE INTO learner_notice(text) VALUES(?)", [(line,) for line in lines])
-    tx.execute("DELETE FROM learner_notice WHERE early")
 
 
 def note_session(
@@ -218,19 +217,17 @@ def note_session(
     session: str,
     *,
     stamp: str = "",
-    began: str = "",
     teaches: bool = False,
     root: str = "",
     first_start: bool = False,
 ) -> None:
-    """Store what is known of a session, and forget sessions long ago. Its stamp and its beginning stay as they were first."""
+    """Store what is known of a session, and forget sessions long ago. Its stamp stays as it was first."""
     if names_a_session(session):
         tx.execute(
-            "INSERT INTO learner_session VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session) DO UPDATE SET "
-            "stamp = coalesce(nullif(stamp, ''), excluded.stamp), began = coalesce(nullif(began, ''), excluded.began), "
-            "teaches = max(teaches, excluded.teaches), root = coalesce(nullif(excluded.root, ''), root), "
+            "INSERT INTO learner_session VALUES(?, ?, ?, ?, ?) ON CONFLICT(session) DO UPDATE SET "
+            "stamp = coalesce(nullif(stamp, ''), excluded.stamp), teaches = max(teaches, excluded.teaches), root = coalesce(nullif(excluded.root, ''), root), "
             "first_start = max(first_start, excluded.first_start)",
-            *(session, stamp, began, teaches, root, first_start),
+            *(session, stamp, teaches, root, first_start),
         )
     tx.execute(
         "DELETE FROM learner_session WHERE rowid <= (SELECT max(rowid) FROM learner_session) - ? AND rowid NOT IN "
@@ -274,8 +271,8 @@ def read_session_state(path: Path) -> SessionStamp | None:
 def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: str) -> SessionStamp:
     """The session's id and stamp. `session` and `stamp`: as given, "" for unknown ones; `now`: the clock's local stamp.
 
-    The precedence is the seed's: what is given or was printed at the session's start, then the session-state file, then the clock. The
-    file counts only for its own session, because it can be left over from another one (SPEC L-48).
+    The precedence is the seed's: what is given or was printed at the session's start, then the session-state file, then the session's
+    first record, then the clock. The file counts only for its own session, because it can be left over from another one (SPEC L-48).
     """
     known: dict[str, str] = dict(
         rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
@@ -284,5 +281,5 @@ def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: s
     who = name_of(session) or (left.session if left is not None and [left.session] == newest else MANUAL)
     if not stamp and names_a_session(who):
         stamp = known.get(who, "") or (left.stamp if left is not None and left.session == who else "")
-    began = rows("SELECT began FROM learner_session WHERE session = ? AND began <> ''", who)
-    return SessionStamp(who, stamp or (began[0][0] if began else now))
+    began = rows("SELECT started FROM session WHERE id = ? AND started > 0.0 ORDER BY started", who)
+    return SessionStamp(who, stamp or (local_minutes(began[0][0]) if began else now))

@@ -132,7 +132,7 @@ class LedgerRow(NamedTuple):
 class LedgerTable(NamedTuple):
     rows: list[LedgerRow]
     bad: list[tuple[int, str]]
-    """Lines that are not rows: their numbers, from 1 on, and why with the first 120 characters."""
+    """Lines that are not rows: their numbers, from 1 on, and their first 120 characters."""
 
 
 def format_row(row: LedgerRow) -> str:
@@ -143,28 +143,21 @@ def parse_ledger(data: bytes) -> LedgerTable:
     table = LedgerTable([], [])
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
         found = parse_line(line)
-        if isinstance(found, LedgerRow):
+        if found is not None:
             table.rows.append(found)
-        elif found:
-            table.bad.append((number, f"{found}: {line[:120].strip()}"))
+        elif not _FRAME.fullmatch(line.strip()):
+            table.bad.append((number, line[:120].strip()))
     return table
 
 
-def parse_line(line: str) -> LedgerRow | str:
-    """The row of one line; "" for a line of the table's header; otherwise why it is no row."""
-    text = line.strip()
-    if _FRAME.fullmatch(text):
-        return ""
-    if text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
-        return "torn, or not a row of the table"
-    cells = [name_of(cell) for cell in _UNESCAPED.split(text[1:-1])]
-    if len(cells) != 8:
-        return f"{len(cells)} cells instead of 8"
-    stamp, session, problem, pattern, mode, verdict, gaps, review = cells
-    if time_of(stamp) is None:
-        return f"{stamp[:40]!r} is not a timestamp"
-    if not problem:
-        return "the problem is empty"
+def parse_line(line: str) -> LedgerRow | None:
+    """The row of one line; None if it is none: eight cells between pipes, of which a stamp and a problem are needed."""
+    cells = [name_of(cell) for cell in _UNESCAPED.split(line.strip())]
+    if len(cells) != 10 or cells[0] or cells[-1]:
+        return None
+    stamp, session, problem, pattern, mode, verdict, gaps, review = cells[1:-1]
+    if time_of(stamp) is None or not problem:
+        return None
     return LedgerRow(
         stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review
     )

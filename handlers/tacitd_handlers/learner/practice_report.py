@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tacitd.events import Record
     from tacitd_handlers.learner.practice_tasks import LearnerSettings
 
+SKILL = "leetcode-teacher"
 REQUIRED = frozenset({"problem", "mode", "verdict"})
 FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
 
@@ -118,11 +119,11 @@ _FENCED = re.compile(
 )
 
 
-def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) -> bool:
+def uses_skill(record: Record, files: Collection[str]) -> bool:
     """Whether this record calls the teaching skill, or uses a tool on one of the learner's files, which have these names."""
     names = [record.command, *(name for tool in record.tools for name in tool.skills)]
     # `plugin:skill` and `/skill` are the skill.
-    if any(name and re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names):
+    if any(name and re.split(r"[:/]", name.strip("/"))[-1] == SKILL for name in names):
         return True
     return any(name.encode() in tool.input for tool in record.tools for name in files)
 

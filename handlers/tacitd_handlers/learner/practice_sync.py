@@ -59,8 +59,6 @@ class SyncResult(Struct):
     """An entry that somebody else wrote is among them as it is, so that its removal is recognised later."""
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
-    vague: list[str] = field(default_factory=list)
-    """The new gaps whose description got a stamp (SPEC L-10)."""
     named: list[str] = field(default_factory=list)
     """What `act` returned."""
 
@@ -110,7 +108,7 @@ def sync_profile(
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
     judged = {stamp for one in theirs for stamp in (*one.dates, one.streak)}
     book = EntryBook(entries, state, tags)
-    made = _apply_rows(book, state, rows, new, judged, result.vague)
+    made = _apply_rows(book, state, rows, new, judged)
     if act is not None:
         result.named = list(act(book))
         book.put({}, made)
@@ -171,7 +169,6 @@ def _apply_rows(
     rows: Sequence[LedgerRow],
     new: Sequence[LedgerRow],
     judged: Collection[str | None],
-    vague: list[str],
 ) -> Replay:
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]
@@ -188,8 +185,7 @@ def _apply_rows(
             record = state.find_tag(tag)
             if not record.description:
                 given = report.texts.get(tag, "") if report is not None else ""
-                record.description, is_specific = describe_gap(tag, given, row)
-                vague += [] if is_specific else [tag]
+                record.description = describe_gap(tag, given, row)
         is_judged = report is None and row.stamp in judged
         book.put({} if is_judged else arrive(book.entries, row, before, made), made)
     book.put({}, made)

@@ -17,7 +17,6 @@ from loguru import logger
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.clock import local_minutes
-from tacitd.config.settings import Duration, Names
 from tacitd.contract import Batch, Cause, Done, Edits, FileChange, Leaf, NewLine, Outcome, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.events import Project
@@ -61,6 +60,8 @@ from tacitd_handlers.learner.session_start import format_repairs, format_synced
 from tacitd_handlers.shared.places import read_plain_bytes
 
 ROWS = "learner.rows"
+QUIET = 300.0
+"""Seconds without a write after which entries written by others are completed in both files."""
 _CAUSES = {
     "follow": "practice was recorded",
     "prepare": "the first session",
@@ -88,11 +89,6 @@ class LearnerSettings(BaseModel):
         default="",
         description="Path of the ledger. Empty: `leetcode-teacher-ledger.md` in Claude Code's directory.",
     )
-    settle: Duration = Field(
-        default=300.0,
-        ge=0,
-        description="Time without a write after which entries written by others are completed in both files.",
-    )
     grow_only_when_due: bool = Field(
         default=False, description="A review before its due date does not lengthen the next interval."
     )
@@ -103,10 +99,6 @@ class LearnerSettings(BaseModel):
         default="taught",
         description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
         "everywhere, or nowhere.",
-    )
-    skills: Names = Field(
-        default=("leetcode-teacher",),
-        description="Skills whose sessions may report practice in a fenced JSON block.",
     )
 
 
@@ -121,13 +113,13 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, LearnerSettings]) -> No
     if not tx.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
         own = settings["learner"]
         files = {Path(own.profile or PROFILE).name, Path(own.ledger or LEDGER).name}
-        uses = (n for n, one in enumerate(records) if uses_skill(one, {*own.skills}, files))
+        uses = (n for n, one in enumerate(records) if uses_skill(one, files))
         records = records[next(uses, len(records)) :]
     if not records:
         return
     ((started,),) = tx.rows("SELECT coalesce(min(started), 0.0) FROM session WHERE id = ?", session)
     root = str(batch.project.root) if isinstance(batch.project, Project) else ""
-    note_session(tx, session, began=local_minutes(started), teaches=True, root=root)
+    note_session(tx, session, teaches=True, root=root)
     about = Task(0, "message", "", batch.project, batch.project_number, session)
     if any(one.summary for one in records):
         send_message(tx, "learner", "learner", f"state {session}", about, {"do": "state"}, started)
@@ -258,7 +250,7 @@ class Desk:
             return self._sync(makes=True) if first else Done()
         # A time in the future counts as old: the clock was set back.
         ages = [self._now - one.st_mtime for one in found if one is not None]
-        if all(age >= self._settings.settle or age < -60.0 for age in ages):
+        if all(age >= QUIET or age < -60.0 for age in ages):
             return self._heal() or self._sync(is_settled=True, stamps=stamps)
         return self._sync() if rows("SELECT 1 FROM learner_report WHERE NOT done") else Done()
 
@@ -327,8 +319,7 @@ class Desk:
         files = [change] if result.changes or view.doubt else []
         if makes:
             make_ledger(self._places.ledger)
-        did, named = ("done", result.named) if act is not None else ("vague", result.vague)
-        return Done(apply, files, notices=[Notice(did, one, PROFILE) for one in named if self._is_command])
+        return Done(apply, files, notices=[Notice("done", one, PROFILE) for one in result.named])
 
     def _save_session_state(self) -> Done:
         session = self._task.session

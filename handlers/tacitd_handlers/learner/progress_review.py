@@ -71,11 +71,7 @@ def _count_all(rows: Sequence[LedgerRow]) -> Json:
 
 def _count_verdicts(rows: Sequence[LedgerRow]) -> Json:
     counted = Counter((row.mode, row.verdict) for row in rows)
-    known: Json = {
-        mode: {name: counted.pop((mode, name), 0) for name in names} for mode, names in VERDICTS.items()
-    }
-    other = {f"{mode} {verdict}".strip(): number for (mode, verdict), number in counted.items()}
-    return known | ({"other": other} if other else {})
+    return {mode: {name: counted[mode, name] for name in names} for mode, names in VERDICTS.items()}
 
 
 def _list_patterns(rows: Sequence[LedgerRow], on: date) -> list[Json]:
@@ -161,8 +157,8 @@ def format_review(document: Json) -> Iterator[str]:
 
 def find_problems(table: LedgerTable, entries: Sequence[WeaknessEntry]) -> Iterator[tuple[str, str, str]]:
     """File, place and text of each problem that only a person can correct."""
-    for line, why in table.bad:
-        yield "ledger", f"line {line}", f"is skipped: {why}"
+    for line, text in table.bad:
+        yield "ledger", f"line {line}", f"is skipped: {text}"
     for row in table.rows:
         if row.verdict not in VERDICTS.get(row.mode, ()):
             yield "ledger", row.stamp, f"{row.verdict!r} is not a verdict of the mode {row.mode!r}"

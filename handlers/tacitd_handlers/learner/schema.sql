@@ -3,7 +3,6 @@
 CREATE TABLE learner_session(
   session TEXT PRIMARY KEY,
   stamp TEXT NOT NULL DEFAULT '',       -- the one of all its writes; '' until the first
-  began TEXT NOT NULL DEFAULT '',       -- stamp of its first record, if it was read
   teaches INTEGER NOT NULL DEFAULT 0,   -- whether it used the skill
   root TEXT NOT NULL DEFAULT '',        -- the project in which it taught
   first_start INTEGER NOT NULL DEFAULT 0  -- whether it was the first session of all
@@ -30,8 +29,7 @@ CREATE TABLE learner_tag(               -- what was decided about a gap
 
 CREATE TABLE learner_notice(
   text TEXT PRIMARY KEY,                -- text: a line for the next session's start
-  shown_in TEXT,                        -- the session that got it
-  early INTEGER NOT NULL DEFAULT 0      -- whether that was before it was done
+  shown_in TEXT                         -- the session that got it; it is forgotten when the next one begins
 );
 
 CREATE TABLE learner_compared(stamps TEXT NOT NULL);  -- one row: those of both files, when nothing was missing

@@ -6,10 +6,7 @@ here (SPEC L-05). A session start waits for this, and no error keeps the profile
 
 from __future__ import annotations
 
-import json
 import os
-import select
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -122,9 +119,8 @@ def build_text(rows: Rows, places: LearnerPaths, session: str, now: str, budget:
 
     profile, tail = data.decode("utf-8", "surrogateescape"), end([*notices, *more])
     if len(head) + len(profile) + len(tail) > budget:
-        path = places.shorten_profile()
-        shown = f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)  # a shell still expands it
-        left = f"[LEFT OUT] Parts of the profile: no room in {budget} characters. To read all of it when needed: `cat {shown}`."
+        shown = f"`cat {quote(str(places.profile))}`"
+        left = f"[LEFT OUT] Parts of the profile: no room in {budget} characters. To read all of it when needed: {shown}."
         tail = end([*notices, *more, left])
         parts = blocks or [Block(line) for line in profile.splitlines(True)]
         profile = fit_profile(parts, budget - len(head) - len(tail))
@@ -146,12 +142,9 @@ def note_start(made: SessionText) -> None:
                 return
             with store.write() as tx:
                 note_session(tx, at.session, stamp=at.stamp, first_start=made.is_first)
-                tx.executemany(
-                    "INSERT INTO learner_notice VALUES(?, ?, 1) "
-                    "ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in, "
-                    "early = early OR coalesce(shown_in, excluded.shown_in) <> excluded.shown_in",
-                    [(text, at.session) for text in made.notices],
-                )
+                tx.execute("DELETE FROM learner_notice WHERE shown_in <> ?", at.session)
+                shown = [(text, at.session) for text in made.notices]
+                tx.executemany("INSERT OR REPLACE INTO learner_notice VALUES(?, ?)", shown)
 
 
 def fit_profile(blocks: Sequence[Block], room: int) -> str:
@@ -180,22 +173,6 @@ def fit_profile(blocks: Sequence[Block], room: int) -> str:
         chosen.add(at)
     kept = (at in chosen or (not block.text.strip() and at - 1 in chosen) for at, block in enumerate(blocks))
     return "".join(block.text for block, is_kept in zip(blocks, kept, strict=True) if is_kept)
-
-
-def hook_session(wait: float = 0.2) -> str:
-    """The session id of a hook's JSON on standard input; "" for a terminal, for invalid input, and if none arrives.
-
-    It waits at most `wait` seconds, because the parent process may leave the pipe open.
-    """
-    try:
-        fd = sys.stdin.fileno()
-        ready = select.poll()  # `select` refuses descriptors above 1023
-        ready.register(fd, select.POLLIN)
-        is_there = not os.isatty(fd) and ready.poll(wait * 1000)
-        session = json.loads(os.read(fd, 1 << 16) if is_there else b"")["session_id"]
-    except (OSError, ValueError, RecursionError, AttributeError, LookupError, TypeError):
-        return ""
-    return session if isinstance(session, str) else ""
 
 
 # --- notices. The wording of [REPAIRED], [SYNC], [FIRST SESSION] and of the retests is the seed's and must not change.
@@ -262,13 +239,10 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     if not (count or entries):
         return {}
     resolved, waiting = sum(one.resolved for one in entries), read_waiting(rows)
-    active, retests = (
-        len(entries) - resolved,
-        [one["label"] for one in find_retests(entries, local_minutes(now))],
-    )
+    active = len(entries) - resolved
+    retests = [one["label"] for one in find_retests(entries, local_minutes(now))]
     reviews, weaknesses = count_noun(count, "review"), "weakness" if active == 1 else "weaknesses"
     lines = [f"{reviews} in the ledger, {active} active {weaknesses}, {resolved} resolved"]
     lines += [f"retests due: {', '.join(retests)}"] if retests else []
     lines += [f"! {text.removeprefix('[CAP] ')}" for text in format_waiting(waiting, entries)]
-    shown = {"rows": count, "active": active, "resolved": resolved, "waiting_for_room": waiting}
-    return shown | {"retests": retests, "lines": lines}
+    return {"lines": lines}

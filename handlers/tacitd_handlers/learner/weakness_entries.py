@@ -238,17 +238,11 @@ class EntryBook:
 
 
 def _find_name(name: str, labels: Mapping[str, str], what: str, known: Iterable[str]) -> str:
-    """The key that is this name or has this label, otherwise the only one that is spelled so, in whole or without the kind of gap.
-
-    Raises TacitdError.
-    """
-    spelled = {
-        key: {make_slug(part) for text in (key, label) for part in (text, text.rpartition(":")[2])}
-        for key, label in labels.items()
-    }
+    """The only key that is this name or has this label, otherwise the only one that is spelled so. Raises TacitdError."""
+    slug = make_slug(name)
     for same in (
         [key for key, label in labels.items() if name in (key, label)],
-        [key for key, slugs in spelled.items() if make_slug(name) in slugs - {""}],
+        [key for key, label in labels.items() if slug and slug in (make_slug(key), make_slug(label))],
     ):
         if len(same) == 1:
             return same[0]

@@ -52,10 +52,9 @@ SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 DELETED_LINE = "its line was deleted by hand"
 _KEY = compile_lazily(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|FROM|SECTION)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
     r"(.*?)(?:\*\*|__|`)?\s*$"
 )
-_GOES_ON = compile_lazily(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
 _FETCHES = compile_lazily(
     r"https?://|\b(?:curl|wget)\s|--no-verify\b|--dangerously|\bskip[ -]permissions\b|\bbypass\w* permissions?\b|"
@@ -103,24 +102,21 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
 def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     """The drafts in an answer, and the answer without their lines.
 
-    A SCOPE line belongs to the LESSON above it, a wrapped lesson continues on lines that start with an arrow, and blank lines between
-    are ignored. FROM and SECTION lines below a lesson are left out: the fact above would get them otherwise.
+    A SCOPE line belongs to the LESSON above it; blank lines between are ignored.
     """
-    drafts, rest, last = list[Draft](), list[str](), ""
+    drafts, rest, is_open = list[Draft](), list[str](), False
     for line in answer.splitlines():
         found = _KEY.match(line)
         key, value = (found[1], found[2].strip()) if found else ("", "")
         if key == "LESSON":
             drafts.append(Draft(value))
-            last = key
-        elif last == "LESSON" and key == "SCOPE":
+            is_open = True
+        elif is_open and key == "SCOPE":
             drafts[-1] = drafts[-1]._replace(scope=value)
-            last = key
-        elif last == "LESSON" and _GOES_ON.match(line):
-            drafts[-1] = drafts[-1]._replace(text=f"{drafts[-1].text} {line.strip()}")
-        elif not (last and key in ("FROM", "SECTION")):
+            is_open = False
+        else:
             rest.append(line)
-            last = last if not line.strip() else ""
+            is_open = is_open and not line.strip()
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacitd.clock import Clock
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.wording import count_noun, format_table
-from tacitd_handlers.lessons.lesson_log import ACTIVE, DELETED, KEYS, PROMOTED, WAITING, Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_log import KEYS, WAITING, Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons, read_origins
 from tacitd_handlers.lessons.pattern import GLOBAL
 
@@ -28,9 +28,7 @@ START_LINES, START_LONGEST = 15, 2_000
 """Maximum lines and characters at a session's start."""
 DELETED_LINE = "the line was deleted in rules/tacitd.md"
 
-_PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*")
-_DATE = compile_lazily(r"\d{4}-\d{2}-\d{2}")
-_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*|\d{4}-\d{2}-\d{2}")
 _CAMEL = compile_lazily(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*", re.IGNORECASE)
 _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
@@ -50,9 +48,9 @@ def format_lesson(lesson: Lesson) -> str:
     parts = lesson.parts._asdict()
     plain = lesson.to_record() | {"status": lesson.state}
     lines = [f"id: {lesson.id}"]
-    lines += [
-        f"{key}: {_quote_odd(key, plain[key])}" for key in KEYS[1:] if key in plain and key not in parts
-    ]
+    for key in (key for key in KEYS[1:] if key in plain and key not in parts):
+        is_plain = key != "reason" and _PLAIN.fullmatch(plain[key])
+        lines.append(f"{key}: {plain[key] if is_plain else quote_yaml(plain[key])}")
     lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:"]
     lines += [f"  {key}: {text if key == 'action' else quote_yaml(text)}" for key, text in parts.items()]
     return "\n".join(lines) + "\n"
@@ -68,13 +66,6 @@ def quote_yaml(text: str) -> str:
     """A double-quoted YAML scalar: JSON's escapes, and further ones that YAML requires."""
     escaped = json.dumps(text, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped)
-
-
-def _quote_odd(key: str, value: str) -> str:
-    is_plain = key != "reason" and (
-        _DATE.fullmatch(value) or (_PLAIN.fullmatch(value) and value not in _WORDS)
-    )
-    return value if is_plain else quote_yaml(value)
 
 
 def format_load(groups: Mapping[str, Sequence[Lesson]], lines: int) -> tuple[str, list[Lesson]]:
@@ -154,18 +145,20 @@ def share_words(text: str, other: str) -> tuple[frozenset[str], float]:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of lessons in each state. Raises OSError."""
+    """How many lessons are active, wait for the person, or cannot be read. Raises OSError."""
     log = LessonLog.from_environ(os.environ)
     lessons = log.read_lessons()
-    every = [one.state for one in lessons.all.values()]
-    counts = {state: every.count(state) for state in (ACTIVE, WAITING, DELETED, PROMOTED)}
-    firm = sum(one.is_firm for one in lessons.list_active())
-    lines = [f"{counts[ACTIVE]} active, {firm} of them stated by a person"] if counts[ACTIVE] else []
-    if waiting := counts[WAITING]:
+    active = lessons.list_active()
+    firm, waiting = (
+        sum(one.is_firm for one in active),
+        sum(one.state == WAITING for one in lessons.all.values()),
+    )
+    lines = [f"{len(active)} active, {firm} of them stated by a person"] if active else []
+    if waiting:
         lines.append(f"! {count_noun(waiting, 'lesson')} waiting for your decision: `tacitd review`")
     if lessons.odd:
         lines.append(f"! {log.describe_odd(lessons.odd)}; they are kept: correct or remove them")
-    return counts | {"lines": lines}
+    return {"lines": lines}
 
 
 class LessonRules:

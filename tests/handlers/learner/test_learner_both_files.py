@@ -251,31 +251,6 @@ def test_an_existing_user_is_adopted(desk: Desk) -> None:
 # --- crashes, open editors, odd files (SPEC L-37)
 
 
-def test_L_37_a_crash_at_every_step_of_a_record(tmp_path: Path) -> None:
-    """SPEC L-37, RELIABILITY row 2: after a crash at any durable step a start completes the record: no row without its entry, nothing
-    twice, observations kept.
-    """
-    at = 0
-    for at in range(1, 40):
-        with Desk(tmp_path / str(at)) as desk:
-            desk.record(days=0, gaps="edge:a")
-
-            def call(desk: Desk = desk) -> None:
-                desk.record(days=1, gaps="edge:a; edge:b", observations="Words.")
-
-            ended = desk.crash_at(at, call)
-            desk.look()
-            assert not disagreements(desk.text, desk.ledger), at
-            assert len(desk.rows) == len(desk.sessions) in (1, 2)
-            if len(desk.rows) == 2:
-                assert "Words." in desk.sessions[0].observations
-            call()
-            assert len(desk.rows) == 2 and not disagreements(desk.text, desk.ledger)
-        if not ended:
-            break
-    assert at > 8
-
-
 def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
     """SPEC L-37, L-27, L-30: wherever a comparison ends that promotes for room, renames and removes, the next one ends as if nothing
     had happened.

@@ -86,7 +86,7 @@ def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
 def test_L_30_forget_and_undo(desk: Desk) -> None:
     """SPEC L-30: by tag or by label; the description is restored with the entry."""
     desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
-    assert desk.do("forget", "Empty input").notices[0].text == "edge:empty_input"
+    assert desk.do("forget", "Edge: Empty input").notices[0].text == "edge:empty_input"
     assert not desk.labels
     desk.record(gaps="edge:empty_input")
     assert not desk.labels
