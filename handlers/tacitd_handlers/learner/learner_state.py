@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import astuple
@@ -68,12 +68,7 @@ def resolve_paths(environ: Mapping[str, str], profile: str = "", ledger: str = "
 
 
 def load_paths(environ: Mapping[str, str]) -> LearnerPaths:
-    given = read_section(environ)
-    return resolve_paths(environ, str(given.get("profile", "")), str(given.get("ledger", "")))
-
-
-def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
-    """The section `learner` of the configuration, unvalidated; variables override the file.
+    """The paths as configured, unvalidated; variables override the file.
 
     A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
     it.
@@ -84,11 +79,11 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
 
         with suppress(OSError, ValueError):
             section = tomllib.loads(paths.read_file(file).decode("utf-8-sig")).get("learner")
-    return (dict(section) if isinstance(section, dict) else {}) | {
-        name[len(PREFIX) :].lower(): value
-        for name, value in environ.items()
-        if name.upper().startswith(PREFIX)
-    }
+    given = section if isinstance(section, dict) else {}
+    profile, ledger = (
+        environ.get(f"{PREFIX}{name.upper()}", given.get(name, "")) for name in ("profile", "ledger")
+    )
+    return resolve_paths(environ, str(profile), str(ledger))
 
 
 def learner_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -101,9 +96,6 @@ def learner_footprint(environ: Mapping[str, str]) -> Footprint:
 
 
 # --- what is known
-
-KEPT_SESSIONS = 200
-"""Sessions that are kept, the newest; the last one of each project in which was taught is kept besides."""
 
 
 class ReportRecord(Struct):
@@ -221,7 +213,7 @@ def note_session(
     root: str = "",
     first_start: bool = False,
 ) -> None:
-    """Store what is known of a session, and forget sessions long ago. Its stamp stays as it was first."""
+    """Store what is known of a session. Its stamp stays as it was first."""
     if names_a_session(session):
         tx.execute(
             "INSERT INTO learner_session VALUES(?, ?, ?, ?, ?) ON CONFLICT(session) DO UPDATE SET "
@@ -229,11 +221,6 @@ def note_session(
             "first_start = max(first_start, excluded.first_start)",
             *(session, stamp, teaches, root, first_start),
         )
-    tx.execute(
-        "DELETE FROM learner_session WHERE rowid <= (SELECT max(rowid) FROM learner_session) - ? AND rowid NOT IN "
-        "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
-        KEPT_SESSIONS,
-    )
 
 
 # --- a session's id and its one timestamp (SPEC L-47 to L-49)

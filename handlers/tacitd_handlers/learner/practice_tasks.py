@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from loguru import logger
 from pydantic import BaseModel, ConfigDict, Field
@@ -94,11 +93,6 @@ class LearnerSettings(BaseModel):
     )
     longest_interval: int | None = Field(
         default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
-    )
-    context: Literal["taught", "always", "never"] = Field(
-        default="taught",
-        description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
-        "everywhere, or nowhere.",
     )
 
 
@@ -246,8 +240,7 @@ class Desk:
         else:
             self._tools.clear(ROWS)
         if found[0] is None and not self._rows:
-            first = rows("SELECT 1 FROM learner_session WHERE first_start")
-            return self._sync(makes=True) if first else Done()
+            return Done()
         # A time in the future counts as old: the clock was set back.
         ages = [self._now - one.st_mtime for one in found if one is not None]
         if all(age >= QUIET or age < -60.0 for age in ages):

@@ -28,7 +28,6 @@ from tacitd_handlers.learner.learner_state import (
     find_stamp,
     load_paths,
     note_session,
-    read_section,
     read_waiting,
 )
 from tacitd_handlers.learner.ledger_file import SHORT, LedgerRow, format_command, time_of
@@ -67,13 +66,12 @@ class SessionText(Struct, frozen=True):
 
 
 def make_text(request: ContextRequest) -> str:
-    """The blocks for `tacitd context`; "" where the person does not practise, and for a session that goes on or a sub-agent."""
-    chosen = read_section(os.environ).get("context", "taught")
-    if request.occasion not in ("start", "compact") or chosen == "never":
-        return ""
+    """The blocks for `tacitd context`; "" outside of projects in which a teaching session worked, and for a session that goes on or a
+    sub-agent."""
     here = Path(os.path.realpath(request.cwd))
     taught = request.rows("SELECT DISTINCT root FROM learner_session WHERE root <> ''")
-    if chosen != "always" and not any(here.is_relative_to(root) for (root,) in taught):
+    is_here = any(here.is_relative_to(root) for (root,) in taught)
+    if request.occasion not in ("start", "compact") or not is_here:
         return ""
     now = local_minutes(SystemClock().now())
     made = build_text(request.rows, load_paths(os.environ), request.session, now, request.budget)

@@ -114,11 +114,13 @@ def test_L_01_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"))
     record(cli)
     assert (tmp_path / "mine.md").exists() and not (cli.config_dir / "leetcode-teacher-ledger.md").exists()
-    cli.set(TACITD_LEARNER__CONTEXT="soon")
+    cli.set(TACITD_LEARNER__LONGEST_INTERVAL="soon")
     said = cli.run("learner", "record", "--problem", "lru", "--mode", "recall", "--verdict", "pass")
-    assert said.code == 78 and "learner.context" in said.err
+    assert said.code == 78 and "learner.longest_interval" in said.err
     cli.set(
-        TACITD_LEARNER__CONTEXT="taught", TACITD_LEARNER__LEDGER="", CLAUDE_CONFIG_DIR=str(tmp_path / "c")
+        TACITD_LEARNER__LONGEST_INTERVAL="30",
+        TACITD_LEARNER__LEDGER="",
+        CLAUDE_CONFIG_DIR=str(tmp_path / "c"),
     )
     record(cli, "lru")
     assert {path.name for path in (tmp_path / "c").glob("leetcode-*")} == {
