@@ -43,14 +43,11 @@ def make_plugin() -> PluginSpec:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of `sessions`, and `open`: of those in which the client has unfinished tasks."""
+    """The number of sessions, and of those in which the client has unfinished tasks."""
     from tacitd.text.wording import count_noun
 
     ((count, left),) = rows(
         "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
         "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
     )
-    if not count:
-        return {}
-    line = f"{count_noun(count, 'session')}, {left} with open tasks"
-    return {"sessions": count, "open": left, "lines": [line]}
+    return {"lines": [f"{count_noun(count, 'session')}, {left} with open tasks"] if count else []}

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal
 
@@ -124,11 +123,8 @@ def start_call(items: Items, call: ToolCall) -> Items:
 
 
 def _list_todos(call: ToolCall) -> Iterator[TaskItem]:
-    """The tasks of TodoWrite, some versions of which gave the list as a text."""
+    """The tasks of TodoWrite."""
     given, made = call.input.get("todos"), set[str]()
-    if isinstance(given, str):
-        with suppress(ValueError, RecursionError):
-            given = json.loads(given)
     for raw in given if isinstance(given, list) else ():
         title, named = _title(raw), raw.get("id") if isinstance(raw, dict) else None
         if title:

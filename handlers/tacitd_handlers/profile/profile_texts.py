@@ -121,14 +121,13 @@ class ProfileRules:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """Paths only, because values are private. `learned`, and `own`: those that are the person's, also in part."""
-    made: dict[str, Any] = {"directory": str(memory_dir(os.environ))}
+    """How many values were learned, and which paths are the person's, also in part. Paths only, because values are private."""
     try:
         state = read_state(rows, now=now)
     except (OSError, TacitdError) as error:
-        return made | {"unreadable": str(error), "lines": [f"! profile: {error}"]}
+        return {"lines": [f"! profile: {error}"]}
     paths = list_values(state.values)
-    learned = [path for path in paths if not state.is_own(path)]
+    learned = sum(not state.is_own(path) for path in paths)
     own = sorted(path for path in paths if state.is_own(path) or state.list_own(path))
-    line = f"{len(learned)} learned" + (f", yours: {', '.join(own)}" if own else "")
-    return made | {"learned": learned, "own": own, "lines": [line] if paths else []}
+    line = f"{learned} learned" + (f", yours: {', '.join(own)}" if own else "")
+    return {"lines": [line] if paths else []}

@@ -293,9 +293,7 @@ def _parse_spoken(state: SessionState, text: str) -> Spoke:
     words = list(re.finditer(r"\S+", spoken))
     if len(words) <= WORDS:
         return Spoke(spoken)
-    head = spoken[: words[WORDS - 1].end()]
-    whole = head.removesuffix(split_sentences(head)[-1]).rstrip()
-    return Spoke(whole if len(whole) > len(head) // 2 else f"{head} …")
+    return Spoke(f"{spoken[: words[WORDS - 1].end()]}…")
 
 
 def _cut_sentences(text: str) -> str:

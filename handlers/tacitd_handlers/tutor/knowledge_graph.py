@@ -187,9 +187,8 @@ def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> Gra
         base = references.get(rid, _ReferenceItem(rid))
         where = _clean(f"{base.where} {loc}").strip()
         sections.append(Reference(rid, _clean(base.title), where))
-    # What is named twice would be in every prompt twice.
-    prerequisites, shown = dict.fromkeys(map(_clean, item.prerequisites)), dict.fromkeys(sections)
-    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), tuple(prerequisites), tuple(shown))
+    prerequisites = tuple(map(_clean, item.prerequisites))
+    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), prerequisites, tuple(sections))
 
 
 def make_objective_id(text: str) -> str:
@@ -258,13 +257,8 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
         if len(data) > LARGEST:
             raise ValueError(f"the file has more than {LARGEST // 1024} KB")
         graph = check_graph(parse_document(data.decode("utf-8-sig"), is_json=path.suffix == ".json"))
-    except FileRefusedError:
-        graph = KnowledgeGraph(faults=["it is not an ordinary file"])
-    except OSError as error:  # whoever prints it names the file
-        graph = KnowledgeGraph(faults=[error.strerror or str(error)])
-    except ValueError as error:
-        what = "the file is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        graph = KnowledgeGraph(faults=[what])
+    except (OSError, FileRefusedError, ValueError) as error:  # whoever prints it names the file
+        graph = KnowledgeGraph(faults=[getattr(error, "strerror", None) or _clean(str(error))])
     project = str(root) if root is not None else ""
     return replace(graph, path=path, project=project, is_sample=is_sample)
 

@@ -51,7 +51,6 @@ from tacitd_handlers.tutor.session_model import (
     TimedEvent,
 )
 from tacitd_handlers.tutor.session_policy import (
-    EXPIRED_AFTER,
     LETTERS,
     WrongEventError,
     advance,
@@ -191,12 +190,10 @@ class TutorStore:
             lock.release()
 
     def write_copy(self, found: ReplayedSession) -> Path:
-        """Write the readable copy of a session, unless it is newer than what it tells: the log, and that nobody continued it."""
-        log = self._log_path(found.state.plan.session)
-        path, told = log.with_suffix(".md"), log.stat().st_mtime
-        told += EXPIRED_AFTER if found.outcome == "expired" else 0.0
-        if not path.exists() or path.stat().st_mtime < told:
-            replace_file(path, format_session_log(found).encode("utf-8", "replace"), mode=0o600)
+        """Write the readable copy of a session, unless it is there."""
+        path, text = self._log_path(found.state.plan.session).with_suffix(".md"), format_session_log(found)
+        if read_plain_bytes(path) != text.encode("utf-8", "replace"):
+            replace_file(path, text.encode("utf-8", "replace"), mode=0o600)
         return path
 
     def _log_path(self, id: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity.resume_text import build_resume_text
-from tacitd_handlers.continuity.session_fold import FILES, TranscriptState, Turn
+from tacitd_handlers.continuity.session_fold import FILES, TranscriptState
 
 WEEK = 7 * 86_400.0
 
@@ -128,20 +128,3 @@ def test_the_text_is_short() -> None:
     assert build_resume_text([empty], 0.0, state).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]
-
-
-def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
-    """P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
-    long = "word " * 3000 + "The key is missing."
-    document = {
-        "lastActiveAt": "2026-03-01T10:00:00.000Z",
-        "summary": long,
-        "tasks": [],
-        "decisions": [],
-        "context": [],
-    }
-    state = TranscriptState("s1", said="Done.\nShall I go on?", answered=True)
-    lines = build_resume_text([document], 0.0, state, [Turn(0.0, "u1", "do it\nand this")]).splitlines()
-    assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
-    assert lines[2:] == ["It ended with:", "> You: do it", "> Assistant: Done.", "> Shall I go on?"]
-    assert len("\n".join(lines)) < 2500

@@ -251,42 +251,6 @@ def test_an_existing_user_is_adopted(desk: Desk) -> None:
 # --- crashes, open editors, odd files (SPEC L-37)
 
 
-def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
-    """SPEC L-37, L-27, L-30: wherever a comparison ends that promotes for room, renames and removes, the next one ends as if nothing
-    had happened.
-    """
-    expected: tuple[str, list[str], list[str], dict[str, str]] | None = None
-    at = 0
-    for at in range(40):
-        with Desk(tmp_path / str(at)) as desk:
-            rows = [
-                row(day + n, "none" if day else f"edge:{name}", name, pattern=name)
-                for n, name in enumerate(("first", "second"))
-                for day in (0, 3, 5, 7)
-            ]
-            rows += [row(50 + n, f"edge:other_{n}", f"p{n}", pattern="other") for n in range(18)]
-            desk.write_rows(
-                *rows, *(row(70, f"edge:{name}", name, pattern=name) for name in ("waits", "late"))
-            )
-            desk.look()
-            assert desk.state.waiting == ["edge:waits", "edge:late"]
-            desk.take_out("edge:other_6")
-            desk.edit("**edge:other_5**", "**Renamed**")
-            shown = row(151, "edge:other_3", "else"), row(152, "edge:more", "more")
-            desk.write_rows(row(150, problem="first"), *shown)
-            ended = desk.crash_at(at, desk.look)
-            desk.look()
-            found = desk.text, desk.state.waiting, desk.state.removed, desk.state.aliases
-        if expected is None:
-            expected = found
-            assert found[1:] == (["edge:more"], ["edge:other_6"], {"edge:other_5": "Renamed"})
-            assert "- **edge:waits**" in found[0] and "- **edge:late**" in found[0]
-        assert found == expected, at
-        if at and not ended:
-            break
-    assert at > 5
-
-
 def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC L-37, L-23, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays. Both follow,
     once, also if it was recorded again meanwhile."""

@@ -167,16 +167,6 @@ def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     assert "ghp_" not in stored and len(stored) < 310
 
 
-def test_a_command_leaves_no_file_open(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of the log nor of the store, which a command opens to note the session."""
-    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
-    lessons.out("add", READ)
-    before = len(os.listdir("/dev/fd"))
-    lessons.out("add", READ.replace("tmux.conf", "vimrc"))
-    assert len(os.listdir("/dev/fd")) == before
-    assert [lessons.origin(id).session for id in (1, 2)] == ["s-1", "s-1"]
-
-
 def test_global_lessons_firm_ones_first_then_the_newest(lessons: Lessons) -> None:
     """Lessons of tools and projects are loaded where they apply, not everywhere."""
     rules = LessonRules(os.environ, FakeClock())

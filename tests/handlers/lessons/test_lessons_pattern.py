@@ -16,45 +16,13 @@ from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse_pattern
 @pytest.mark.parametrize(
     "text, expected",
     [
-        (
-            "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid layering mistakes on wrong assumptions",
-            Pattern("editing tmux.conf", "do", "read first", "avoid layering mistakes on wrong assumptions"),
-        ),
-        (
-            "WHEN user is debugging -> DO NOT suggest unrelated refactors -> BECAUSE breaks focus",
-            Pattern("user is debugging", "dont", "suggest unrelated refactors", "breaks focus"),
-        ),
-        (
-            "WHEN [tmux.conf edit] -> DO [read first] -> BECAUSE [avoid wrong assumptions]",
-            Pattern("tmux.conf edit", "do", "read first", "avoid wrong assumptions"),
-        ),
-        ("WHEN a\n-> DO b\n-> BECAUSE c\n", Pattern("a", "do", "b", "c")),
-        ("when a -> do not b -> because c", Pattern("a", "dont", "b", "c")),
-        ("WHEN a → DO b → BECAUSE c", Pattern("a", "do", "b", "c")),
-        ("WHEN a->DO b->BECAUSE c", Pattern("a", "do", "b", "c")),
-        ("WHEN  a \t b\n c -> DO NOT\nd -> BECAUSE  e", Pattern("a b c", "dont", "d", "e")),
-    ],
-)
-def test_the_seeds_forms_are_read(text: str, expected: Pattern) -> None:
-    """SPEC E-01: keywords in any case, newlines folded, brackets, both arrows."""
-    assert parse_pattern(text) == expected
-
-
-@pytest.mark.parametrize("verb", ["notify the team", "nothing", "notarise", "not-found handling", "note it"])
-def test_a_keyword_ends_at_white_space(verb: str) -> None:
-    """SPEC E-02: `DO notify` is not DO NOT."""
-    assert parse_pattern(f"WHEN a -> DO {verb} -> BECAUSE c") == Pattern("a", "do", verb, "c")
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
         ("WHEN x -> y -> DO b -> BECAUSE c", Pattern("x -> y", "do", "b", "c")),
         ("WHEN a -> DO b -> c -> BECAUSE d", Pattern("a", "do", "b -> c", "d")),
         ("WHEN a -> DO b -> BECAUSE c -> BECAUSE d", Pattern("a", "do", "b -> BECAUSE c", "d")),
         ("WHEN a -> DO b -> DO c -> BECAUSE d", Pattern("a", "do", "b -> DO c", "d")),
         ("WHEN calling p->do it -> DO b -> BECAUSE c", Pattern("calling p->do it", "do", "b", "c")),
         ("WHEN a -> DONE -> DO b -> BECAUSE c", Pattern("a -> DONE", "do", "b", "c")),
+        ("WHEN a->DO b->BECAUSE c", Pattern("a", "do", "b", "c")),
     ],
 )
 def test_arrows_may_stand_inside_a_part(text: str, expected: Pattern) -> None:

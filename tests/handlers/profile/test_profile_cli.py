@@ -85,5 +85,4 @@ def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     assert rows["interests"]["ownElements"] == ["tea"]
     _, first, second = run("meta").stdout.splitlines()
     assert first.endswith("yours: does not decay") and second.endswith("yours: tea")
-    assert box.bench.status["own"] == ["interests", "tools.editor"]
     assert box.bench.status_lines == ["1 learned, yours: interests, tools.editor"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from support_editor_marks import open_in_editor
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.profile import handler
@@ -187,18 +186,6 @@ def test_an_empty_time_is_none(box: Box) -> None:
     """P-05: a profile whose `lastUpdated` is empty is one."""
     box.put("profile.json", '{"lastUpdated": ""}')
     assert box.learn(tools__editor="vi").profile["tools"] == {"editor": "vi"}
-
-
-def test_what_is_edited_while_a_finding_waits_is_the_persons(box: Box) -> None:
-    """P-08, X-07: the file is open in an editor when a finding comes; what is saved then is not replaced by it."""
-    box.learn(tools__editor="nano", work__role="dev")
-    lock = open_in_editor(box.directory / "profile.json", box.clock)
-    box.learn(tools__editor="helix", work__role="chef")
-    box.edit(lambda document: document["tools"].update(editor="vim"))
-    lock.unlink()
-    box.notice().notice()
-    assert box.profile["tools"]["editor"] == "vim" and box.profile["work"]["role"] == "chef"
-    assert own(box, "tools.editor") and not own(box, "work.role")
 
 
 def test_no_longer_takes_learned_values_only(box: Box) -> None:

@@ -188,16 +188,6 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
     assert all(placed.index(id) < placed.index(one.id) for one in checked.nodes for id in one.prerequisites)
 
 
-def test_what_is_named_twice_is_there_once() -> None:
-    """Prerequisites and references of a node are in every prompt about it."""
-    node = A % ", prerequisites: [b, b], references_sections: [r, r, {rid: r, loc: 2}]"
-    graph = check(
-        "references: [{id: r, title: R, where: here}]\n" + node + "- {node_id: b, title: B, objectives: [y]}"
-    )
-    assert graph.nodes[1].prerequisites == ("b",)
-    assert [one.where for one in graph.nodes[1].references] == ["here", "here 2"]
-
-
 def test_all_wrong_nodes_are_named() -> None:
     """SPEC T-02: also a dangling id beside a node whose form is wrong, which is itself known."""
     text = A % ", prerequisites: [c, zz]" + "- {node_id: c, title: C, objectives: 5}\n- {node_id: d}\n"
