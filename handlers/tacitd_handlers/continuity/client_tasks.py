@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, count
 from typing import Any, Literal
 
@@ -123,8 +124,11 @@ def start_call(items: Items, call: ToolCall) -> Items:
 
 
 def _list_todos(call: ToolCall) -> Iterator[TaskItem]:
-    """The tasks of TodoWrite."""
+    """The tasks of TodoWrite, some versions of which gave the list as a text."""
     given, made = call.input.get("todos"), set[str]()
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
     for raw in given if isinstance(given, list) else ():
         title, named = _title(raw), raw.get("id") if isinstance(raw, dict) else None
         if title:

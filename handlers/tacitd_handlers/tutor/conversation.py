@@ -290,6 +290,8 @@ class _Leader:
             last = LETTERS[len(state.question.choices) - 1]
             self._screen.show_note(f"Answer with a letter, A to {last}; /skip leaves it out.")
         else:
+            if len(said) > LONGEST_ANSWER:
+                self._screen.show_note(f"Only the first {LONGEST_ANSWER} characters of the answer are used.")
             self._record(Answered(text))
 
     def _record(self, event: SessionEvent) -> None:

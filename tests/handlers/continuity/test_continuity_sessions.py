@@ -36,6 +36,7 @@ SHAPES: list[tuple[Any, list[tuple[str, str]]]] = [
     ([{"content": "a", "status": "pending", "activeForm": "doing a"}] * 2, [("a", "pending"), ("a", "pending")]),
     (["broken_todo", {"id": "2", "content": "b", "status": "in_progress"}],
      [("broken_todo", "pending"), ("b", "in_progress")]),
+    ('[{"content": "a", "status": "pending"}]', [("a", "pending")]),
     ([{"content": "a\n  b\x1b", "status": "cancelled"}, {"content": ""}, 3, None], [("a b", "pending")]),
     ([{"id": "\ud83d", "content": "half \ud83d pair", "status": "pending"}], [("half \ufffd pair", "pending")]),
     ("nonsense", []), (None, []), ({}, []),
@@ -45,7 +46,7 @@ SHAPES: list[tuple[Any, list[tuple[str, str]]]] = [
 
 @pytest.mark.parametrize(("given", "tasks"), SHAPES)
 def test_every_shape_of_todos(world: World, given: Any, tasks: list[tuple[str, str]]) -> None:
-    """Clients wrote them with and without ids and priorities, with duplicates, and malformed."""
+    """Clients wrote them with and without ids and priorities, with duplicates, as text, and malformed."""
     world.type("s1", "go")
     world.use("s1", "TodoWrite", {"todos": given})
     world.settle()

@@ -126,6 +126,7 @@ def test_odd_answers_of_a_learner(tmp_path: Path) -> None:
     assert end.state.scores == {"o1": 0.9}
     assert "- book: A book (shelf 3)" in screen.shown
     assert any("letter, A to B" in line for line in screen.shown)
+    assert any("first 4000" in line for line in screen.shown)
 
 
 def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
