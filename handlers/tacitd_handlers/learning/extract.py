@@ -282,4 +282,4 @@ def _describe(found: _Hearing, ungrounded: int, answer: Answer) -> Iterator[Noti
         yield Notice("refused", f"{count_noun(number, 'fact')}: {why}", name)
     if refused := ungrounded + sum(one.state in ("review", "refused") for one in found.facts):
         text = f"{count_noun(refused, 'proposal')} of the model, with something that nobody mentioned"
-        yield Notice("refused", text, name, "`tacitd learned --refused`")
+        yield Notice("refused", text, name, "`tacitd review`")

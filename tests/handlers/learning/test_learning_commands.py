@@ -73,29 +73,6 @@ def test_learned_lists_lines_by_file_with_their_counts(cli: Cli, rows: LearnedRo
     assert two["file"] == "src/AGENTS.md" and (three["root"], three["stale"]) == ("", True)
 
 
-def test_learned_lists_what_was_not_stored(cli: Cli, rows: LearnedRows) -> None:
-    """S-24: withheld, refused and forgotten lines, each with its id."""
-    withheld = rows.learn(PNPM)
-    rows.mark(withheld, "withheld")
-    rows.hear("Use node 99", "node please", state="refused", reason="nobody said 99")
-    rows.learn(SHORT)
-    item = rows.find(SHORT)
-    rows.bench.decide(item.id, "drop", root=rows.root)
-    assert [(one["id"], one["file"]) for one in learned(cli, rows, "--withheld")] == [
-        (withheld, "LEARNED.md")
-    ]
-    (refused,) = learned(cli, rows, "--refused")
-    assert (refused["verdict"], refused["reason"], refused["words"]) == (
-        "refused",
-        "nobody said 99",
-        ["node please"],
-    )
-    text = cli.run("learned", "--refused", cwd=rows.root).out
-    assert "it was refused: nobody said 99" in text and "from: node please" in text
-    assert [one["line"] for one in learned(cli, rows, "--forgotten")] == [SHORT]
-    assert cli.run("learned", "--refused", "--withheld", cwd=rows.root).code == 2
-
-
 # --- why
 
 
@@ -221,7 +198,7 @@ def test_status_counts_what_waits_and_what_needs_a_decision(rows: LearnedRows) -
     ]
     lines = "\n".join(rows.bench.status_lines)
     assert "! proposals of the model that wait for your decision (`tacitd review`): 1" in lines
-    assert f"writes in {rows.root}" in lines and "tacitd learned --withheld" in lines
+    assert f"writes in {rows.root}" in lines and "learned again (`tacitd review`): 1" in lines
     for number in (2, 3):
         rows.clock.advance(DAY)
         rows.hear(PNPM, line=PNPM, corrected=True, state="known", session=f"s{number}")
