@@ -60,8 +60,6 @@ class ContextRequest(Struct, frozen=True):
     occasion: Occasion = "start"
     agent: str = ""
     """For `agent`: the client's name of its kind, such as `Explore`."""
-    client: str = ""
-    """The client's version, such as `2.1.328`; "" if unknown."""
     loaded: frozenset[str] = frozenset()
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()

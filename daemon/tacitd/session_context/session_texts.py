@@ -8,7 +8,6 @@ means that the session gets less.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -36,8 +35,6 @@ from tacitd.text.wording import count_noun
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""
 ADVICE_LINES = 3
-CLIENT_AGE = 600.0
-"""Seconds after which it is looked again which client is used."""
 LONGEST_LOOK = 64 << 20
 """Bytes of a transcript in which an earlier context is looked for: some 50 ms."""
 
@@ -58,8 +55,6 @@ class SessionTexts:
         self._environ = environ
         self._store = store
         self._clock = clock
-        self._client = ""
-        self._looked_at = float("-inf")
 
     def answer_hook(self, question: HookInput) -> str:
         """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
@@ -78,7 +73,6 @@ class SessionTexts:
             session=question.session,
             occasion=occasion,
             agent=question.agent,
-            client=self._find_client(),
         )
         made = collect_sections(self._plugins, request)
         for what in made.troubles:
@@ -147,22 +141,6 @@ class SessionTexts:
                 )
         except TacitdError as error:  # on a full disk a text is repeated later
             logger.warning("what a session got is not noted: {}", error)
-
-    def _find_client(self) -> str:
-        """The version of the client that was used last, as far as it is known; it is looked up beside."""
-        now = self._clock.monotonic()
-        if now - self._looked_at > CLIENT_AGE:
-            self._looked_at = now
-            threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
-        return self._client
-
-    def _look_up_client(self) -> None:
-        try:
-            found = self._source.find_version(self._clock.now() - KEPT)
-        except OSError as error:  # a directory was removed meanwhile; it is looked up again later
-            logger.debug("the client's version is not known: {}", error.strerror)
-            return
-        self._client = found or self._client
 
 
 def is_in_transcript(transcript: Path) -> bool:

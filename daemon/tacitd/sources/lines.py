@@ -56,14 +56,14 @@ def open_transcript(path: Path | str) -> int:
     raise FileRefusedError(f"{path} is not a regular file", "move it out of the folder of the transcripts")
 
 
-def read_some(path: Path | str, length: int, *, start: int = 0, at_end: bool = False) -> bytes:
-    """Up to `length` bytes of a file from `start` on, or of its end; b"" if it cannot be read."""
+def read_some(path: Path | str, length: int, *, start: int = 0) -> bytes:
+    """Up to `length` bytes of a file from `start` on; b"" if it cannot be read."""
     try:
         fd = open_transcript(path)
     except (OSError, FileRefusedError):
         return b""
     try:
-        return os.pread(fd, length, max(0, os.fstat(fd).st_size - length) if at_end else start)
+        return os.pread(fd, length, start)
     except OSError:
         return b""
     finally:

@@ -72,11 +72,6 @@ class Source:
         """The sessions of which the transcript with this path may be a copy; empty if it has no record yet. Lists its directory."""
         return set()
 
-    def find_version(self, since: float) -> str:
-        """The version of the client that wrote last, after `since` (seconds since 1970, UTC), as it gives it: `2.1.328`; "" if it is not
-        known. Lists the roots."""
-        return ""
-
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         """The assembler for a transcript that is read from `start` on. `explain`: verdicts are wanted."""
         raise NotImplementedError
@@ -138,9 +133,6 @@ class CombinedSource(Source):
 
     def list_originals(self, path: Path) -> set[str]:
         return self._of(path).list_originals(path)
-
-    def find_version(self, since: float) -> str:
-        return self._first.find_version(since)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         return self._of(path).make_assembler(path, start, explain)

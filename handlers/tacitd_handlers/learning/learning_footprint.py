@@ -22,9 +22,9 @@ from tacitd.store import open_readonly
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import person_root
 from tacitd_handlers.reach.client_rules import LEARNED, MODULE_RULES
-from tacitd_handlers.reach.copies import find_obstacle, find_tree
+from tacitd_handlers.reach.copies import HINT, find_obstacle, find_tree
 from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, has_own_patterns, is_published, make_ignore
-from tacitd_handlers.reach.project_rules import HINT, PROBLEM
+from tacitd_handlers.reach.project_rules import PROBLEM
 from tacitd_handlers.reach.rule_text import BLOCK, COPY, WHOLE
 from tacitd_handlers.shared.places import leads_out, read_text
 

@@ -26,13 +26,10 @@ from tacitd_handlers.shared.places import leads_out, read_text
 
 WITHOUT_RULES = frozenset({"Explore"})
 """Kinds of sub-agents that load no instruction files."""
-NESTED_AGENTS_SINCE = (2, 1, 328)
-"""The first version that was seen to load AGENTS.md by itself, in projects without CLAUDE.md."""
 HOPS = 4
 MOST = 500
 """Rules of one directory that are looked at."""
 MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
-_VERSION = compile_lazily(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 _IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
 
 
@@ -56,21 +53,20 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
     if request.occasion == "agent" and request.agent in WITHOUT_RULES:
         return
     home = config_dir(os.environ)
-    place, version = locate_directory(home, request.cwd), _VERSION.match(request.client)
-    is_new = version is None or tuple(map(int, version.groups())) >= NESTED_AGENTS_SINCE
-    yield from list_loaded(home, place, with_agents=is_new)
+    place = locate_directory(home, request.cwd)
+    yield from list_loaded(home, place)
     if find_exclude(place.tree / PROJECT_RULE, place.patterns) is not None:
         yield ContextFile(choose_source(place, LEARNED), "never", "", meant=True)
 
 
-def list_loaded(home: Path, place: Directory, *, with_agents: bool = True) -> Iterator[ContextFile]:
-    """The instruction files and rules of the person and of the project, with what they import. `with_agents`: also AGENTS.md."""
+def list_loaded(home: Path, place: Directory) -> Iterator[ContextFile]:
+    """The instruction files and rules of the person and of the project, with what they import."""
     seen = set[Path]()
-    for path in _list_candidates(home, place, with_agents=with_agents):
+    for path in _list_candidates(home, place):
         yield from _load_file(path, place, seen, HOPS)
 
 
-def _list_candidates(home: Path, place: Directory, *, with_agents: bool) -> Iterator[Path]:
+def _list_candidates(home: Path, place: Directory) -> Iterator[Path]:
     here, tree, *_ = place
     yield MANAGED / "CLAUDE.md"
     yield home / "CLAUDE.md"
@@ -85,7 +81,7 @@ def _list_candidates(home: Path, place: Directory, *, with_agents: bool) -> Iter
             yield folder / name
         if not leads_out(folder / RULES, tree):
             yield from list_rules(folder / RULES)
-    if with_agents and not has_instructions:
+    if not has_instructions:
         yield from (tree / AGENTS, here / AGENTS)
 
 

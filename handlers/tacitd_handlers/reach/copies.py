@@ -49,6 +49,7 @@ from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
 COPIES = "copies"
+HINT = "move it away or mend it; the copy is made when the next session starts"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 WITH_LINES = "SELECT DISTINCT path FROM learning_line WHERE project IS ? AND state = 'present'"

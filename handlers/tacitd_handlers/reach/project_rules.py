@@ -36,6 +36,7 @@ from tacitd_handlers.reach.client_rules import (
     front_matter,
 )
 from tacitd_handlers.reach.copies import (
+    HINT,
     LARGEST,
     WITH_LINES,
     Copy,
@@ -67,7 +68,6 @@ from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.problems import report_problem
 
 PROBLEM = "learning.copies"
-HINT = "move it away or mend it; the copy is made when the next session starts"
 THEIRS = "has a block that this tacitd did not write, or that was changed: move lines of yours out of it, and delete it"
 
 

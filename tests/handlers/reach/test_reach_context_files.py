@@ -124,10 +124,9 @@ def test_a_person_s_own_files_count(project: Path) -> None:
 
 
 def test_agents_md_counts_only_without_claude_md(project: Path) -> None:
-    """2.1.328 and later."""
+    """As the newest client does it."""
     put(project / "AGENTS.md", "- Root\n")
-    assert "Root" in loaded(ask(project)) and "Root" in loaded(ask(project, client="next"))
-    assert "Root" not in loaded(ask(project, client="2.1.197"))
+    assert "Root" in loaded(ask(project))
     put(project / ".claude/CLAUDE.md", "- Mine\n")
     assert "Root" not in loaded(ask(project))
 

@@ -1,4 +1,4 @@
-"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, what reads them, and who runs or wrote them.
+"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, what reads them, and who runs them.
 
 `<home>/projects/<encoded directory>/<session>.jsonl` is a transcript. A sub-agent's is in `<session>/subagents/` (since
 about 2.1.2) or beside the session as `agent-<id>.jsonl` (2.0.76). Older clients wrote sub-agents into the session's own
@@ -14,23 +14,17 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from heapq import nlargest
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
-from tacitd.sources.claude_code.records import decode_line
 from tacitd.sources.lines import read_some
 from tacitd.sources.source import HookInput, SessionClaim, Source
 from tacitd.text.lazy_pattern import compile_lazily
 
 SUFFIX = ".jsonl"
 """The suffix of a transcript's name."""
-TAIL = 65536
-"""Bytes that are read at the end of a transcript, to find out which client wrote it last."""
-_MOST = 100
-"""Transcripts that are read for that, the newest."""
 _LARGEST_CLAIM = 65536
 """Bytes of a session file that are read; a real one has some hundred."""
 EVENTS = (
@@ -80,19 +74,6 @@ class ClaudeCode(Source):
         first = _read_first_id(path)
         others = (other for other in path.parent.glob(f"*{SUFFIX}") if other != path)
         return {other.stem for other in others if first and _read_first_id(other) == first}
-
-    def find_version(self, since: float) -> str:
-        """A transcript that cannot be read, or whose end names no version, is left out."""
-        from tacitd.sources.follow import scan_below  # with logging, for a command that only reads
-
-        changed = [
-            (stamp.mtime_ns, path)
-            for path, stamp in scan_below(self).stamps.items()
-            if stamp.mtime_ns > since * 1e9 and not self.is_subagent(path)
-        ]
-        return next(
-            (found for _, path in nlargest(_MOST, changed) if (found := _read_last_version(path))), ""
-        )
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> ClaudeAssembler:
         return ClaudeAssembler(path, self.own, start, explain)
@@ -149,14 +130,6 @@ def _read_first_id(path: Path) -> bytes:
     """The id of the first record that has one in the first 64 KB of a transcript; b"" if there is none."""
     found = _FIRST_ID.search(read_some(path, 64 << 10))
     return found[1] if found else b""
-
-
-def _read_last_version(path: str) -> str:
-    for raw in reversed(read_some(path, TAIL, at_end=True).split(b"\n")):
-        with suppress(ValueError, RecursionError):
-            if raw.startswith(b"{") and (line := decode_line(raw)) is not None and line.version:
-                return line.version
-    return ""
 
 
 def is_path(text: str) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tacitd.sources.claude_code.transcripts import TAIL, ClaudeCode
+from tacitd.sources.claude_code.transcripts import ClaudeCode
 from tacitd.sources.registry import make_source
 from tacitd.sources.samples import SampleTranscripts
 from tacitd.sources.source import SessionClaim
@@ -80,38 +79,3 @@ def test_a_sample_turn_is_read_as_what_it_is(tmp_path: Path) -> None:
 
 
 # --- who wrote the newest transcripts
-
-NOW = 1_700_000_000.0
-
-
-def write(home: Path, name: str, at: float, *records: dict[str, Any] | str) -> Path:
-    path = home / "projects" / "p" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
-    path.write_text("".join(f"{line}\n" for line in lines))
-    os.utime(path, (at, at))
-    return path
-
-
-def user(version: str, cwd: str, **more: str) -> dict[str, Any]:
-    return {"type": "user", "version": version, "cwd": cwd, "message": {"content": "hi"}, **more}
-
-
-def test_the_version_that_wrote_last(tmp_path: Path) -> None:
-    """The newest transcript whose end names one; a summary, sub-agents, odd and damaged lines say nothing. Only the end is read, a FIFO
-    does not block, and a link is not followed."""
-    source = make_source(tmp_path)
-    assert source.find_version(0.0) == ""
-    long = {"type": "user", "message": {"content": "x" * TAIL}}
-    summary = {"type": "summary", "summary": "no version here"}
-    write(tmp_path, "a.jsonl", NOW, user("2.1.63", "/old"), user("2.1.328", "/w/app"), summary, '{"torn')
-    path = write(
-        tmp_path, "b.jsonl", NOW + 1, user("2.0.76", "/w"), long, "null", "[1]", '{"version":7}', "\0\0"
-    )
-    os.mkfifo(path.with_name("fifo.jsonl"))
-    path.with_name("link.jsonl").symlink_to(path)
-    write(tmp_path, "agent-1.jsonl", NOW + 2, user("2.1.330", "/a"))
-    assert source.find_version(NOW - 10) == "2.1.328"
-    assert source.find_version(NOW) == ""
-    write(tmp_path, "c.jsonl", NOW + 1, user("2.1.64", "/w/app", entrypoint="sdk-cli"))
-    assert source.find_version(NOW) == "2.1.64"
