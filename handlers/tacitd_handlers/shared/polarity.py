@@ -92,6 +92,7 @@ _NOTHING_NEGATED = compile_lazily(
     r"no matter|no problem|no worries)\b",
     re.IGNORECASE,
 )
+_RATHER = compile_lazily(r"\brather ((?:\w+ ){1,6})than\b")
 _OMITTED = compile_lazily(
     r"(?:^|(?<=[.!?;] ))\W*(?:why (?:did|have)(?:n'?t| you not)(?: you)?|(?:you|u) (?:still |again )?(?:did|have)(?:n'?t| not))\b",
     re.IGNORECASE,
@@ -242,8 +243,8 @@ def count_negations(text: str) -> tuple[int, int]:
 
 
 def _without_openers(plain: str) -> str:
-    """A text without what negates nothing."""
-    return _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain))
+    """A text without what negates nothing, and with "rather A than B" as "A rather than B"."""
+    return _RATHER.sub(r"\1rather than", _NOTHING_NEGATED.sub(" ", _OPENER.sub(" ", plain)))
 
 
 def is_onesided(text: str, source: str, *, is_strict: bool) -> bool:
