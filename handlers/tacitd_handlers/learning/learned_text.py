@@ -110,6 +110,14 @@ LEARNING = AgentInterface(
             ("learned", "--json"),
             (ToolParameter("project", "A directory in the project; leave it out for the session's own."),),
         ),
+        AgentTool(
+            "search_learned",
+            "Find learned rules in all of the person's projects by words, each with its file. Use it when they ask what they "
+            "said elsewhere, or how they do something in other projects.",
+            ("learned", "--all", "--json"),
+            (ToolParameter("words", "All of them must occur; case does not matter.", required=True),),
+            is_rare=True,
+        ),
     ),
     resources=(
         AgentResource(
