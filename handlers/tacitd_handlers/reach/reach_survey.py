@@ -131,10 +131,15 @@ def _is_attached(folder: str, place: Directory) -> bool:
 
 
 def _explain_project(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
-    tree, path, what = place.tree, place.tree / PROJECT_RULE, f"the lines of {LEARNED}"
+    tree, path = place.tree, place.tree / PROJECT_RULE
     expected, there = count_items(read_text(choose_source(place, LEARNED))), count_items(read_text(path))
     if not expected and not there:
         return
+    what = (
+        f"{count_noun(expected - there, 'line')} of {LEARNED}"
+        if there < expected
+        else f"the lines of {LEARNED}"
+    )
     found = list(_explain_copy(path, what, place, rows))
     yield from found
     if found or there >= expected:
@@ -144,8 +149,7 @@ def _explain_project(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
     )
     if tree != place.main:
         hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
-    number = f"{count_noun(expected - there, 'line')} of {LEARNED}"
-    yield ReachProblem(None, number, f"{path} does not have them", hint)
+    yield ReachProblem(None, what, f"{path} does not have them", hint)
 
 
 def _explain_modules(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
@@ -173,7 +177,7 @@ def _explain_modules(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
 def _explain_copy(path: Path, what: str, place: Directory, rows: Rows) -> Iterator[ReachProblem]:
     """Why tacitd does not write a copy, and why the client does not load it."""
     if why := find_obstacle(path, place.tree, rows):
-        yield ReachProblem(None, f"{what} as they are now", f"{path} {why}", HINT)
+        yield ReachProblem(None, what, f"{path} {why}", HINT)
     yield from _explain_exclude(path, what, place)
 
 

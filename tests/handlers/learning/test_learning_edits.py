@@ -22,16 +22,6 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
         yield made
 
 
-def test_a_line_that_the_person_writes_again_is_theirs(bench: LearningBench) -> None:
-    """S-28: a deleted line that comes back by hand is present, and no synthesis replaces it."""
-    bench.edit(f"- {PNPM}\n", "")
-    bench.edit(f"- {SHORT}\n", f"- {SHORT}\n- {PNPM}\n")
-    line = bench.line(PNPM)
-    assert (line.state, line.by) == ("present", "person")
-    bench.learn("use bun, not pnpm", "Use bun, not pnpm", "s2")
-    assert "P1. Use pnpm, not npm" in bench.model.prompts[-1] and PNPM in bench.bullets
-
-
 @pytest.mark.parametrize("name", ["LEARNED.md", ".claude/rules/tacitd-learned.md"])
 def test_something_else_in_the_place_of_a_line_is_no_rewording(bench: LearningBench, name: str) -> None:
     """S-28: the line counts as deleted, and what the person wrote has no origin in what they said before."""
@@ -60,13 +50,3 @@ def test_the_persons_own_file_is_watched_too(bench: LearningBench) -> None:
     assert bench.line("Answer in Dutch").state == "removed"
     bench.learn("answer me in Dutch, I said", "[1] Person: Answer in Dutch", "s3")
     assert bench.person == [] and bench.line("Answer in Dutch").state == "withheld"
-
-
-def test_a_reworded_line_is_the_persons(bench: LearningBench) -> None:
-    """S-28: it keeps their words and the origin, and the old text counts as deleted."""
-    bench.edit(PNPM, "Use pnpm 9, not npm")
-    line = bench.line("Use pnpm 9, not npm")
-    assert (line.state, line.by, line.said) == ("present", "person", 1)
-    assert (bench.line(PNPM).state, bench.line(PNPM).replaced_by) == ("removed", line.number)
-    bench.learn("use pnpm, not npm, please", PNPM, "s2")
-    assert bench.bullets == ["Use pnpm 9, not npm", SHORT]

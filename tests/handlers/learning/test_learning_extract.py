@@ -21,12 +21,6 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
         yield made
 
 
-def test_commands_are_not_asked_about(bench: LearningBench) -> None:
-    """S-01: a slash command without words costs no call."""
-    bench.say("/compact", "Use tabs")
-    assert bench.count_calls("extraction") == 0 and bench.facts("text") == []
-
-
 @pytest.mark.parametrize(
     ("typed", "line", "state"),
     [

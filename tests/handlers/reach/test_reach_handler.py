@@ -54,32 +54,6 @@ def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> N
     assert ToyRules.withdrawn == ["b"] and reach.bullets == ["a", "b, but only at night", "c"]
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "head"])
-def test_a_damaged_file_deletes_nothing_and_is_made_again_at_the_next_session(
-    reach: ReachBox, damage: str
-) -> None:
-    """A missing, empty or half-gone file."""
-    reach.know(a="a", b="b", c="c")
-    reach.wait()
-    whole = reach.text
-    match damage:
-        case "missing":
-            reach.path.unlink()
-        case "empty":
-            reach.path.write_bytes(b"")
-        case "half":
-            reach.save(whole[: whole.index("- b") + 1])
-        case _:
-            reach.save(whole.partition("\n")[2])
-    left = reach.text
-    reach.wait(5 * MINUTE)
-    assert reach.text == left and ToyRules.withdrawn == []
-    assert reach.bench.status["state"] == "incomplete"
-    reach.bench.type("hello")
-    reach.wait()
-    assert reach.text == whole and ToyRules.withdrawn == []
-
-
 def test_a_lost_memory_keeps_every_line(reach: ReachBox) -> None:
     """The state directory was removed: tacitd's own lines are known again, others count as the person's."""
     reach.know(a="a", b="b")
