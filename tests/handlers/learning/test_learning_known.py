@@ -137,7 +137,4 @@ def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
     assert not any("AGENTS.md" in what for what in rows.bench.degraded)
 
 
-# --- init
-
-
 # --- share and exclude
