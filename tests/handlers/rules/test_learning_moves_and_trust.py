@@ -16,7 +16,7 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.testing import World
 from tacitd_handlers.learning.edits import LearnedRules
-from tacitd_handlers.reach.hiding import hide, list_patterns
+from tacitd_handlers.reach.hiding import hide, list_patterns, reveal
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
 
@@ -167,6 +167,32 @@ def _tools(mode: str) -> Any:
             return mode
 
     return Mode()
+
+
+def test_what_is_made_is_hidden(bench: RulesBench) -> None:
+    """A file that does not exist yet is listed in the exclude file, once; one that does is the person's decision."""
+    root, project = bench.project, Project(bench.project, git=True)
+    (root / "there").mkdir()
+    (root / "there/AGENTS.md").write_text("theirs\n")
+    (root / "odd [id]").mkdir()
+    paths = [root / "LEARNED.md", root / "there/AGENTS.md", root / "odd [id]/AGENTS.md"]
+    exclude = root / ".git/info/exclude"
+    before = exclude.read_text()
+    assert hide(project, paths, _tools("local")) == ""
+    first = exclude.read_text()
+    assert (
+        first.startswith(before)
+        and hide(project, paths, _tools("local")) == ""
+        and exclude.read_text() == first
+    )
+    for path in (paths[0], paths[2]):
+        path.write_text("x\n")
+    (root / "tmp").mkdir()
+    (root / "tmp/learning-raw.jsonl").write_text("{}\n")
+    assert bench.git("status", "--porcelain", "-uall").split() == ["??", "there/AGENTS.md"]
+    reveal(project, paths)
+    assert exclude.read_text() == first.replace("/LEARNED.md\n", "").replace("/odd \\[id\\]/AGENTS.md\n", "")
+    assert "LEARNED.md" in bench.git("status", "--porcelain", "-uall")
 
 
 def test_a_place_that_cannot_be_hidden_is_named(bench: RulesBench, tmp_path: Path) -> None:
