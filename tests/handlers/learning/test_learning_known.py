@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_learned_rows import PNPM, SHORT, LearnedRows
+from tacitd.files.git import locate_exclude_file
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.learning.folders import GROUPS
@@ -138,3 +139,15 @@ def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
 
 
 # --- share and exclude
+
+
+def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: ScriptedModel) -> None:
+    """S-42: because a person asked; a file that is there stays as it is. Without documents nobody is asked."""
+    assert rows.command("init") == ["LEARNED.md and its summary are there"]
+    assert (rows.root / "LEARNED.md").read_text() == "# Learned Preferences\n"
+    exclude = locate_exclude_file(rows.root)
+    assert isinstance(exclude, Path) and "/LEARNED.md" in exclude.read_text().splitlines()
+    assert summary(rows) == "# Known facts\n" and model.asked == []
+    write(rows.root / "LEARNED.md", "mine\n")
+    rows.command("init")
+    assert (rows.root / "LEARNED.md").read_text() == "mine\n"

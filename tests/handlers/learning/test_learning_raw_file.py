@@ -72,3 +72,11 @@ def test_what_is_read_of_a_line(line: str, facts: tuple[str, ...]) -> None:
 def test_what_is_no_line(line: str) -> None:
     """S-21."""
     assert _parse_line(line) is None
+
+
+def test_facts_of_another_program_are_written_without_a_session(bench: LearningBench) -> None:
+    """S-52: they need no session's end."""
+    bench.end()
+    raw_path(bench.root).write_text(json.dumps({"facts": ["Run make lint before a commit"]}) + "\n")
+    bench.look()
+    assert bench.bullets == [PNPM, "Run make lint before a commit"]

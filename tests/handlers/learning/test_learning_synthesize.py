@@ -131,3 +131,26 @@ def test_the_prompt_has_a_limit_whatever_stands_in_the_files(bench: LearningBenc
     bench.end()
     (asked,) = [one.prompt for one in bench.model.asked if one.purpose == "synthesis"]
     assert 10_000 < len(asked.encode()) <= PROMPT_LIMIT
+
+
+def test_an_excluded_project_is_not_written(bench: LearningBench) -> None:
+    """DESIGN "Where it writes": facts that wait when a person excludes the project cost no call."""
+    bench.say("use pnpm, not npm", PNPM)
+    with bench.bench._app.store.write() as tx:
+        tx.execute(
+            "INSERT INTO choice(scope, name, what, at) VALUES('project', ?, 'exclude', 0)", str(bench.root)
+        )
+    bench.end()
+    assert bench.count_calls("synthesis") == 0 and bench.text == ""
+
+
+def test_orphans_become_lines_without_a_session(bench: LearningBench) -> None:
+    """S-52: facts of a session whose end was lost are written by the next look for orphans."""
+    bench.say("use pnpm, not npm", PNPM)
+    bench.bench.settle(60.0)
+    with bench.bench._app.store.write() as tx:
+        tx.execute("UPDATE session SET ended = last, ended_by = 'gone'")
+        tx.execute("DELETE FROM task WHERE kind = 'session-ended'")
+    bench.bench.settle(IDLE)
+    bench.bench.run_job("recover")
+    assert bench.bullets == [PNPM]
