@@ -50,3 +50,13 @@ def test_the_persons_own_file_is_watched_too(bench: LearningBench) -> None:
     assert bench.line("Answer in Dutch").state == "removed"
     bench.learn("answer me in Dutch, I said", "[1] Person: Answer in Dutch", "s3")
     assert bench.person == [] and bench.line("Answer in Dutch").state == "withheld"
+
+
+def test_a_reworded_line_is_the_persons(bench: LearningBench) -> None:
+    """S-28: it keeps their words and the origin, and the old text counts as deleted."""
+    bench.edit(PNPM, "Use pnpm 9, not npm")
+    line = bench.line("Use pnpm 9, not npm")
+    assert (line.state, line.by, line.said) == ("present", "person", 1)
+    assert (bench.line(PNPM).state, bench.line(PNPM).replaced_by) == ("removed", line.number)
+    bench.learn("use pnpm, not npm, please", PNPM, "s2")
+    assert bench.bullets == ["Use pnpm 9, not npm", SHORT]
