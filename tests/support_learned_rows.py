@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +13,13 @@ from msgspec.structs import replace
 
 from support_git import init
 from tacitd.contract import Cause, Done, FileChange, Outcome, Task, Tools, Tx
-from tacitd.events import Prompt
+from tacitd.events import Project, Prompt
 from tacitd.files.formats import bullet
 from tacitd.handler import StoredItem
 from tacitd.model.port import Model
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import insert_prompt
-from tacitd.work.work_status import DaemonNote, NoteWriter
 from tacitd_handlers.learning import line_items, make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import (
     FactState,
@@ -32,25 +30,34 @@ from tacitd_handlers.learning.learned_rows import (
     put_line,
 )
 from tacitd_handlers.learning.sources import make_format
+from tacitd_handlers.reach.copies import queue_copies
+from tacitd_handlers.reach.hiding import hide
 
 PNPM, SHORT = "Use pnpm, never npm", "Prefers short answers"
 SPEC = replace(make_plugin(), run="support_learned_rows:run")
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """The tasks of learning, and "put" of these tests, which writes a line."""
+    """The tasks of learning, and "put" of these tests, which writes lines as a synthesis would."""
     if task.kind == "command" and task.data["do"] == "put":
-        path, text, heading = Path(task.data["path"]), task.data["text"], task.data["heading"]
-        cause = Cause(task.key, "prompt", prompts=task.data["prompts"])
-        project = None if task.data["everywhere"] else task.project_number
-        facts, contrary = task.data["facts"], task.data["contrary"]
-        now = tools.clock.now()
-        change = FileChange(
-            path, make_format(path, path.parent), lambda there, edits: {bullet(heading, text): text}, cause
+        path, texts, heading = Path(task.data["path"]), task.data["texts"], task.data["heading"]
+        cause = Cause(task.key, "prompt", prompts=task.data.get("prompts", ()))
+        project = (
+            task.project if isinstance(task.project, Project) and "everywhere" not in task.data else None
         )
+        number, now = task.project_number if project is not None else None, tools.clock.now()
+        facts, contrary = task.data.get("facts", ()), task.data.get("contrary", "")
+        lines = {bullet(heading, text): text for text in texts}
+        format = make_format(path, project.root if project is not None else path.parent)
+        change = FileChange(path, format, lambda there, edits: lines, cause)
+        if project is not None:
+            hide(project, [path], tools)
 
         def apply(tx: Tx) -> None:
-            put_line(tx, now, project, str(path), heading, text, facts=facts, contrary=contrary)
+            for text in texts:
+                put_line(tx, now, number, str(path), heading, text, facts=facts, contrary=contrary)
+            if project is not None:
+                queue_copies(tx, project, number, now)
 
         return Done(apply, [change])
     return task_dispatch.run(task, tools)
@@ -91,22 +98,6 @@ class LearnedRows:
         root = self.home / name
         init(root)
         return root
-
-    def open_session(self) -> None:
-        """A session of the project is open, and idle for a quarter of an hour."""
-        store, now = self.bench._app.store, time.time()  # commands have the real clock
-        note = DaemonNote("1", 1, now, now, "/", 1, payers=["learning"])
-        with store.write() as tx:
-            tx.execute("INSERT OR IGNORE INTO project(root, first_seen) VALUES(?, 1)", str(self.root))
-            tx.execute("INSERT OR REPLACE INTO setting VALUES('session.idle', '1800.0')")
-            tx.execute(
-                "INSERT OR IGNORE INTO session(id, source, transcript, project, started, last) "
-                "SELECT 's1', 'Claude Code', '', number, ?, ? FROM project WHERE root = ?",
-                now,
-                now - 900,
-                str(self.root),
-            )
-        NoteWriter(store).write(note)
 
     # --- what happens
 
@@ -176,12 +167,12 @@ class LearnedRows:
         data = {
             "do": "put",
             "path": str(path),
-            "text": text,
+            "texts": [text],
             "heading": heading,
             "facts": [fact],
             "prompts": [one for one in prompts if one is not None],
-            "everywhere": everywhere,
             "contrary": contrary,
+            **({"everywhere": True} if everywhere else {}),
         }
         self.bench.run_command(f"put {self._serial}", data, cwd=root or self.root)
         return str(

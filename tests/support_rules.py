@@ -3,52 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from tacitd.contract import Cause, Done, FileChange, Outcome, Task, Tools, Tx
-from tacitd.events import Project
-from tacitd.files.formats import bullet
-from tacitd.plugin import PluginSpec
+from support_learned_rows import SPEC
+from tacitd.contract import Done
 from tacitd.testing import FakeClock, HandlerBench
-from tacitd_handlers.learning import make_plugin, task_dispatch
-from tacitd_handlers.learning.learned_rows import find_line, put_line
-from tacitd_handlers.learning.sources import make_format
-from tacitd_handlers.reach.copies import queue_copies
-from tacitd_handlers.reach.hiding import hide
+from tacitd_handlers.learning.learned_rows import find_line
 
 RULES = Path(".claude/rules/tacitd-learned.md")
 MODULES = Path(".claude/rules/tacitd")
 MINUTE = 60.0
-
-
-def make_bench_plugin() -> PluginSpec:
-    """Learning, with a task that puts lines without a model."""
-    return replace(make_plugin(), run=f"{__name__}:run", gather="")
-
-
-def run(task: Task, tools: Tools) -> Outcome:
-    """As learning's own."""
-    return _put(task, tools) if task.key.startswith("put ") else task_dispatch.run(task, tools)
-
-
-def _put(task: Task, tools: Tools) -> Done:
-    assert isinstance(task.project, Project)
-    project, root = task.project, task.project.root
-    path = root / task.data["file"]
-    hide(project, [path], tools)
-    lines = {bullet(heading, text): text for heading, text in task.data["lines"]}
-
-    def apply(tx: Tx) -> None:
-        for heading, text in task.data["lines"]:
-            put_line(tx, tools.clock.now(), task.project_number, str(path), heading, text)
-        queue_copies(tx, project, task.project_number, tools.clock.now())
-
-    change = FileChange(path, make_format(path, root), lambda now, edits: lines, Cause(task.key, "prompt"))
-    return Done(apply, (change,))
 
 
 class RulesBench(HandlerBench):
@@ -58,7 +24,7 @@ class RulesBench(HandlerBench):
 
     def __init__(self, tmp: Path, **settings: str) -> None:
         made = {f"TACITD_{name}": value for name, value in settings.items()}
-        super().__init__(tmp, make_bench_plugin(), clock=FakeClock(), settings=made)
+        super().__init__(tmp, replace(SPEC, gather=""), clock=FakeClock(), settings=made)
 
     def make_project(self, name: str) -> Path:
         """A repository with one commit."""
@@ -86,7 +52,7 @@ class RulesBench(HandlerBench):
         self.serial += 1
         path = (root or self.project) / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        data: Mapping[str, Any] = {"file": file, "lines": [[heading, line] for line in lines]}
+        data = {"do": "put", "path": str(path), "texts": list(lines), "heading": heading}
         self.run_command(f"put {self.serial}", data, cwd=root)
         self.pass_minutes()
 

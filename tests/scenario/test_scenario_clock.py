@@ -20,7 +20,6 @@ JOBS = (
     "continuity.sessions",
     "profile.changelog",
     "profile.fade",
-    "reach.reach-check",
 )
 """The jobs whose runs are in their handler's log: those with an interval of an hour or more."""
 YEAR_2006 = 1_136_073_600.0

@@ -83,7 +83,7 @@ def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
     daemon.type_("s2", "Prefers basalt-2")
     daemon.synthesize()
     until(lambda: daemon.learned == ["never sleep in tests", "Prefers basalt-2"], 60.0, daemon.said)
-    assert "learned again (`tacitd learned --withheld`): 1" in daemon.cli("status").stdout
+    assert "learned again (`tacitd review`): 1" in daemon.cli("status").stdout
 
 
 def test_a_linked_worktree_learns_for_the_main_one(make: MakeDaemon) -> None:

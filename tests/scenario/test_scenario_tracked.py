@@ -154,5 +154,5 @@ def test_a_removed_line_of_the_rule_file_stays_away(make: MakeDaemon) -> None:
     daemon.type_("s2", "Prefers amber-1")
     daemon.synthesize()
     assert bullets(rules) == ["Prefers basalt-2"]
-    assert "learned again (`tacitd learned --withheld`): 1" in daemon.cli("status").stdout
+    assert "learned again (`tacitd review`): 1" in daemon.cli("status").stdout
     assert daemon.git("status", "--porcelain", "-uall") == ""

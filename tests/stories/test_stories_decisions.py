@@ -162,8 +162,9 @@ def test_a_refused_line_can_be_accepted_with_other_words(begin: Begin) -> None:
     """S-67: what waits because its words say less can be accepted by hand, with other words."""
     with begin({"other way round": PNPM}) as world:
         world.type("s1", "no, the other way round").leave("s1")
-        id = find_id(world, PNPM, "--refused")
-        assert world.run("accept", id, "--text", "Use pnpm here").code == 0
+        (item,) = world.run("review", "--json").json
+        assert item["text"] == PNPM
+        assert world.run("accept", item["id"], "--text", "Use pnpm here").code == 0
         assert world.bullets("LEARNED.md") == ["Use pnpm here"]
 
 

@@ -91,7 +91,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
 @click.option("--text", help="Store it with these words instead.")
 @json_option("As JSON: a list with the item, and what was done.")
 def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None:
-    """Store a withheld or refused line after all. `tacitd review` and `tacitd learned --refused` list them."""
+    """Store a withheld or refused line after all. `tacitd review` lists them."""
     require_person(os.environ, "accepting what waits for a decision")
     if text is not None and not text.strip():
         raise UsageError("the text is empty", "leave --text out to store it as it was proposed")

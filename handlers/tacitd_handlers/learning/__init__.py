@@ -63,18 +63,12 @@ def make_plugin() -> PluginSpec:
             SharedFileKind(
                 "learned", "bullets", f"{here}.sources:list_paths", f"{here}.edits:take_edits", always=True
             ),
-            *(
-                SharedFileKind(
-                    kind,
-                    f"{reach}.rule_text:{format}",
-                    f"{reach}.copies:{paths}",
-                    f"{reach}.copies:take_copy_edits",
-                    always=True,
-                )
-                for kind, format, paths in (
-                    ("rules", "COPY", "list_copies"),
-                    ("block", "BLOCK", "list_blocks"),
-                )
+            SharedFileKind(
+                "rules",
+                f"{reach}.rule_text:COPY",
+                f"{reach}.copies:list_copies",
+                f"{reach}.copies:take_copy_edits",
+                always=True,
             ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),

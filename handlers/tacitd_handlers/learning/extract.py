@@ -239,10 +239,13 @@ class _Hearing:
 def _build_message(prompt: StoredPrompt, limit: int) -> PromptMessage:
     """The message for a prompt, at most about `limit` characters of it, with secrets blanked (SPEC S-67).
 
-    Hidden characters are removed first, because they can hide a secret. Secrets are blanked before the final cut, because a secret
-    that is cut in two no longer matches its pattern. The first cut only bounds the work on a very long prompt.
+    Hidden characters are removed first, because they can hide a secret. Of a long prompt what is quoted in it goes first, so that no
+    quotation loses its marks. Secrets are blanked before the final cut, because a secret that is cut in two no longer matches its
+    pattern. The first cut only bounds the work on a very long prompt.
     """
-    text = redact_secrets(shorten_middle(sanitize_text(prompt.text), 4 * limit))[0]
+    typed = sanitize_text(prompt.text)
+    typed = typed if len(typed) <= limit else drop_quotes(typed)
+    text = redact_secrets(shorten_middle(typed, 4 * limit))[0]
     context = sanitize_text(prompt.context)
     if len(prompt.context) >= CONTEXT_LIMIT:
         # The first word of a context that was cut may be part of a secret.
@@ -282,4 +285,4 @@ def _describe(found: _Hearing, ungrounded: int, answer: Answer) -> Iterator[Noti
         yield Notice("refused", f"{count_noun(number, 'fact')}: {why}", name)
     if refused := ungrounded + sum(one.state in ("review", "refused") for one in found.facts):
         text = f"{count_noun(refused, 'proposal')} of the model, with something that nobody mentioned"
-        yield Notice("refused", text, name, "`tacitd learned --refused`")
+        yield Notice("refused", text, name, "`tacitd review`")

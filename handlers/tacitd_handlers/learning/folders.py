@@ -5,7 +5,6 @@ Paths are compared as text; `sources` reads the disk. Shell commands are not par
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.client_rules import LEARNED, TEAM_RULE
 
 if TYPE_CHECKING:
@@ -36,7 +34,6 @@ VENDORED = frozenset(_VENDORED.split())
 """Names of folders below which nothing is written, compared without case."""
 INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
 FOLDERS_LIMIT = 30
-_SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
 
 
 class _Named(msgspec.Struct):
@@ -90,12 +87,8 @@ def list_folders(rows: Rows, sessions: Collection[str], root: Path) -> tuple[str
 
 
 def is_internal(name: str) -> bool:
-    """Whether a file system may treat this folder name as one of INTERNAL.
-
-    Some file systems ignore case, trailing dots and spaces, and `:stream` suffixes, and have short names such as `GIT~1`.
-    """
-    plain = unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
-    return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
+    """Whether this folder name is one of INTERNAL, where a file system may ignore case."""
+    return name.casefold() in INTERNAL
 
 
 def _list_named_folders(use: ToolUse) -> Iterator[str]:

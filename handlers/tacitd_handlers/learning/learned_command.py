@@ -1,5 +1,4 @@
-"""`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits to
-be written. `--check ID` prints a hook of Claude Code that enforces a line which sessions do not heed."""
+"""`tacitd learned`: the lines, lessons and values that were learned, what is forgotten, and what waits to be written. `--check ID` prints a hook of Claude Code that enforces a line which sessions do not heed."""
 
 from __future__ import annotations
 
@@ -67,14 +66,6 @@ _ONCE_LEARNED = (
     is_flag=True,
     help="Print JSON: id, kind, file, heading, line, times, sessions, counts, corrections since it was written, stale.",
 )
-@click.option(
-    "--withheld", is_flag=True, help="List lines that you removed and that were learned again since."
-)
-@click.option(
-    "--refused",
-    is_flag=True,
-    help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
-)
 @click.option("--forgotten", is_flag=True, help="List what is never learned again.")
 @click.option(
     "--check", metavar="ID", help="Print a hook of Claude Code that checks a line which is not heeded."
@@ -85,8 +76,6 @@ def learned(
     words: tuple[str, ...],
     everywhere: bool,
     as_json: bool,
-    withheld: bool,
-    refused: bool,
     forgotten: bool,
     check: str | None,
     no_pager: bool,
@@ -94,11 +83,9 @@ def learned(
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
 
     Behind them are the lines that hold in all projects, the lessons, and the values of your profile, also those that you stated
-    yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
-    and `accept` take the ids.
+    yourself. With WORDs, only what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why` and `forget`
+    take the ids; `review` lists what was not stored.
     """
-    if withheld + refused + forgotten + (check is not None) > 1:
-        raise click.UsageError("--withheld, --refused, --forgotten and --check exclude each other")
     # A directory is one that is there, or what is written like a path.
     is_path = project is not None and (
         project in (".", "..") or project.startswith("~") or "/" in project or os.path.isdir(project)  # noqa: PTH112  a sentence that is searched for can be longer than any name
@@ -112,11 +99,8 @@ def learned(
         if check is not None:
             _print_check(rows, check)
             return 0
-        if withheld or refused or forgotten:
-            kind = "withheld" if withheld else "refused" if refused else "forgotten"
-            found = _show_items(rows, root, kind, wanted, as_json=as_json, no_pager=no_pager)
-        else:
-            found = _show_lines(rows, root, wanted, as_json=as_json, no_pager=no_pager)
+        show = _show_forgotten if forgotten else _show_lines
+        found = show(rows, root, wanted, as_json=as_json, no_pager=no_pager)
     return FAILED if wanted and not found else 0
 
 
@@ -246,77 +230,26 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
 # --- what is no line
 
 
-def _show_items(
-    rows: Rows, root: Path | None, kind: str, words: Sequence[str], *, as_json: bool, no_pager: bool
+def _show_forgotten(
+    rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool
 ) -> int:
     from tacitd_handlers.learning.line_items import list_items
 
-    is_refused, is_forgotten = kind == "refused", kind == "forgotten"
-    listed = list(list_items(rows, os.environ, root))
-    found = [one for one in listed if one.state == "forgotten" and is_forgotten]
-    if not is_forgotten:
-        proposed = (one for one in listed if one.state == "proposed" and one.kind.startswith(kind))
-        found = [one for one in proposed if one.root is not None or not is_refused]
-    found = [one for one in found if _contains(one.text, words)]
-    found += _list_person_items("forgotten", words) if is_forgotten else []
+    listed = (one for one in list_items(rows, os.environ, root) if one.state == "forgotten")
+    found = [one for one in listed if _contains(one.text, words)]
+    found += _list_person_items("forgotten", words)
     if as_json:
-        echo_json([_item_data(one) | _refusal_data(rows, one) for one in found])
+        echo_json([_item_data(one) for one in found])
         return len(found)
-    echo_paged(_format_items(rows, found, with_reasons=is_refused), no_pager=no_pager)
-    if not found:
-        echo_message(f"nothing is {kind} here" + (" in the last 90 days" if is_refused else ""))
-    elif is_forgotten:
-        echo_message("`tacitd forget --undo ID` takes that back")
-    else:
-        hint = (
-            "`tacitd accept ID` stores one; so does writing it by hand. `tacitd forget ID` drops one for good"
-        )
-        echo_message(hint)
+    table = [(one.id, one.where, escape_output(one.text) or "(its words were purged)") for one in found]
+    echo_paged(iter(format_table(("ID", "FILE", "TEXT"), table) if table else ()), no_pager=no_pager)
+    echo_message("`tacitd forget --undo ID` takes that back" if found else "nothing is forgotten here")
     return len(found)
-
-
-def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool) -> Iterator[str]:
-    table = [
-        (
-            one.id,
-            _refusal_data(rows, one).get("at", "") if with_reasons else one.where,
-            escape_output(one.text) or "(its words were purged)",
-        )
-        for one in items
-    ]
-    head, *lines = format_table(("ID", "WHEN" if with_reasons else "FILE", "TEXT"), table) or [""]
-    yield from [head] if lines else []
-    for line, one in zip(lines, items, strict=True):
-        yield line
-        if with_reasons:
-            yield f"  {escape_output(one.review)}"
-            yield from (f"  from: {escape_output(words)}" for words in one.words)
 
 
 def _item_data(item: StoredItem) -> dict[str, Any]:
     file, _, heading = item.where.partition(" · ")
     return {"id": item.id, "line": item.text, "file": file, "heading": heading}
-
-
-def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:
-    """When a text was refused last, and why: `at` (UTC), `verdict` (`waits` or `refused`), `reason`, `text`, `words`."""
-    is_refused = item.kind == "refused fact" and item.state == "proposed"
-    found = is_refused and rows(
-        "SELECT state, reason, said_at FROM learning_fact WHERE text = ? AND state IN ('review', 'refused') "
-        "ORDER BY number DESC LIMIT 1",
-        item.text,
-    )
-    if not found:
-        return {}
-    state, reason, at = found[0]
-    verdict = "waits" if state == "review" else "refused"
-    return {
-        "at": utc_seconds(at),
-        "verdict": verdict,
-        "reason": reason,
-        "text": item.text,
-        "words": list(item.words),
-    }
 
 
 _FORBIDDEN = re.compile(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tacitd.files.git import INDEX_LOCK, find_project_root, find_repository, read_index_mode
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
-from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.context_request import ContextRequest, cut_text
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.learned_rows import find_trust
 from tacitd_handlers.reach.rule_text import strip_block
@@ -21,7 +21,6 @@ from tacitd_handlers.shared.places import leads_out, read_text
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
-CUT = "\n[… cut: the rest is in the file]\n"
 _ITEM = compile_lazily(r" {0,3}[-*+] ")
 _OURS = """
 SELECT l.text FROM learning_line l JOIN project p ON p.number = l.project WHERE p.root = ? AND l.state = 'present' AND l.path = ?
@@ -32,18 +31,11 @@ def make_text(request: ContextRequest) -> str:
     """Return the lines that the client does not load, by file; "" if there are none. For a sub-agent, prohibitions only."""
     if request.occasion == "failure":
         return ""
-    parts: list[str] = []
-    left = request.budget
-    for path, lines in _list_missing(request):
-        part = "\n".join([f"## What was learned here ({path})", *lines]) + "\n"
-        if len(part) > left:
-            room = left - len(CUT)
-            if room > 200:
-                parts.append(part[:room].rsplit("\n", 1)[0] + CUT)
-            break
-        parts.append(part)
-        left -= len(part) + 1
-    return "\n".join(parts)
+    parts = [
+        "\n".join([f"## What was learned here ({path})", *lines, ""])
+        for path, lines in _list_missing(request)
+    ]
+    return cut_text("\n".join(parts), request.budget)
 
 
 def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:

@@ -6,12 +6,13 @@ Lines and the files that have them are kept. The summary is removed, and so are 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tacitd.cli.common import read_store
-from tacitd.contract import Rows, Tools
-from tacitd.errors import StoreLostError
+from tacitd.contract import Format, Rows, Tools
+from tacitd.errors import FileRefusedError, StoreLostError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import find_project_root, is_tracked, list_work_trees
@@ -21,9 +22,9 @@ from tacitd.store import open_readonly
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY
 from tacitd_handlers.learning.sources import person_root
 from tacitd_handlers.reach.client_rules import LEARNED, MODULE_RULES
-from tacitd_handlers.reach.copies import find_obstacle, find_tree
+from tacitd_handlers.reach.copies import HINT, find_obstacle, find_tree
 from tacitd_handlers.reach.hiding import IGNORE, RULES_FOLDER, has_own_patterns, is_published, make_ignore
-from tacitd_handlers.reach.project_rules import HINT, PROBLEM
+from tacitd_handlers.reach.project_rules import PROBLEM
 from tacitd_handlers.reach.rule_text import BLOCK, COPY, WHOLE
 from tacitd_handlers.shared.places import leads_out, read_text
 
@@ -49,8 +50,13 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
             "WHERE f.plugin = 'learning' AND f.changes > 0 ORDER BY f.path"
         )
         copies = [Path(path) for path, name, _ in found if name == COPY.name]
-        mine = [path for path in copies if _is_whole(path, store.rows)]
-        parts = {Path(path): _make_removal(path, store.rows) for path, name, _ in found if name == BLOCK.name}
+        mine = [
+            path
+            for path in copies
+            if not find_obstacle(path, find_tree(path), store.rows) and _is_written(path, COPY, store.rows)
+        ]
+        blocks = [Path(path) for path, name, _ in found if name == BLOCK.name]
+        parts = [path for path in blocks if _is_written(path, BLOCK, store.rows)]
     files = [learned, *(Path(path) for path, name, _ in found if name not in (COPY.name, BLOCK.name))]
     roots = [Path(root) for root in dict.fromkeys(root for *_, root in found if root)]
     removed, reasons = list[Path](), dict[Path, str]()
@@ -67,7 +73,7 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         if isinstance(exclude, Path) and has_own_patterns(root):
             files.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
-    edited = [path for path in copies if path not in mine and os.path.lexists(path)]
+    edited = [path for path in (*copies, *blocks) if path not in (*mine, *parts) and os.path.lexists(path)]
     reasons |= dict.fromkeys(edited, "it was changed by hand, or git tracks it; sessions load it")
     temporary = [root / "tmp" for root in roots]
     places = [*roots, *temporary, *(path.parent for path in (*files, *copies))]
@@ -82,21 +88,21 @@ def find_footprint(environ: Mapping[str, str]) -> Footprint:
         reasons,
         mine,
         edited,
-        parts,
+        dict.fromkeys(parts, _take_block),
         [advice] if roots else [],
     )
 
 
-def _make_removal(path: str, rows: Rows) -> Callable[[bytes], bytes]:
-    leaves = [leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", path)]
-    return lambda data: BLOCK.splice(data, dict.fromkeys([WHOLE, *leaves]))
+def _take_block(data: bytes) -> bytes:
+    return BLOCK.splice(data, {WHOLE: None})
 
 
-def _is_whole(path: Path, rows: Rows) -> bool:
-    if not os.path.lexists(path) or find_obstacle(path, find_tree(path), rows):
-        return False
+def _is_written(path: Path, format: Format, rows: Rows) -> bool:
+    """Whether all that stands in a copy, or in a block, is what tacitd wrote."""
     base: dict[str, str] = dict(rows("SELECT leaf, written FROM shared_leaf WHERE path = ?", str(path)))
-    return bool(base) and COPY.read_leaves(path.read_bytes()) == base
+    with suppress(OSError, FileRefusedError):
+        return bool(base) and format.read_leaves(path.read_bytes()) == base
+    return False
 
 
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:

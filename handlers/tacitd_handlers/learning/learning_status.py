@@ -167,13 +167,10 @@ def _format_lines(part: Mapping[str, Any]) -> Iterator[str]:
     if part["projects"]:
         yield f"writes in {shorten_line(', '.join(part['projects']), 300)}"
     for what, number in (
-        (
-            "lines that you removed and that were learned again (`tacitd learned --withheld`)",
-            part["withheld"],
-        ),
+        ("lines that you removed and that were learned again (`tacitd review`)", part["withheld"]),
         ("lines learned in three projects (`tacitd review` offers them for all)", part["offers"]),
         ("! proposals of the model that wait for your decision (`tacitd review`)", part["refused"]["waits"]),
-        ("refused proposals of the model (`tacitd learned --refused`)", part["refused"]["refused"]),
+        ("refused proposals of the model (`tacitd review`)", part["refused"]["refused"]),
         ("prompts left out: no project (`tacitd prompts` says where)", part["no_project"]),
     ):
         if number:

@@ -198,22 +198,12 @@ def group_facts(facts: Collection[FactRow]) -> dict[str, list[FactRow]]:
 
 
 def find_offers(rows: Rows) -> Iterator[tuple[str, list[Path]]]:
-    """Lines that are in three projects and not the person's, with the projects' roots. Two clones count as one project. What the
-    person declined, removed or took is a row of the person's, and is not offered."""
-    found = rows(OFFERS, ENOUGH)
-    if not found:
-        return
-    from tacitd_handlers.shared.places import identify_project
-
-    all_roots: dict[int, str] = dict(rows("SELECT number, root FROM project"))
-    for _, numbers, newest in found:
-        projects = {
-            identify_project(Path(all_roots[number])).key: Path(all_roots[number])
-            for number in sorted(map(int, numbers.split(",")), reverse=True)
-        }
+    """Lines that are in three projects and not the person's, with the projects' roots. What the person declined, removed or took is a row
+    of the person's, and is not offered."""
+    for _, numbers, newest in rows(OFFERS, ENOUGH):
+        roots = rows(f"SELECT root FROM project WHERE number IN ({numbers}) ORDER BY root")
         ((text,),) = rows("SELECT text FROM learning_line WHERE number = ?", newest)
-        if len(projects) >= ENOUGH:
-            yield text, sorted(projects.values())
+        yield text, [Path(root) for (root,) in roots]
 
 
 def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -385,7 +385,7 @@ def _describe(plan: Plan, inputs: SynthesisInput, usd: float, ungrounded: int) -
         return
     reasons = ["it is written there already"] if inputs.known or plan.known else []
     if plan.refused or ungrounded:
-        reasons.append("what was proposed was refused (`tacitd learned --refused` shows it)")
+        reasons.append("what was proposed was refused (`tacitd review` shows it)")
     if not reasons:
         reasons.append(
             "the model made no line of it" if inputs.facts else "another document contains it already"

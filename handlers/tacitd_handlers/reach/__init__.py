@@ -25,9 +25,9 @@ def make_plugin() -> PluginSpec:
         order=60,
         settings={"reach": "tacitd_handlers.learning.settings:ReachSettings"},
         schema=(f"{here}:schema.sql",),
-        run=f"{here}.reach_survey:run",
+        run=f"{rules}:run",
         events=frozenset({"session-started", "purge"}),
-        jobs=(TimedJob("user-rules", 5.0), TimedJob("reach-check", 3600.0)),
+        jobs=(TimedJob("user-rules", 5.0),),
         files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
         commands={
             "reach": (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Format, Leaf, Rows, Tools, Tx
-from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import bullet, split_bullet
@@ -39,7 +39,6 @@ from tacitd_handlers.reach.client_rules import (
     name_module_rules,
 )
 from tacitd_handlers.reach.rule_text import (
-    BLOCK,
     COPY,
     FOOT_START,
     HEAD_START,
@@ -50,11 +49,10 @@ from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
 COPIES = "copies"
+HINT = "move it away or mend it; the copy is made when the next session starts"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 WITH_LINES = "SELECT DISTINCT path FROM learning_line WHERE project IS ? AND state = 'present'"
-KEPT_AGAIN = 600.0
-"""Seconds until it is tried again whether a line that is gone from a block can be deleted in its source."""
 
 
 class Copy(NamedTuple):
@@ -91,10 +89,6 @@ def queue_copies(tx: Tx, project: Project, number: int | None, now: float) -> No
 
 def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     return [] if root is None else list_written(rows, root, COPY)
-
-
-def list_blocks(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    return [] if root is None else list_written(rows, root, BLOCK)
 
 
 def list_written(rows: Rows, root: Path, format: Format) -> list[Path]:
@@ -166,21 +160,9 @@ def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
 
 def why_kept(copy: Copy, project: Project, tools: Tools) -> str:
     """Why an edit of a copy cannot be moved to its source; "" if it can."""
-    if copy.is_block and project.git and git.read_index_mode(copy.tree, copy.path):
-        return f"git tracks {copy.path.name}"
     if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
         return "git tracks that"
     return "" if copy.source.exists() else "that does not exist"
-
-
-def describe_kept(copy: Copy, why: str) -> str:
-    """What is wrong with a block that lacks lines of its source."""
-    return f"{copy.path} lacks lines that are not deleted in {copy.source}: {why}; put them back, or delete them there"
-
-
-def find_gone(edits: Edits) -> frozenset[Leaf]:
-    """The lines of tacitd's that are gone from a block; what stands in the place of one is none of tacitd's."""
-    return edits.removed | edits.changed.keys()
 
 
 def match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
@@ -209,17 +191,15 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     follow = Done(lambda tx: queue_copies(tx, project, number, now))
     if not any(edits):
         return follow
-    copies = plan_copies(tools.rows, number, root, blocks=tools.settings["reach"].codex)
+    copies = plan_copies(tools.rows, number, root, blocks=False)
     copy = next((one for one in copies if one.path == path), None)
-    if copy is None or (not copy.is_block and git.read_index_mode(copy.tree, path)):
+    if copy is None or git.read_index_mode(copy.tree, path):
         return Done()
     why = why_kept(copy, project, tools)
     with suppress(FileRefusedError):
         data = read_checked(copy.source, copy.home)
     source = LEAVES.read_leaves(data or b"")
-    if copy.is_block:
-        edits = _choose_block_edits(copy, edits, source, why)
-    is_cut = not copy.is_block and COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
+    is_cut = COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
     moved = _move_edits(edits, source, is_cut=is_cut)
     if data is None or why or not moved.changes:
         return follow
@@ -239,16 +219,6 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
     change = FileChange(copy.source, LEAVES, lambda now, edits: moved.changes, cause, theirs=True)
     return Done(apply, (change,))
-
-
-def _choose_block_edits(copy: Copy, edits: Edits, source: Mapping[Leaf, str], why: str) -> Edits:
-    """What counts of the edits of a block: that lines of tacitd's are gone. Whatever else stands in it may have come with the project,
-    and stays there. Raises FileBusyError if a line that is gone is in the source and cannot be deleted there (`why`): then it is still
-    noted as tacitd's, and is not put back."""
-    gone, shown = find_gone(edits), set(map(show_line, source.values()))
-    if why and any(split_bullet(leaf)[1] in shown for leaf in gone):
-        raise FileBusyError(describe_kept(copy, why), seconds=KEPT_AGAIN)
-    return Edits({}, {}, frozenset() if why else gone)
 
 
 class _Moved(Struct, frozen=True):

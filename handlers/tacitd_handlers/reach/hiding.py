@@ -70,21 +70,18 @@ def list_patterns(project: Project, patterns: Sequence[str]) -> str:
     return ""
 
 
-def reveal(project: Project, paths: Iterable[Path]) -> list[str]:
-    """Take files out of the exclude file, so that git shows them; return the lines that were there. Raises OSError, TacitdError."""
+def reveal(project: Project, paths: Iterable[Path]) -> None:
+    """Take files out of the exclude file, so that git shows them. Raises OSError, TacitdError."""
     path = git.locate_exclude_file(project.root) if project.git else None
     if not isinstance(path, Path) or not path.exists():
-        return []
+        return
     wanted = {pattern_of(one.relative_to(project.root)) for one in paths}
-    taken = list[str]()
 
     def change(data: bytes | None) -> bytes | None:
         lines = os.fsdecode(data or b"").splitlines(keepends=True)
-        taken[:] = [line.rstrip("\r\n") for line in lines if line.rstrip("\r\n") in wanted]
         return os.fsencode("".join(line for line in lines if line.rstrip("\r\n") not in wanted))
 
     edit_file(path, change)
-    return taken
 
 
 PACKAGE = "package.json"

@@ -21,6 +21,7 @@ from tacitd.files.git import list_work_trees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Notice
 from tacitd.text.hashes import sha256
+from tacitd_handlers.learning.folders import TITLE
 from tacitd_handlers.learning.learned_rows import (
     LineRow,
     find_trust,
@@ -35,11 +36,10 @@ from tacitd_handlers.reach.client_rules import (
     front_matter,
 )
 from tacitd_handlers.reach.copies import (
+    HINT,
     LARGEST,
     WITH_LINES,
     Copy,
-    describe_kept,
-    find_gone,
     find_obstacle,
     find_tree,
     list_written,
@@ -68,7 +68,7 @@ from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.problems import report_problem
 
 PROBLEM = "learning.copies"
-HINT = "move it away or mend it; the copy is made when the next session starts"
+THEIRS = "has a block that this tacitd did not write, or that was changed: move lines of yours out of it, and delete it"
 
 
 # --- the task
@@ -187,31 +187,22 @@ class _CopyRound:
         if not path.exists() and (why := hide(self._project, [path], tools)):
             self.problems.append(f"{path} is not written, because git would show it: {why}")
             return
-        leaves = {leaf: value for leaf, value in COPY.read_leaves(text.encode()).items() if is_line(leaf)}
-        view, base = tools.look(path, BLOCK), dict[Leaf, str](tools.rows(_WRITTEN, str(path)))
-        now = view.now
-        if path not in list_written(tools.rows, self._project.root, BLOCK) and now.keys() - leaves.keys():
-            self.problems.append(f"{path} has a block that this tacitd did not write: delete it")
+        lines = [split_bullet(leaf) for leaf in COPY.read_leaves(text.encode()) if is_line(leaf)]
+        wanted = {WHOLE: render_lines(lines, TITLE).strip()}
+        base, there = dict[Leaf, str](tools.rows(_WRITTEN, str(path))), tools.look(path, BLOCK).now
+        if there and there not in (base, wanted):
+            self.problems.append(f"{path} {THEIRS}")
             return
-        gone = base.keys() - now.keys() if view.doubt == "removed once" else find_gone(view.edits)
-        if gone & leaves.keys() and (why := why_kept(copy, self._project, tools)):
-            self.problems.append(describe_kept(copy, why))
-        own = {leaf: value for leaf, value in now.items() if leaf not in _list_theirs(view.edits)}
-        wanted, noted = (
-            {leaf: value for leaf, value in some.items() if leaf not in gone} for some in (leaves, base)
-        )
-        if own == wanted == noted:
+        if there == base == wanted:
             return
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            # What the person took out is not put back, and what they wrote in it stays.
-            theirs, gone = _list_theirs(edits), find_gone(edits)
-            put = {leaf: value for leaf, value in leaves.items() if leaf not in gone}
-            return dict.fromkeys(leaf for leaf in now if leaf not in theirs) | put
+            return wanted if not now or now in (base, wanted) else {}
 
-        key = sha256(repr((list(now), list(leaves))).encode()).hexdigest()[:12]
+        key = sha256(repr((there, wanted)).encode()).hexdigest()[:12]
         cause = Cause(f"block {tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
-        self.changes.append(FileChange(path, BLOCK, decide, cause, unlisted=frozenset({*now, *leaves})))
+        change = FileChange(path, BLOCK, decide, cause, adopts=True, unlisted=frozenset(wanted))
+        self.changes.append(change)
 
     def _plan(self, copy: Copy, text: str) -> None:
         rows = self._tools.rows
@@ -279,10 +270,15 @@ class _CopyRound:
         """Remove copies that are not wanted any more and have nothing of a person."""
         rows, now = self._tools.rows, self._tools.clock.now()
         for path in list_written(rows, self._project.root, BLOCK):
-            base = rows(_WRITTEN, str(path))
-            if path not in self._wanted and path.exists() and base:
-                gone: dict[Leaf, str | None] = {WHOLE: None, **{leaf: None for leaf, _ in base}}
-                self._remove(path, BLOCK, gone, Cause(f"block {now}", "tacitd", "it is not needed any more"))
+            if path in self._wanted or not path.exists():
+                continue
+            there = self._tools.look(path, BLOCK).now
+            if there and there != dict(rows(_WRITTEN, str(path))):
+                self.problems.append(f"{path} {THEIRS}")
+                self.kept.append(Notice("kept", str(path), about=THEIRS))
+            elif there:
+                cause = Cause(f"block {now}", "tacitd", "it is not needed any more")
+                self._remove(path, BLOCK, {WHOLE: None}, cause)
         for path in list_written(rows, self._project.root, COPY):
             if path in self._wanted or not os.path.lexists(path):
                 continue
@@ -317,7 +313,3 @@ def _why_no_block(copy: Copy, project: Project, tools: Tools) -> str:
 
 def _return(changes: Mapping[Leaf, str | None], *_: object) -> Mapping[Leaf, str | None]:
     return changes
-
-
-def _list_theirs(edits: Edits) -> set[Leaf]:
-    return {*edits.added, *(leaf for leaf, _ in edits.changed.values())}

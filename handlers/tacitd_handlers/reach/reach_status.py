@@ -14,17 +14,14 @@ if TYPE_CHECKING:
 
 _NOTES = {
     "waits": "; newer lines follow within a day",
-    "missing": "; the file is missing and is made again at the next session",
-    "incomplete": "; the file is incomplete and is made again at the next session",
-    "merging": "; git changes files now, so deleted lines are not followed yet",
+    "incomplete": "; the file is missing or incomplete, and is made again at the next session",
     "blocked": "; the file cannot be written",
 }
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """`file`; `state`: `current`, `waits` (for the next day), `missing` or `incomplete` (made again at the next session), `none`
-    (nothing to write), `off`, `git` or `merging` (nothing is written, or followed), or `blocked`; `rules`, `left_out` (more than fit);
-    `written` (ISO 8601)."""
+    """`file`; `state`: `current`, `waits` (for the next day), `incomplete` (made again at the next session), `none` (nothing to write),
+    `off`, `git` (nothing is written) or `blocked`; `rules`, `left_out` (more than fit); `written` (ISO 8601)."""
     found = rows("SELECT path, state, left_out, written FROM reach_file")
     path, state, left_out, written = found[0] if found else (None, "none", 0, None)
     ((rules,),) = rows("SELECT count(*) FROM reach_rule")

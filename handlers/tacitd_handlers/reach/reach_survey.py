@@ -1,4 +1,4 @@
-"""Which learned text reaches a session that starts in a directory, and why some does not: `tacitd reach`, the tasks of reach, `tacitd doctor`.
+"""Which learned text reaches a session that starts in a directory, and why some does not: `tacitd reach`, `tacitd doctor`.
 
 Only tacitd's own files are listed: the person's rules, and the project's and its modules' in `.claude/rules`. Nothing is written here.
 """
@@ -15,9 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, json_option, read_store, resolve_directory
-from tacitd.contract import Done, Outcome, Task, Tools
+from tacitd.contract import Row, Rows, Value
 from tacitd.errors import FileRefusedError
-from tacitd.files.git import read_index_mode
 from tacitd.handler import DoctorFinding
 from tacitd.sources.registry import find_codex
 from tacitd.state.paths import Paths
@@ -41,9 +40,9 @@ from tacitd_handlers.reach.context_files import (
     list_rules,
     locate_directory,
 )
-from tacitd_handlers.reach.user_rules import check_place, find_work_tree, update_rules
-from tacitd_handlers.shared.places import leads_out, read_text
-from tacitd_handlers.shared.problems import report_problem
+from tacitd_handlers.reach.copies import HINT, find_obstacle
+from tacitd_handlers.reach.user_rules import check_place, find_work_tree
+from tacitd_handlers.shared.places import read_text
 
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextFile
@@ -56,8 +55,6 @@ ELSEWHERE = (
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1 it loads the project's lines (2.1.63 and later)."
 )
 _ABOUT = {"person": "about you", "project": "of this project", "module": "of this module"}
-CHECK = "reach-check"
-PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked")
 
 
 class ReachedFile(Struct, frozen=True):
@@ -75,7 +72,7 @@ class ReachProblem(Struct, frozen=True):
     """Learned text that does not arrive, or not as it should."""
 
     id: str | None
-    """As in `tacitd doctor`; None if it follows from the directory alone."""
+    """As in `tacitd doctor`; None if the daemon reports it, or it follows from the directory alone."""
     what: str
     why: str
     hint: str
@@ -90,18 +87,17 @@ class ReachReport(Struct, frozen=True):
 
 
 def survey_directory(
-    client_home: Path, directory: Path, state_dir: Path | None = None, *, with_codex: bool = False
+    client_home: Path, directory: Path, rows: Rows, *, with_codex: bool = False
 ) -> ReachReport:
-    """Return what a session in a directory loads. `state_dir`: that of the store, in which are the folders with lines of tacitd's.
-    `with_codex`: whether Codex is used here too."""
+    """Return what a session in a directory loads. `with_codex`: whether Codex is used here too."""
     place = locate_directory(client_home, directory)
     ours = (one for each in list_loaded(client_home, place) if (one := _describe(each, client_home, place)))
     person = client_home / USER_RULES
     is_there = count_items(read_text(person)) > 0
     missing = (
         *(_explain_exclude(person, "what is known of you", place) if is_there else ()),
-        *_explain_project(place),
-        *_explain_modules(place, _list_module_folders(state_dir, place.main) if state_dir else ()),
+        *_explain_project(place, rows),
+        *_explain_modules(place, rows),
         *(_explain_codex(place) if with_codex else ()),
     )
     return ReachReport(place.here, tuple(sorted(ours, key=lambda one: one.when != "start")), missing)
@@ -134,51 +130,36 @@ def _is_attached(folder: str, place: Directory) -> bool:
 # --- why something does not arrive
 
 
-def _explain_project(place: Directory) -> Iterator[ReachProblem]:
-    tree, path, what = place.tree, place.tree / PROJECT_RULE, f"the lines of {LEARNED}"
+def _explain_project(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
+    tree, path = place.tree, place.tree / PROJECT_RULE
     expected, there = count_items(read_text(choose_source(place, LEARNED))), count_items(read_text(path))
     if not expected and not there:
         return
-    link = next((one for one in reversed((path, *path.parents[:3])) if one.is_symlink()), None)
-    if link is not None:
-        why = f"{link} is a link, and tacitd writes nothing through one"
-        if leads_out(path.parent, tree):
-            why = f"{link} leads out of the project, where the client loads no rules"
-        hint = "remove it; tacitd then makes a file or a directory"
-        yield ReachProblem("reach.linked", what, why, hint)
-        return
-    excluded = list(_explain_exclude(path, what, place))
-    yield from excluded
-    if there:
-        yield from _explain_tracked(path, tree, what)
-    if excluded or there >= expected:
+    what = (
+        f"{count_noun(expected - there, 'line')} of {LEARNED}"
+        if there < expected
+        else f"the lines of {LEARNED}"
+    )
+    found = list(_explain_copy(path, what, place, rows))
+    yield from found
+    if found or there >= expected:
         return
     hint = (
         f"for lines that came with the repository, read them, then run `tacitd trust {place.main}`; {DAEMON}"
     )
     if tree != place.main:
         hint = f"for a work tree that lives for one session: `tacitd plugin install` brings them at its start; {hint}"
-    if not os.path.lexists(path):
-        yield ReachProblem(None, what, f"{path} does not exist", hint)
-    elif path.is_file():
-        number = f"{count_noun(expected - there, 'line')} of {LEARNED}"
-        yield ReachProblem(None, number, f"{path} does not have them", hint)
-    else:
-        yield ReachProblem(None, what, f"{path} is not an ordinary file", "move it away")
+    yield ReachProblem(None, what, f"{path} does not have them", hint)
 
 
-def _list_module_folders(state_dir: Path, root: Path) -> set[str]:
-    rows = read_store(lambda rows: rows("SELECT DISTINCT path FROM shared_leaf"), state_dir) or ()
-    found = (Path(path) for (path,) in rows)
-    modules = (path.parent for path in found if path.name == AGENTS and path.is_relative_to(root))
-    return {one.relative_to(root).as_posix() for one in modules if one != root / MODULE_RULES}
-
-
-def _explain_modules(place: Directory, known: Iterable[str]) -> Iterator[ReachProblem]:
+def _explain_modules(place: Directory, rows: Rows) -> Iterator[ReachProblem]:
     here, tree = place.here, place.tree
     copies = {
         folder: path for path in list_rules(tree / MODULE_RULES) if (folder := _find_folder(path, tree))
     }
+    written = (Path(path) for (path,) in rows("SELECT DISTINCT path FROM shared_leaf"))
+    modules = (one.parent for one in written if one.name == AGENTS and one.is_relative_to(place.main))
+    known = (one.relative_to(place.main).as_posix() for one in modules if one != place.main / MODULE_RULES)
     for folder in sorted({*copies, *known}):
         what, path = f"the lines for {folder}", copies.get(folder)
         if path is None and not count_items(read_text(choose_source(place, f"{folder}/{AGENTS}"))):
@@ -190,8 +171,14 @@ def _explain_modules(place: Directory, known: Iterable[str]) -> Iterator[ReachPr
         elif path is None:
             yield ReachProblem(None, what, f"{tree / MODULE_RULES} has no copy of them", DAEMON)
         else:
-            yield from _explain_exclude(path, what, place)
-            yield from _explain_tracked(path, tree, what)
+            yield from _explain_copy(path, what, place, rows)
+
+
+def _explain_copy(path: Path, what: str, place: Directory, rows: Rows) -> Iterator[ReachProblem]:
+    """Why tacitd does not write a copy, and why the client does not load it."""
+    if why := find_obstacle(path, place.tree, rows):
+        yield ReachProblem(None, what, f"{path} {why}", HINT)
+    yield from _explain_exclude(path, what, place)
 
 
 def _explain_exclude(path: Path, what: str, place: Directory) -> Iterator[ReachProblem]:
@@ -199,13 +186,6 @@ def _explain_exclude(path: Path, what: str, place: Directory) -> Iterator[ReachP
         why = f"claudeMdExcludes in {found.file} excludes {path} ({found.pattern})"
         hint = f"change claudeMdExcludes in {found.file} if they should be loaded"
         yield ReachProblem("reach.excluded", what, why, hint)
-
-
-def _explain_tracked(path: Path, tree: Path, what: str) -> Iterator[ReachProblem]:
-    if read_index_mode(tree, path):
-        why = f"git tracks {path}, so it is what the repository has: tacitd neither reads nor writes it"
-        hint = f"git rm --cached {path.relative_to(tree)}, and commit that"
-        yield ReachProblem("reach.committed", f"{what} as they are now", why, hint)
 
 
 def _explain_codex(place: Directory) -> Iterator[ReachProblem]:
@@ -231,7 +211,11 @@ def reach(directory: str | None, as_json: bool) -> None:
     """
     places, here = get_paths(), resolve_directory(directory)
     has_codex = find_codex(os.environ) is not None
-    report = survey_directory(places.config_dir, here, places.state_dir, with_codex=has_codex)
+
+    def survey(rows: Rows) -> ReachReport:
+        return survey_directory(places.config_dir, here, rows, with_codex=has_codex)
+
+    report = read_store(survey) or survey(_find_nothing)
     mine = tuple(_explain_person(places, _read_settings(places)))
     report = replace(report, missing=(*mine, *report.missing))
     if as_json:
@@ -266,20 +250,7 @@ def _short(path: Path, home: Path) -> str:
     return f"~{os.sep}{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
 
 
-# --- the tasks, and doctor
-
-
-def run(task: Task, tools: Tools) -> Outcome:
-    """Bring the person's file up to date, or report what does not reach the sessions of known projects, until it is gone."""
-    if task.key.partition(" ")[0] != CHECK:
-        return update_rules(tools, restore=task.kind == "session-started", forced=task.kind == "purge")
-    roots = [root for (root,) in tools.rows("SELECT root FROM project ORDER BY root")]
-    found = {one.id: one for one in check_projects(tools.client_home, roots)}
-    gone = DoctorFinding("", "ok", "")
-    for id in PROBLEMS:
-        one = found.get(id, gone)
-        report_problem(tools, id, one.what, one.hint)
-    return Done()
+# --- doctor
 
 
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -301,13 +272,18 @@ def check_projects(client_home: Path, roots: Iterable[str]) -> Iterator[DoctorFi
     """A warning for each way in which learned lines of projects do not reach sessions."""
     found: dict[str, list[tuple[Path, ReachProblem]]] = {}
     for root in filter(Path.is_dir, map(Path, roots)):
-        for problem in survey_directory(client_home, root).missing:
+        for problem in survey_directory(client_home, root, _find_nothing).missing:
             if problem.id:
                 found.setdefault(problem.id, []).append((root, problem))
     for id, places in found.items():
         root, first = places[0]
         more = f", and {len(places) - 1} more" if len(places) > 1 else ""
         yield DoctorFinding(id, "warning", f"{root}: {first.what}: {first.why}{more}", first.hint)
+
+
+def _find_nothing(sql: str, *values: Value) -> list[Row]:
+    """The rows of no store."""
+    return []
 
 
 def _explain_person(paths: Paths, settings: ReachSettings) -> Iterator[ReachProblem]:

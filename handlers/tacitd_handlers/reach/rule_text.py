@@ -17,7 +17,6 @@ from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.text.import_words import list_runs, quote_imports
 from tacitd.text.markdown import lines_of
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
-from tacitd_handlers.learning.folders import GROUPS, TITLE
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
@@ -162,51 +161,43 @@ def _list_text(data: bytes) -> dict[Leaf, str]:
 
 BLOCK_START = "<!-- tacitd: the lines of LEARNED.md begin here. Change that file. -->"
 BLOCK_END = "<!-- tacitd: the lines of LEARNED.md end here. -->"
-WHOLE = "\t"
-"""A leaf without a text: a change that takes it away leaves of the block only what a person wrote in it."""
+WHOLE = "block"
+"""The one leaf of the format: what stands between the marks."""
 
 
 class BlockFormat:
-    """AGENTS.md with a block at its end: a leaf is a list item of the block. What stands before and behind it keeps its bytes."""
+    """AGENTS.md with a block at its end, which is one leaf: it is tacitd's as a whole, or nobody touches it. What stands before and
+    behind it keeps its bytes."""
 
     name = f"{__name__}:BLOCK"
-    is_generated = True
+    is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        return _LINES.read_leaves(_split_block(data)[1])
+        inside = _split_block(data)[1].decode("utf-8", "replace").replace("\r\n", "\n").strip("\n")
+        return {WHOLE: inside} if inside else {}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`. The block is put at the end if there is none."""
         before, inside, after = _split_block(data or b"")
-        is_new = BLOCK_START.encode() not in (data or b"")
-        newline = _newline_of(before if is_new else inside)
-        lines = {leaf: value for leaf, value in changes.items() if leaf != WHOLE}
-        inside = _LINES.splice(inside.strip(b"\r\n"), lines).replace(b"\r\n", b"\n").strip(b"\n")
-        inside = b"" if inside == f"# {TITLE}".encode() else inside.replace(b"\n", newline)
-        if is_new and not inside:
+        newline = _newline_of(inside or before)
+        if WHOLE not in changes:
             return data or b""
+        if (text := changes[WHOLE]) is None:
+            return _without_block(before, newline, after) if inside else data or b""
         if not inside:
-            return _without_block(before, newline, after)
-        if WHOLE in changes:
-            return before + inside + after
-        if is_new and before:
             # The block of a text without a newline at its end has none either: so that text is found again.
-            after = newline if before.endswith(b"\n") else b""
-            before += newline if after else newline * 2
-        elif is_new:
-            after = newline
-        block = (BLOCK_START.encode(), b"", inside, b"", BLOCK_END.encode())
+            after = newline if before.endswith(b"\n") or not before else b""
+            before += (newline if after else newline * 2) if before else b""
+        block = (BLOCK_START.encode(), b"", text.encode().replace(b"\n", newline), b"", BLOCK_END.encode())
         return before + newline.join(block) + after
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
-        return _LINES.pair_reworded(base, now)
+        return {}
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: the block is gone as a whole, or most of it."""
-        return BLOCK_START.encode() not in data or _LINES.is_cut(data, base)
+        return False
 
 
-_LINES = Bullets(TITLE, order=GROUPS)
 BLOCK = BlockFormat()
 
 

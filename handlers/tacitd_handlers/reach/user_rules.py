@@ -22,7 +22,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files import git
 from tacitd.files.atomic import read_snapshot
@@ -120,10 +120,10 @@ def read_memory(rows: Rows) -> RulesMemory:
     return RulesMemory(rules, *found[0]) if found else RulesMemory(rules)
 
 
-def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
-    """Bring the file up to date, if anything changed. `restore`: a session has started, so a file that is missing or incomplete is
-    made again. `forced`: what was forgotten leaves it at once."""
-    path = tools.client_home / USER_RULES
+def run(task: Task, tools: Tools) -> Done:
+    """Bring the file up to date, if anything changed. When a session has started, a file that is missing or incomplete is made again; for
+    a purge, what was forgotten leaves it at once. Raises FileBusyError."""
+    path, restore = tools.client_home / USER_RULES, task.kind == "session-started"
     if not tools.client_home.is_dir():  # Claude Code was never used with this directory
         return Done()
     sources, memory, settings = load_sources(tools), read_memory(tools.rows), tools.settings["reach"]
@@ -131,7 +131,8 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
     files = [path, *(file for one in sources.values() for file in one.list_files())]
     # Also each hour: confidences decay, and what waits for the next day is due.
     stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git, now // HOUR])
-    if stamp == memory.stamp and not forced and not (restore and memory.state in ("missing", "incomplete")):
+    is_due = task.kind == "purge" or (restore and memory.state == "incomplete")
+    if stamp == memory.stamp and not is_due:
         return Done()
     next_memory = replace(memory, stamp=stamp)
     try:
@@ -146,8 +147,7 @@ def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
             next_memory = _follow(path, next_memory, sources, tools, restore=restore)
         tools.clear(BLOCKED)
     except FileBusyError:
-        is_git = find_work_tree(path) is not None
-        next_memory = replace(memory, state="merging" if is_git else memory.state, stamp="")
+        raise
     except (OSError, TacitdError) as error:
         what = error.what if isinstance(error, TacitdError) else str(error)
         what = what if str(path) in what else f"{path}: {what}"
@@ -175,7 +175,7 @@ def _follow(
     view = tools.look(path, LIST)
     is_whole = bool(text.strip()) and view.doubt != "cut"
     if memory.rules and not is_whole and not restore:
-        return replace(memory, state="incomplete" if text.strip() else "missing")
+        return replace(memory, state="incomplete")
     if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
         return replace(memory, stamp="")  # the person's edits come first
     sections = _list_sections(sources, memory, tools)

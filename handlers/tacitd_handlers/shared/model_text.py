@@ -84,30 +84,11 @@ def drop_quotes(text: str) -> str:
 
 
 def shorten_middle(text: str, limit: int) -> str:
-    """Return the text, or its first two thirds and last third of `limit` characters with a note between them.
-
-    What was quoted in the text is also quoted in the result.
-    """
+    """Return the text, or its first two thirds and last third of `limit` characters with a note between them."""
     if len(text) <= limit:
         return text
     head, tail = limit * 2 // 3, limit // 3
-    closing, opening = _mark_at(text, head).strip("> "), _mark_at(text, len(text) - tail)
-    parts = (
-        text[:head] + (f"\n{closing}" if closing else ""),
-        f"[… {len(text) - head - tail} characters left out …]",
-        opening + ("\n" if opening.strip("> ") else "") + text[-tail:],
-    )
-    return "\n".join(parts)
-
-
-def _mark_at(text: str, at: int) -> str:
-    """Return what begins the quoted part around an offset: `> `, the fence, or "" if it is not quoted."""
-    if any(found.start() < at < found.end() for found in _QUOTED_LINE.finditer(text)):
-        return "> "
-    for found in _FENCE.finditer(_blank_lines(text)):
-        if found.start() < at < found.end():
-            return found["inline"] or found["ticks"] or found["tildes"]
-    return ""
+    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"
 
 
 def _blank_lines(text: str) -> str:

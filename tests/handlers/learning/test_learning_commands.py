@@ -73,29 +73,6 @@ def test_learned_lists_lines_by_file_with_their_counts(cli: Cli, rows: LearnedRo
     assert two["file"] == "src/AGENTS.md" and (three["root"], three["stale"]) == ("", True)
 
 
-def test_learned_lists_what_was_not_stored(cli: Cli, rows: LearnedRows) -> None:
-    """S-24: withheld, refused and forgotten lines, each with its id."""
-    withheld = rows.learn(PNPM)
-    rows.mark(withheld, "withheld")
-    rows.hear("Use node 99", "node please", state="refused", reason="nobody said 99")
-    rows.learn(SHORT)
-    item = rows.find(SHORT)
-    rows.bench.decide(item.id, "drop", root=rows.root)
-    assert [(one["id"], one["file"]) for one in learned(cli, rows, "--withheld")] == [
-        (withheld, "LEARNED.md")
-    ]
-    (refused,) = learned(cli, rows, "--refused")
-    assert (refused["verdict"], refused["reason"], refused["words"]) == (
-        "refused",
-        "nobody said 99",
-        ["node please"],
-    )
-    text = cli.run("learned", "--refused", cwd=rows.root).out
-    assert "it was refused: nobody said 99" in text and "from: node please" in text
-    assert [one["line"] for one in learned(cli, rows, "--forgotten")] == [SHORT]
-    assert cli.run("learned", "--refused", "--withheld", cwd=rows.root).code == 2
-
-
 # --- why
 
 
@@ -221,37 +198,22 @@ def test_status_counts_what_waits_and_what_needs_a_decision(rows: LearnedRows) -
     ]
     lines = "\n".join(rows.bench.status_lines)
     assert "! proposals of the model that wait for your decision (`tacitd review`): 1" in lines
-    assert f"writes in {rows.root}" in lines and "tacitd learned --withheld" in lines
-    for number in (2, 3):
-        rows.clock.advance(DAY)
-        rows.hear(PNPM, line=PNPM, corrected=True, state="known", session=f"s{number}")
-    assert rows.bench.status["unheeded"] == {str(rows.root): [PNPM]}
-    assert any(
-        f"! “{PNPM}” in {rows.root}: corrected at least twice" in one for one in rows.bench.status_lines
-    )
+    assert f"writes in {rows.root}" in lines and "learned again (`tacitd review`): 1" in lines
     rows.bench._app.write_modes.set_mode(rows.root, "off")
     (row,) = rows.bench.status["waits"]
     assert row["job"] == "" and "exclude --undo" in row["until"]
 
 
-def test_the_report_lists_what_stands_in_the_files(rows: LearnedRows) -> None:
-    """Also after undo and accept; a line that is not heeded with the months of its corrections."""
-    kept = rows.learn(PNPM)
-    gone = rows.learn(SHORT)
-    rows.bench.decide(gone, "drop", root=rows.root)
-    learned, effects = rows.bench.report()
-    table = next(one for one in learned.parts if getattr(one, "columns", ()))
-    assert [row[0] for row in table.rows] == [PNPM]  # type: ignore[union-attr]
-    rows.bench.decide(gone, "restore", root=rows.root)
-    table = next(one for one in rows.bench.report()[0].parts if getattr(one, "columns", ()))
-    assert {row[0] for row in table.rows} == {PNPM, SHORT}  # type: ignore[union-attr]
-    assert effects.keep_data() is None
+def test_the_report_lists_what_is_not_heeded(rows: LearnedRows) -> None:
+    """With how often it was corrected since."""
+    rows.learn(PNPM)
+    assert rows.bench.report()[1].keep_data() is None
     for number in (2, 3):
         rows.clock.advance(DAY)
         rows.hear(PNPM, line=PNPM, corrected=True, state="known", session=f"s{number}")
     _, effects = rows.bench.report()
     unheeded = effects.parts[1]
-    assert unheeded.rows[0][:3] == (PNPM, "app", 2) and kept  # type: ignore[union-attr]
+    assert unheeded.rows[0][:3] == (PNPM, "app", 2)  # type: ignore[union-attr]
     other = rows.make_project("other")
     assert all(not one.parts[-1].has_data for one in rows.bench.report(root=other))
 

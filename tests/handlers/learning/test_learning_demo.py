@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from support_cli import Cli
-from tacitd_handlers.learning import demo
 
 
 @pytest.fixture
@@ -39,18 +37,6 @@ def test_it_shows_the_whole_way_and_leaves_nothing(cli: Cli, tmp_path: Path) -> 
     assert "model  " not in said.out and "not found" not in said.out, "a script answers"
     assert "waits  " not in said.out, "all of its lines were made"
     assert list((tmp_path / "t").iterdir()) == [] and list(cli.home.iterdir()) == []
-
-
-@pytest.mark.parametrize("line", [1, 5, 9, 20])
-def test_whoever_stops_looking_leaves_nothing_behind(cli: Cli, tmp_path: Path, line: int) -> None:
-    """No file is left if it is interrupted or its output is closed."""
-    playing = demo.play_demo()
-    assert isinstance(playing, Generator)
-    for _ in range(line):
-        next(playing)
-    with pytest.raises(KeyboardInterrupt):
-        playing.throw(KeyboardInterrupt)
-    assert list((tmp_path / "t").iterdir()) == []
 
 
 def test_a_persons_own_settings_do_not_disturb_it(cli: Cli) -> None:

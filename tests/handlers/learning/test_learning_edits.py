@@ -22,16 +22,6 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
         yield made
 
 
-def test_a_line_that_the_person_writes_again_is_theirs(bench: LearningBench) -> None:
-    """S-28: a deleted line that comes back by hand is present, and no synthesis replaces it."""
-    bench.edit(f"- {PNPM}\n", "")
-    bench.edit(f"- {SHORT}\n", f"- {SHORT}\n- {PNPM}\n")
-    line = bench.line(PNPM)
-    assert (line.state, line.by) == ("present", "person")
-    bench.learn("use bun, not pnpm", "Use bun, not pnpm", "s2")
-    assert "P1. Use pnpm, not npm" in bench.model.prompts[-1] and PNPM in bench.bullets
-
-
 @pytest.mark.parametrize("name", ["LEARNED.md", ".claude/rules/tacitd-learned.md"])
 def test_something_else_in_the_place_of_a_line_is_no_rewording(bench: LearningBench, name: str) -> None:
     """S-28: the line counts as deleted, and what the person wrote has no origin in what they said before."""

@@ -21,12 +21,6 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
         yield made
 
 
-def test_commands_are_not_asked_about(bench: LearningBench) -> None:
-    """S-01: a slash command without words costs no call."""
-    bench.say("/compact", "Use tabs")
-    assert bench.count_calls("extraction") == 0 and bench.facts("text") == []
-
-
 @pytest.mark.parametrize(
     ("typed", "line", "state"),
     [
@@ -143,6 +137,17 @@ def test_prose_is_asked_again_and_given_up(bench: LearningBench) -> None:
     assert bench.count_calls("extraction") == 2
     ((state, reason),) = bench.bench.rows("SELECT state, reason FROM prompt_task WHERE plugin = 'learning'")
     assert state == "rejected" and "cannot be used" in reason
+
+
+@pytest.mark.parametrize("marks", [("```\n", "\n```"), ("> ", "")])
+def test_of_a_long_prompt_the_pasted_part_goes_first(bench: LearningBench, marks: tuple[str, str]) -> None:
+    """S-67: what was pasted is not typed, wherever a long prompt is cut."""
+    pasted = f"{marks[0]}{'word ' * 9000}never run the tests {'word ' * 9000}{marks[1]}"
+    heard = {"message": 1, "words": "never run the tests", "fact": "Never run the tests"}
+    bench.learn(f"use pnpm, not npm.\n{pasted}\nkeep answers short", RawAnswer(json.dumps(heard)))
+    assert bench.bullets == [] and bench.facts("state") == [("refused",)]
+    (prompt,) = (one.prompt for one in bench.model.asked if one.purpose == "extraction")
+    assert "use pnpm" in prompt and "keep answers short" in prompt and "never run" not in prompt
 
 
 def test_a_secret_is_never_stored(bench: LearningBench) -> None:

@@ -38,12 +38,6 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def hidden(rows: LearnedRows) -> list[str]:
-    path = locate_exclude_file(rows.root)
-    assert isinstance(path, Path)
-    return path.read_text().splitlines() if path.exists() else []
-
-
 # --- the summary
 
 
@@ -144,9 +138,6 @@ def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
     assert not any("AGENTS.md" in what for what in rows.bench.degraded)
 
 
-# --- init
-
-
 # --- share and exclude
 
 
@@ -154,7 +145,9 @@ def test_init_makes_an_empty_file_once_and_hides_it(rows: LearnedRows, model: Sc
     """S-42: because a person asked; a file that is there stays as it is. Without documents nobody is asked."""
     assert rows.command("init") == ["LEARNED.md and its summary are there"]
     assert (rows.root / "LEARNED.md").read_text() == "# Learned Preferences\n"
-    assert "/LEARNED.md" in hidden(rows) and summary(rows) == "# Known facts\n" and model.asked == []
+    exclude = locate_exclude_file(rows.root)
+    assert isinstance(exclude, Path) and "/LEARNED.md" in exclude.read_text().splitlines()
+    assert summary(rows) == "# Known facts\n" and model.asked == []
     write(rows.root / "LEARNED.md", "mine\n")
     rows.command("init")
     assert (rows.root / "LEARNED.md").read_text() == "mine\n"

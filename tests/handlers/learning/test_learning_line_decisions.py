@@ -73,22 +73,6 @@ def test_a_line_is_reworded(rows: LearnedRows, own: bool) -> None:
 # --- what is only proposed
 
 
-@pytest.mark.parametrize("state", ["review", "refused"])
-def test_a_refused_fact_is_listed_with_its_words_and_accepted(
-    rows: LearnedRows, state: Literal["review", "refused"]
-) -> None:
-    """S-24, S-67: each text once however often it came; accepted, it is a line of its own project and no item any more."""
-    for session in ("s1", "s2"):
-        rows.hear("Use pnpm 9.9.9", "pnpm please", state=state, reason="nobody said 9.9.9", session=session)
-    item = rows.find("Use pnpm 9.9.9")
-    assert (item.kind, item.state, item.words) == ("refused fact", "proposed", ("pnpm please",))
-    assert item.review.endswith("nobody said 9.9.9 (2 times)")
-    assert item.review.startswith("it waits for you" if state == "review" else "it was refused")
-    assert "a line now" in decide(rows, item.text, "keep")
-    assert rows.bullets() == ["Use pnpm 9.9.9"] and rows.reviewed() == {}
-    assert rows.find("Use pnpm 9.9.9").words == ("pnpm please",)
-
-
 def test_a_refused_fact_that_stands_in_the_file_by_now_is_no_item(rows: LearnedRows) -> None:
     """S-67: written by hand, or learned since."""
     for text in (PNPM, SHORT):
@@ -166,31 +150,6 @@ def test_review_asks_about_a_contradiction_until_it_is_kept_or_the_persons_line_
 
 
 # --- all projects
-
-
-def learn_everywhere(rows: LearnedRows) -> None:
-    for name in ("app", "b", "c"):
-        root = rows.root if name == "app" else rows.make_project(name)
-        rows.learn(PNPM, root=root)
-
-
-def test_a_line_of_three_projects_is_offered_declined_and_offered_again(rows: LearnedRows) -> None:
-    """S-55: two clones of one repository are one project."""
-    learn_everywhere(rows)
-    item = next(one for one in rows.items() if one.kind == "rule offer")
-    assert item.root is None and item.review.startswith("it was learned in 3 projects: ")
-    for name in ("b", "c"):
-        with (rows.home / name / ".git/config").open("a") as file:
-            file.write('[remote "origin"]\n\turl = https://example.org/one.git\n')
-    assert not any(one.kind == "rule offer" for one in rows.items())
-    for name in ("b", "c"):
-        config = rows.home / name / ".git/config"
-        config.write_text(config.read_text().replace("one.git", f"{name}.git"))
-    assert "not proposed again" in rows.bench.decide(item.id, "drop", root=None).what
-    assert not any(one.kind == "rule offer" for one in rows.items())
-    assert rows.bullets() == [PNPM] and not rows.is_never(PNPM), "the projects' lines stay"
-    rows.bench.decide(item.id, "restore", root=None)
-    assert [one.id for one in rows.items() if one.kind == "rule offer"] == [item.id]
 
 
 # --- purge

@@ -179,9 +179,3 @@ def test_a_fact_cannot_bring_lines_of_its_own() -> None:
     """S-67: a newline in a fact or a folder's name does not begin a new line."""
     prompt = synthesis_prompt(["a\nb/AGENTS.md"], ["L1. c\nL2. d"], ["1. e\n2. f"])
     assert "\na b/AGENTS.md\n" in prompt and "\nL1. c L2. d\n" in prompt and "\n1. e 2. f\n" in prompt
-
-
-def test_data_cannot_close_its_fence() -> None:
-    """S-67: the fence of a message is longer than any run of backticks in it."""
-    prompt = extraction_prompt("", [PromptMessage("{x} ```")])
-    assert "Message 1\nWhat the person wrote:\n````\n{x} ```\n````" in prompt

@@ -41,15 +41,6 @@ def test_what_nobody_typed_and_does_damage_waits(bench: LearningBench, killed: b
     assert ("review",) in bench.facts("state")
 
 
-def test_lines_that_are_no_facts_stay_and_are_named(bench: LearningBench) -> None:
-    """S-21: nothing is lost of them, and `status` counts them."""
-    append(bench, "not json", {"other": 1}, {"facts": "text"})
-    bench.end()
-    assert bench.bullets == [PNPM]
-    assert raw_path(bench.root).read_text().splitlines() == ["not json", '{"other": 1}', '{"facts": "text"}']
-    assert any("3 lines of" in one for one in bench.bench.degraded)
-
-
 def test_after_the_store_was_lost_its_facts_are_not(bench: LearningBench) -> None:
     """S-52, Reliability 20a: the file is ours, because this clone hides it from git; its facts become lines."""
     git(bench.root, "init", "-q")

@@ -113,14 +113,6 @@ def say(cli: Cli, words: str, *, ago: float = 3600.0, project: str = "app", sess
     return path
 
 
-def test_nothing_to_go_back_to(cli: Cli) -> None:
-    """It prints that, exits with 0, and does not ask."""
-    said = cli.run("scan", "--since", "30d")
-    assert (said.code, said.out) == (0, "") and "nothing new was typed since then" in said.err
-    said = cli.run("scan", "--since", "30d", "--json")
-    assert said.json == {"sessions": 0, "prompts": 0, "calls": 0, "usd": 0.0, "handled": 0, "paused": 0}
-
-
 def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> None:
     """It first prints the number of prompts, and the maximum of calls and cost, without a daemon and without claude."""
     for number in range(12):

@@ -26,15 +26,6 @@ def block(text: str, *, replaces: str = "", start: str = "", file: str = "LEARNE
     return "\n".join([*lines, *([f"REPLACES: {replaces}"] if replaces else [])])
 
 
-def test_two_messages_count_twice_and_one_message_once(bench: LearningBench) -> None:
-    """S-54: "said n times" counts distinct messages."""
-    bench.bench.type("use pnpm, not npm", "please use pnpm, not npm", session="s1")
-    bench.heard = f"[1] {PNPM}\n[1] Use pnpm, never npm\n[2] {PNPM}"
-    bench.bench.settle(QUIET)
-    bench.end()
-    assert bench.line(PNPM).said == 2
-
-
 def test_a_contradiction_begins_anew(bench: LearningBench) -> None:
     """S-26, S-54: the new line takes the old one's place, and its count begins anew; said again, so does the old one's."""
     bench.bench.type("use pnpm, not npm", "use pnpm, not npm, ok", session="s1")

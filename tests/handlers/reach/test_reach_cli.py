@@ -13,7 +13,7 @@ import pytest
 
 from support_changes import change_now
 from support_cli import Cli
-from support_reach import ReachBox, format_toys
+from support_reach import format_toys
 from tacitd.contract import Cause, FileChange
 from tacitd.files.formats import Bullets, bullet
 from tacitd.files.shared_files import SharedFiles
@@ -31,6 +31,7 @@ class Shop:
         (root / "pkg" / "cart").mkdir(parents=True)
         (root / "web").mkdir()
         subprocess.run(["git", "init", "-q", str(root)], check=True)
+        (root / ".git/info/exclude").write_text("/.claude/rules/tacitd*\n")
         (root / "LEARNED.md").write_text("# Learned Preferences\n\n- one\n- two\n")
         self.rules = root / ".claude" / "rules" / "tacitd-learned.md"
         self.module = root / ".claude" / "rules" / "tacitd" / "pkg-cart.md"
@@ -101,7 +102,7 @@ def test_a_linked_worktree_has_its_own_copies(cli: Cli, shop: Shop) -> None:
     linked = cli.home / "linked"
     subprocess.run([*git, "worktree", "add", "-q", str(linked)], check=True)
     assert loads(cli, linked) == ALL[:1]
-    assert "does not exist" in whys(cli, linked)[0]
+    assert "does not have them" in whys(cli, linked)[0]
     assert f"`tacitd trust {shop.root}`" in ask(cli, linked)["missing"][0]["hint"]
 
 
@@ -121,13 +122,8 @@ def test_a_linked_claude_directory_is_named(cli: Cli, shop: Shop) -> None:
     (shop.root / ".claude").rename(cli.home / "away")
     (shop.root / ".claude").symlink_to(cli.home / "away")
     assert loads(cli, shop.root) == ALL[:1]
-    (why,) = whys(cli, shop.root)
-    assert why.startswith(f"{shop.root / '.claude'} leads out of the project")
-    (shop.root / ".claude").unlink()
-    (shop.root / ".claude").mkdir()
-    (shop.root / ".claude/rules").symlink_to(cli.home / "away" / "rules")
-    (why,) = whys(cli, shop.root)
-    assert why.startswith(f"{shop.root / '.claude/rules'} leads out of the project")
+    why, _ = whys(cli, shop.root)
+    assert f"is behind the link {shop.root / '.claude'}" in why
 
 
 @pytest.mark.parametrize(
@@ -139,8 +135,7 @@ def test_a_committed_copy_is_not_tacitds(cli: Cli, shop: Shop, name: str, what: 
     subprocess.run(["git", "-C", str(shop.root), "add", "-f", f".claude/rules/{name}"], check=True)
     assert loads(cli, shop.root) == ALL
     (missing,) = ask(cli, shop.root)["missing"]
-    assert missing["id"] == "reach.committed" and missing["what"].startswith(what)
-    assert f"git rm --cached .claude/rules/{name}" in missing["hint"]
+    assert missing["what"].startswith(what) and f"git rm --cached .claude/rules/{name}" in missing["why"]
 
 
 @pytest.mark.parametrize("damage", ["fifo", "directory", "binary", "huge", "empty"])
@@ -162,24 +157,6 @@ def test_odd_files_block_nothing(cli: Cli, shop: Shop, damage: str) -> None:
     assert ("project", "start", 2) not in loads(cli, shop.root)
     (why,) = whys(cli, shop.root)
     assert str(shop.rules) in why
-    assert ("is not an ordinary file" in why) is (damage in ("fifo", "directory"))
-    assert ("next session" in ask(cli, shop.root)["missing"][0]["hint"]) is (
-        damage not in ("fifo", "directory")
-    )
-
-
-def test_a_copy_that_is_or_is_behind_a_link_is_named(cli: Cli, shop: Shop) -> None:
-    """Clients load a linked one at the root only, or ask; tacitd writes nothing behind a link within the project."""
-    shop.rules.unlink()
-    shop.rules.symlink_to("../../LEARNED.md")
-    missing = ask(cli, shop.root / "web")["missing"][0]
-    assert missing["id"] == "reach.linked" and f"{shop.rules} is a link" in missing["why"]
-    shop.rules.unlink()
-    (shop.root / ".claude").rename(shop.root / "dot")
-    (shop.root / ".claude").symlink_to("dot")
-    (missing,) = ask(cli, shop.root)["missing"]
-    assert f"{shop.root / '.claude'} is a link" in missing["why"]
-    assert "makes a file or a directory" in missing["hint"]
 
 
 def test_lines_that_are_not_in_the_copy_are_counted(cli: Cli, shop: Shop) -> None:
@@ -252,21 +229,6 @@ def test_what_is_in_the_place_of_the_persons_file_is_named(cli: Cli, tmp_path: P
     (missing,) = ask(cli, tmp_path)["missing"]
     assert (missing["id"], missing["why"]) == ("reach.blocked", findings(cli)["reach.blocked"]["what"])
     assert "is a link" in missing["why"] and missing["why"] in cli.run("reach", tmp_path).out
-
-
-def test_status_reports_the_same(cli: Cli, shop: Shop, tmp_path: Path) -> None:
-    """As a degradation, until it is gone; at the start and each hour."""
-    box = ReachBox(tmp_path / "box")
-    with box.bench:
-        box.bench.type("hello", cwd=shop.root)
-        box.bench.settle()
-        settings = shop.root / ".claude" / "settings.json"
-        settings.write_text(json.dumps({"claudeMdExcludes": ["**/tacitd/**"]}))
-        box.bench.run_job("reach-check")
-        assert any("claudeMdExcludes" in what for what in box.bench.degraded)
-        settings.unlink()
-        box.bench.run_job("reach-check")
-        assert box.bench.degraded == []
 
 
 def test_a_module_without_a_copy_is_named(cli: Cli, shop: Shop) -> None:

@@ -29,22 +29,6 @@ def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
     assert reach.path.stat().st_mtime_ns == second.st_mtime_ns
 
 
-def test_what_the_person_changed_is_followed_within_a_minute(reach: ReachBox) -> None:
-    """A withdrawn line, and one that the person stated; a restart of the daemon starts no new day."""
-    reach.know(colour="Likes: red", size="Size: big")
-    reach.wait()
-    reach.drop("colour")
-    reach.wait()
-    assert reach.bullets == ["Size: big"]
-    reach.state(shape="Shape: round")
-    reach.wait()
-    assert reach.bullets == ["Size: big", "Shape: round"]
-    reach.know(more="More: yes")
-    reach.bench.restart()
-    reach.wait()
-    assert reach.bullets == ["Size: big", "Shape: round"]
-
-
 def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> None:
     """The person's wording takes precedence over what was learned."""
     reach.know(a="a", b="b", c="c")
@@ -52,46 +36,6 @@ def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> N
     reach.edit("- b\n", "- b, but only at night\n")
     reach.wait(2 * MINUTE)
     assert ToyRules.withdrawn == ["b"] and reach.bullets == ["a", "b, but only at night", "c"]
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "head"])
-def test_a_damaged_file_deletes_nothing_and_is_made_again_at_the_next_session(
-    reach: ReachBox, damage: str
-) -> None:
-    """A missing, empty or half-gone file."""
-    reach.know(a="a", b="b", c="c")
-    reach.wait()
-    whole = reach.text
-    match damage:
-        case "missing":
-            reach.path.unlink()
-        case "empty":
-            reach.path.write_bytes(b"")
-        case "half":
-            reach.save(whole[: whole.index("- b") + 1])
-        case _:
-            reach.save(whole.partition("\n")[2])
-    left = reach.text
-    reach.wait(5 * MINUTE)
-    assert reach.text == left and ToyRules.withdrawn == []
-    assert reach.bench.status["state"] == ("missing" if damage in ("missing", "empty") else "incomplete")
-    reach.bench.type("hello")
-    reach.wait()
-    assert reach.text == whole and ToyRules.withdrawn == []
-
-
-def test_a_lost_memory_keeps_every_line(reach: ReachBox) -> None:
-    """The state directory was removed: tacitd's own lines are known again, others count as the person's."""
-    reach.know(a="a", b="b")
-    reach.wait()
-    reach.edit("- b\n", "- mine\n- b\n")
-    reach.bench.close()
-    for file in (reach.bench.home / ".local/state/tacitd").glob("tacitd.sqlite*"):
-        file.unlink()
-    reach.bench._start()
-    reach.drop("a")
-    reach.wait()
-    assert reach.bullets == ["a", "mine", "b"] and ToyRules.withdrawn == []
 
 
 def test_a_plugin_that_fails_keeps_its_lines(reach: ReachBox) -> None:
@@ -186,7 +130,6 @@ def test_a_git_work_tree_is_written_if_it_is_allowed(tmp_path: Path) -> None:
         box.edit("- a\n", "")
         box.wait()
         assert ToyRules.withdrawn == []
-        assert box.bench.status["state"] == "merging"
         (box.claude / ".git" / "MERGE_HEAD").unlink()
         box.wait(4 * MINUTE)
         assert ToyRules.withdrawn == ["a"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from support_rules import RulesBench
-from tacitd.files.formats import bullet
 from tacitd_handlers.learning.learning_footprint import find_footprint
 from tacitd_handlers.reach.rule_text import BLOCK, BLOCK_END, BLOCK_START, WHOLE, strip_block
 
@@ -39,20 +38,19 @@ def bench(tmp_path: Path) -> Iterator[RulesBench]:
 )
 def test_a_block_comes_and_goes_without_a_byte_of_the_rest(own: str) -> None:
     """The bytes are as before, whatever newlines the text has and however it ends; so is the text that a model gets."""
-    leaf = bullet("Coding", PNPM)
-    made = BLOCK.splice(own.encode(), {leaf: PNPM})
-    assert made.startswith(own.encode()) and dict(BLOCK.read_leaves(made)) == {leaf: PNPM}
+    text = f"## Coding\n\n- {PNPM}"
+    made = BLOCK.splice(own.encode(), {WHOLE: text})
+    assert made.startswith(own.encode()) and BLOCK.read_leaves(made) == {WHOLE: text}
     assert strip_block(made.decode()) == own
-    more = BLOCK.splice(made, {bullet("Coding", UV): UV})
-    assert list(BLOCK.read_leaves(more).values()) == [PNPM, UV] and more.startswith(own.encode())
-    left = BLOCK.splice(more, {leaf: None, bullet("Coding", UV): None, WHOLE: None})
-    assert left.decode() == own
-    tail = BLOCK.splice(made + b"\ntail\n", {leaf: None})
+    more = BLOCK.splice(made, {WHOLE: f"{text}\n- {UV}"})
+    assert BLOCK.read_leaves(more) == {WHOLE: f"{text}\n- {UV}"} and more.startswith(own.encode())
+    assert BLOCK.splice(more, {WHOLE: None}).decode() == own
+    tail = BLOCK.splice(made + b"\ntail\n", {WHOLE: None})
     assert tail.startswith(own.encode()) and tail.endswith(b"\ntail\n")
 
 
-def test_the_block_follows_the_lines_and_an_edit_in_it_is_one_of_theirs(bench: RulesBench) -> None:
-    """A line that is deleted in the block is deleted in LEARNED.md. One that is added there stays there, and is taken over nowhere."""
+def test_the_block_follows_the_lines_until_somebody_changes_it(bench: RulesBench) -> None:
+    """What a person wrote in it stays, is taken over nowhere and is named. A block that is deleted is made again."""
     agents = bench.project / "AGENTS.md"
     agents.write_text(OWN)
     bench.put(PNPM, SHORT)
@@ -61,23 +59,17 @@ def test_the_block_follows_the_lines_and_an_edit_in_it_is_one_of_theirs(bench: R
     assert bench.bullets(agents) == ["Run the tests", PNPM, SHORT]
     bench.edit(bench.project / "LEARNED.md", f"- {SHORT}\n", "")
     assert bench.bullets(agents) == ["Run the tests", PNPM]
-    bench.edit(agents, f"- {PNPM}\n", f"- {PNPM}\n- {UV}\n")
+    bench.edit(agents, f"- {PNPM}\n", f"- {UV}\n")
     bench.put(SHORT)
     assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
-    assert bench.bullets(agents) == ["Run the tests", PNPM, UV, SHORT]
-    bench.edit(agents, f"- {PNPM}\n", "")
-    assert bench.bullets("LEARNED.md") == [SHORT] and bench.bullets(agents) == ["Run the tests", UV, SHORT]
-    bench.edit(agents, f"- {UV}\n", "")
-    bench.edit(bench.project / "LEARNED.md", f"- {SHORT}\n", "")
+    assert bench.bullets(agents) == ["Run the tests", UV] and "or that was changed" in bench.problems[0]
+    agents.write_text(OWN)
+    bench.begin_session("s2")
+    bench.pass_minutes()
+    assert bench.bullets(agents) == ["Run the tests", PNPM, SHORT] and bench.problems == []
+    for line in (PNPM, SHORT):
+        bench.edit(bench.project / "LEARNED.md", f"- {line}\n", "")
     assert agents.read_text() == OWN and bench.problems == []
-
-
-def test_a_line_that_is_reworded_in_the_block_is_deleted_and_stays_there(bench: RulesBench) -> None:
-    """Its words are not tacitd's any more."""
-    bench.put(PNPM, SHORT)
-    bench.edit(bench.project / "AGENTS.md", f"- {PNPM}\n", "- Use pnpm, never npm\n")
-    assert bench.bullets("LEARNED.md") == [SHORT]
-    assert bench.bullets("AGENTS.md") == ["Use pnpm, never npm", SHORT]
 
 
 @pytest.mark.parametrize("is_tracked", [False, True])
@@ -97,7 +89,7 @@ def test_a_block_that_came_with_a_project_teaches_nothing(bench: RulesBench, is_
 
 
 def test_what_a_colleague_commits_to_the_block_teaches_nothing(bench: RulesBench) -> None:
-    """A file that git tracks may be anyone's: no edit of the block is taken over, and it follows LEARNED.md."""
+    """A file that git tracks may be anyone's: the block is no part of LEARNED.md, and is named."""
     agents = bench.project / "AGENTS.md"
     agents.write_text(OWN)
     bench.git("add", "AGENTS.md")
@@ -107,39 +99,13 @@ def test_what_a_colleague_commits_to_the_block_teaches_nothing(bench: RulesBench
     bench.git("add", "-A")
     bench.git("commit", "-q", "-m", "Ours")
     bench.edit(agents, f"- {SHORT}\n", f"- {EVIL}\n")
+    bench.begin_session("s2")
     assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
+    assert "or that was changed" in bench.problems[0]
     bench.git("commit", "-q", "-am", "Theirs")
-    bench.begin_session("s2")
-    assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
-
-
-def test_a_line_that_cannot_be_deleted_in_learned_md_stays_out_of_the_block(bench: RulesBench) -> None:
-    """While git tracks LEARNED.md in a project that is not shared, it is named, and not put back."""
-    bench.put(PNPM, SHORT)
-    bench.git("add", "-f", "LEARNED.md")
-    bench.git("commit", "-q", "-m", "Ours")
-    bench.edit(bench.project / "AGENTS.md", f"- {PNPM}\n", "")
-    for session in ("s2", "s3"):
-        bench.begin_session(session)
-        assert bench.bullets("AGENTS.md") == [SHORT] and bench.bullets("LEARNED.md") == [PNPM, SHORT]
-        assert "lacks lines that are not deleted in" in bench.problems[0]
-    bench.edit(bench.project / "AGENTS.md", f"- {SHORT}\n", f"- {PNPM}\n- {SHORT}\n")
-    bench.begin_session("s4")
-    assert bench.bullets("AGENTS.md") == [PNPM, SHORT] and bench.problems == []
-
-
-def test_a_block_that_lacks_a_line_follows_the_others(bench: RulesBench) -> None:
-    """While one line waits to be deleted in LEARNED.md by hand, the others come and go, and then that is said no more."""
-    bench.put(PNPM, SHORT)
-    bench.git("add", "-f", "LEARNED.md")
-    bench.git("commit", "-q", "-m", "Ours")
-    bench.edit(bench.project / "AGENTS.md", f"- {PNPM}\n", "")
-    bench.edit(bench.project / "LEARNED.md", f"- {SHORT}\n", f"- {UV}\n")
-    bench.begin_session("s2")
-    assert bench.bullets("AGENTS.md") == [UV] and "lacks lines" in bench.problems[0]
-    bench.edit(bench.project / "LEARNED.md", f"- {PNPM}\n", "")
     bench.begin_session("s3")
-    assert bench.bullets("AGENTS.md") == [UV] and bench.problems == []
+    assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
+    assert "or that was changed" in bench.problems[0]
 
 
 def test_an_agents_file_that_is_made_is_hidden_and_goes(bench: RulesBench) -> None:
@@ -177,12 +143,21 @@ def test_a_link_or_a_block_without_an_end_is_left(bench: RulesBench) -> None:
     assert agents.read_text() == f"{OWN}{BLOCK_START}\n- Theirs\n" and "has no end" in bench.problems[0]
 
 
-def test_uninstall_takes_the_block_out(bench: RulesBench) -> None:
-    """What a person wrote in the block stays."""
+@pytest.mark.parametrize("leaves", ["uninstall", "setting"])
+def test_a_block_goes_unless_somebody_wrote_in_it(bench: RulesBench, leaves: str) -> None:
+    """With tacitd, and with the setting; one with a person's words stays and is named."""
     agents = bench.project / "AGENTS.md"
     agents.write_text(OWN)
     bench.put(PNPM)
-    (without,) = find_footprint(bench.environ).parts.values()
-    assert without(agents.read_bytes()) == OWN.encode()
-    edited = agents.read_bytes().replace(BLOCK_END.encode(), f"- Mine\n{BLOCK_END}".encode())
-    assert b"- Mine" in without(edited) and PNPM.encode() not in without(edited)
+    if leaves == "uninstall":
+        (without,) = find_footprint(bench.environ).parts.values()
+        assert without(agents.read_bytes()) == OWN.encode()
+    agents.write_text(edited := agents.read_text().replace(BLOCK_END, f"- Mine\n{BLOCK_END}"))
+    if leaves == "uninstall":
+        found = find_footprint(bench.environ)
+        assert not found.parts and agents in found.edited_copies
+        return
+    bench.environ["TACITD_REACH__CODEX"] = "false"
+    bench.restart()
+    bench.begin_session("s2")
+    assert agents.read_text() == edited and "or that was changed" in bench.problems[0]

@@ -3,7 +3,6 @@ people edit too", REACH)."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,26 +27,6 @@ def link_tree(bench: RulesBench, name: str = "linked") -> Path:
 
 
 # --- what a copy has
-
-
-def test_the_copies_follow_their_source_everywhere(bench: RulesBench) -> None:
-    """REACH 1, 4: a plain rule in the project and in each linked work tree; git shows nothing of it."""
-    tree = link_tree(bench)
-    bench.put(PNPM)
-    assert bench.rule().read_text() == (
-        "<!-- Written by tacitd from LEARNED.md: change that file, not this one. -->\n\n# Learned Preferences\n\n## Coding\n"
-        f"- {PNPM}\n\n<!-- End of what tacitd copied from LEARNED.md. -->\n"
-    )
-    assert bench.rule(tree).read_text() == bench.rule().read_text()
-    bench.put(SHORT)
-    assert bench.bullets(bench.rule(tree)) == bench.bullets(bench.rule()) == [PNPM, SHORT]
-    for place in (bench.project, tree):
-        assert bench.git("status", "--porcelain", "-uall", cwd=place) == ""
-    later = link_tree(bench, "later")
-    bench.begin_session("s1", later)
-    assert bench.bullets(bench.rule(later)) == [PNPM, SHORT]
-    bench.git("worktree", "remove", str(later))
-    assert bench.problems == []
 
 
 def test_nothing_is_written_twice(bench: RulesBench) -> None:
@@ -184,28 +163,6 @@ def test_an_edit_that_cannot_be_moved_is_named(bench: RulesBench) -> None:
 
 
 # --- what git and places do
-
-
-def test_bad_places_hold_nothing_up(bench: RulesBench, tmp_path: Path) -> None:
-    """A FIFO, a link and a file in the way: each is named, and the other copies are written."""
-    fifo, linked, blocked, good = (link_tree(bench, name) for name in ("fifo", "linked", "blocked", "good"))
-    (fifo / ".claude/rules").mkdir(parents=True)
-    os.mkfifo(bench.rule(fifo))
-    (tmp_path / "elsewhere").mkdir()
-    (linked / ".claude").symlink_to(tmp_path / "elsewhere")
-    (blocked / ".claude").write_text("x")
-    bench.put(PNPM)
-    assert bench.bullets(bench.rule(good)) == bench.bullets(bench.rule()) == [PNPM]
-    (said,) = bench.problems
-    assert (
-        f"{bench.rule(fifo)} is not an ordinary file" in said
-        and f"behind the link {linked / '.claude'}" in said
-    )
-    assert f"{blocked / '.claude'} is not a directory" in said and not any((tmp_path / "elsewhere").iterdir())
-    for tree in (fifo, linked, blocked):
-        bench.git("worktree", "remove", "--force", str(tree))
-    bench.begin_session("s1")
-    assert bench.problems == []
 
 
 def test_git_must_not_show_a_new_copy(bench: RulesBench) -> None:

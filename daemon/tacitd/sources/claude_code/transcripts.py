@@ -1,4 +1,4 @@
-"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, what reads them, and who runs or wrote them.
+"""Claude Code as a source of transcripts: where they are, which are a sub-agent's, what reads them, and who runs them.
 
 `<home>/projects/<encoded directory>/<session>.jsonl` is a transcript. A sub-agent's is in `<session>/subagents/` (since
 about 2.1.2) or beside the session as `agent-<id>.jsonl` (2.0.76). Older clients wrote sub-agents into the session's own
