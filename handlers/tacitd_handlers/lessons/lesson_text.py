@@ -28,9 +28,7 @@ START_LINES, START_LONGEST = 15, 2_000
 """Maximum lines and characters at a session's start."""
 DELETED_LINE = "the line was deleted in rules/tacitd.md"
 
-_PLAIN = compile_lazily(
-    r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[a-z][a-z0-9_./+-]*|\d{4}-\d{2}-\d{2}"
-)
+_PLAIN = compile_lazily(r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[a-z][a-z0-9_./+-]*|\d{4}-\d{2}-\d{2}")
 _CAMEL = compile_lazily(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FAILURE = compile_lazily(r"\b(?:fail|error|exception|crash|broken|traceback|fatal)\w*", re.IGNORECASE)
 _ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
