@@ -31,7 +31,6 @@ INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SMALL = 1 << 20
-_JJ = ".jj/repo"
 _MOST_WORKTREES = 200
 _LARGEST_INDEX = 16 << 20
 """Bytes; a tree of 100,000 files has an index of that size."""
@@ -61,8 +60,6 @@ class Repository(NamedTuple):
     """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
-    is_jj: bool = False
-    """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
 
 
 class UnsafeGitDirectory(NamedTuple):
@@ -87,8 +84,6 @@ def find_repository(directory: Path) -> Repository | None:
                 return _from_file(Path(here), Path(mark))
             if mode and stat.S_ISREG(_mode_of(f"{mark}/HEAD")):
                 return Repository(Path(here), Path(here), Path(mark), Path(mark))
-            if _mode_of(os.path.join(here, _JJ)):  # noqa: PTH118
-                return _from_jj(Path(here))
             above = os.path.dirname(here)  # noqa: PTH120
     except (OSError, ValueError):
         # A directory on the way is not accessible: git would not find the repository either.
@@ -127,21 +122,9 @@ def _follow(mark: Path) -> Path | None:
     return _resolve(mark.parent, said.removeprefix("gitdir:").strip()) if said.startswith("gitdir:") else None
 
 
-def _from_jj(here: Path) -> Repository | None:
-    """Given the top of a workspace of jj, return the git repository behind it. A further workspace has a file `repo` that names
-    the main one's directory."""
-    mark = here / _JJ
-    repo = mark if mark.is_dir() else _resolve(here / ".jj", read_small_file(mark).strip())
-    named = read_small_file(repo / "store/git_target").strip()
-    behind = _resolve(repo / "store", named) if named and repo.name == "repo" else None
-    if behind is None or not (behind / "HEAD").is_file():
-        return None
-    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
-
-
-def find_unbacked(directory: Path) -> Path | None:
-    """Given an existing directory in no repository, return the top of a jj repository without a git directory that it is in."""
-    return next((here for here in (directory, *directory.parents) if (here / _JJ).exists()), None)
+def find_jj(directory: Path) -> Path | None:
+    """Given an existing directory in no git repository, return the top of the jj workspace that it is in."""
+    return next((here for here in (directory, *directory.parents) if (here / ".jj/repo").exists()), None)
 
 
 def find_project_root(directory: Path) -> Path:
@@ -292,11 +275,6 @@ def is_ignored(root: Path, path: Path) -> bool:
 
 def is_tracked(root: Path, path: Path) -> bool:
     """Whether this path is in the index of the work tree `root`. False if git fails."""
-    found = _repository_at(root)
-    if found and found.is_jj:
-        excluded = read_small_file(found.common_dir / "info/exclude").splitlines()
-        inside = path.is_relative_to(root) and path.exists()
-        return inside and f"/{path.relative_to(root).as_posix()}" not in excluded
     return path.is_relative_to(root) and read_index_mode(root, path) not in ("", "unknown")
 
 
