@@ -368,9 +368,10 @@ _REMOTE = compile_lazily(
     r'^\s*\[\s*remote\s+"([^"]*)"\s*\][^[]*?^\s*url\s*=[ \t]*(\S[^\n]*?)\s*$', re.IGNORECASE | re.MULTILINE
 )
 _ADDRESS = compile_lazily(
-    r"(?:([a-z][a-z0-9+.-]*)://|(?:[^/@:]+@)?(?=[^/:@\s[]{2,}:(?!/)|\[[0-9a-f:]+\]:))(.+)", re.IGNORECASE
+    r"(?:(?!file:)[a-z][a-z0-9+.-]*://(?:[^/]*@)?(?P<host>\[[^]]+\]|[^/:]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]{2,}):(?!//))/*(?P<path>[^?#]*)",
+    re.IGNORECASE,
 )
-"""A URL, or `git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
+"""A URL, or `git@github.com:me/app.git`."""
 
 
 def read_remote(repository: Repository) -> str:
@@ -382,20 +383,14 @@ def read_remote(repository: Repository) -> str:
 
 
 def normalise_remote(url: str, base: Path | None = None) -> str:
-    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none, and for one
-    that may have a part of a password in its path (a raw `/` in it). `base`: the directory that a relative path starts at."""
+    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none. It is compared
+    and never shown. `base`: the directory that a relative path starts at."""
     url = url.strip().strip("\"'")
-    address = _ADDRESS.fullmatch(url)
-    if not url or address is None or (address[1] or "").casefold() == "file":
-        local = address[2] if address else url
-        place = os.path.realpath((base or Path("/")) / Path(local).expanduser()) if url else ""
-        return place.removesuffix("/.git").removesuffix(".git").rstrip("/")
-    place = address[2] if address[1] else re.sub(r"(\]|^[^:[]+):", r"\1/", address[2], count=1)
-    authority = re.split(r"[/?#]", place, maxsplit=1)[0]
-    rest = place[len(authority) :]
-    host = re.sub(r":\d*$", "", authority.rpartition("@")[2])
-    is_host = re.fullmatch(r"\[[0-9a-f:.]+\]|[^:\s]+", host) is not None
-    if not is_host or ("@" in rest and "@" not in authority and not re.search(r"\.|\]|^localhost$", host)):
-        return ""
-    parts = [part for part in re.split(r"[?#]", rest)[0].casefold().split("/") if part not in ("", ".")]
-    return "/".join([host.casefold().rstrip("."), *parts]).removesuffix(".git").rstrip("/")
+    found = _ADDRESS.match(url)
+    if found is not None:
+        path = found["path"].casefold().rstrip("/").removesuffix(".git")
+        return f"{(found['host'] or found['short']).casefold()}/{path}"
+    place = (
+        os.path.realpath((base or Path("/")) / Path(url.removeprefix("file://")).expanduser()) if url else ""
+    )
+    return place.removesuffix("/.git").removesuffix(".git")
