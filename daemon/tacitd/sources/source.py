@@ -68,10 +68,6 @@ class Source:
         """Given a sub-agent's transcript, return the session that it works for; None if the path does not say it."""
         return None
 
-    def list_originals(self, path: Path) -> set[str]:
-        """The sessions of which the transcript with this path may be a copy; empty if it has no record yet. Lists its directory."""
-        return set()
-
     def find_version(self, since: float) -> str:
         """The version of the client that wrote last, after `since` (seconds since 1970, UTC), as it gives it: `2.1.328`; "" if it is not
         known. Lists the roots."""
@@ -135,9 +131,6 @@ class CombinedSource(Source):
 
     def session_of_subagent(self, path: Path) -> str | None:
         return self._of(path).session_of_subagent(path)
-
-    def list_originals(self, path: Path) -> set[str]:
-        return self._of(path).list_originals(path)
 
     def find_version(self, since: float) -> str:
         return self._first.find_version(since)
