@@ -208,16 +208,8 @@ def list_work_trees(root: Path) -> list[Path]:
 # --- what it has
 
 
-def read_head(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after HEAD has moved.
-
-    It is the commit id; "" without a commit or without git. If refs are not files (reftable), it is a hash of their table.
-    """
-    found = _repository_at(root)
-    return _read_head(found) if found is not None else ""
-
-
 def _read_head(found: Repository) -> str:
+    """HEAD's commit id; "" without a commit. If refs are not files (reftable), it is a hash of their table."""
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
         return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]

@@ -36,16 +36,21 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
+def read_head(root: Path) -> str:
+    """The commit in `read_checkout`."""
+    return git.read_checkout(root).partition(" ")[0]
+
+
 def test_head_is_what_git_says(repo: Path) -> None:
     """DESIGN "Files": a moved HEAD means that git changed a file, not a person. Loose, packed, detached."""
     first = _git(repo, "rev-parse", "HEAD")
-    assert git.read_head(repo) == first
+    assert read_head(repo) == first
     _git(repo, "pack-refs", "--all")
-    assert git.read_head(repo) == first
+    assert read_head(repo) == first
     _git(repo, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
+    assert read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
     _git(repo, "checkout", "-q", "--detach", first)
-    assert git.read_head(repo) == first
+    assert read_head(repo) == first
 
 
 def test_a_repository_is_found_from_a_relative_path_and_at_the_root(
@@ -88,7 +93,7 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked), "-b", "other")
     _git(linked, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
+    assert read_head(linked) == _git(linked, "rev-parse", "HEAD") != read_head(repo)
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
     assert git.find_unsettled(linked) and not git.find_unsettled(repo)
@@ -98,17 +103,15 @@ def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (git.locate_exclude_file(empty), git.read_head(empty), git.find_unsettled(empty)) == (
-        None,
-        "",
-        None,
+    assert (
+        git.locate_exclude_file(empty) is git.find_unsettled(empty) is None and git.read_checkout(empty) == ""
     )
     _git(empty, "init", "-q")
-    assert git.read_head(empty) == ""
-    assert git.read_head(repo / "nowhere") == ""
+    assert read_head(empty) == ""
+    assert read_head(repo / "nowhere") == ""
     for head in (b"ref: ../../../etc/passwd", b"\xff\xfe", b"ref: refs/heads/\0x", b"ref: /etc/passwd"):
         (empty / ".git/HEAD").write_bytes(head)
-        assert git.read_head(empty) == ""
+        assert read_head(empty) == ""
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/.git").write_text("gitdir: /nowhere/at/all\n")
     assert git.find_repository(tmp_path / "broken") is None
@@ -118,9 +121,9 @@ def test_reftable_changes_its_token(repo: Path) -> None:
     """If refs are not files, the text still differs after HEAD has moved."""
     (repo / ".git/reftable").mkdir()
     (repo / ".git/reftable/tables.list").write_text("a")
-    before = git.read_head(repo)
+    before = read_head(repo)
     (repo / ".git/reftable/tables.list").write_text("b")
-    assert before.startswith("reftable:") and git.read_head(repo) != before
+    assert before.startswith("reftable:") and read_head(repo) != before
 
 
 def test_ignored_and_tracked(repo: Path) -> None:
