@@ -49,6 +49,12 @@ def refuse_other_name(path: Path, real: Path) -> None:
         raise FileRefusedError(f"{path} is a link to {real}", _REPLACE)
 
 
+def refuse_link_text(path: Path, real: Path, home: Path) -> None:
+    """Raise FileRefusedError if git has a link where a regular file is: a clone with `core.symlinks=false` has its text."""
+    if find_stat(real) is not None and git.read_index_mode(home, real) == "120000":
+        raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
+
+
 def refuse_foreign(path: Path) -> None:
     """Raise FileRefusedError if what has this name is no file that tacitd made: a link, a directory, a device, a file of another user,
     or one of more than 1 MB."""

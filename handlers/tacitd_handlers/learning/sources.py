@@ -20,7 +20,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import Bullets, bullet, split_bullet
-from tacitd.files.write_checks import refuse_link
+from tacitd.files.write_checks import refuse_link, refuse_link_text
 from tacitd.state.paths import find_home
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of, put_line
@@ -275,6 +275,7 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
     """
     data = read_checked(path, root)
     if must_edit:
+        refuse_link_text(path, resolve_links(path), resolve_links(root))
         for place in (path, path.parent):
             if place.exists() and not os.access(place, os.W_OK):
                 raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
