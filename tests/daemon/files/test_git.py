@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support_git import answer_without_process, ask_git, init
 from support_waiting import is_gone, until
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
@@ -352,30 +350,6 @@ def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
     assert git.read_index_mode(repo, repo / "sub/a.md") == ""
     assert git.is_tracked(repo, repo / "a.md")
     assert not ran.exists()
-
-
-def test_what_the_tests_take_for_gits_answer(tmp_path: Path) -> None:
-    """Most tests get these answers without a process; git gives the same, and is asked when a file or an object was added."""
-    arguments = ("ls-files", "-s", "-z", "--", ":(top,icase,literal)a.md")
-    refused, empty, full = (Path(os.path.realpath(tmp_path)) / name for name in ("refused", "empty", "full"))
-    (refused / ".git").mkdir(parents=True)
-    (refused / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    for root in (empty, full):
-        init(root)
-    (full / "a.md").write_text("Prefers tabs\n")
-    _git(full, "add", "a.md")
-    for root in (refused, empty, full):
-        assert answer_without_process(arguments, root) == ask_git(arguments, root)
-    assert [_starts_process(root, arguments) for root in (refused, empty, full)] == [False, False, True]
-
-
-def _starts_process(root: Path, arguments: Sequence[str]) -> bool:
-    started: list[object] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "Popen", lambda *_, **__: started.append(0))
-        with suppress(TypeError):
-            answer_without_process(arguments, root)
-    return bool(started)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
