@@ -51,20 +51,6 @@ def test_head_is_what_git_says(repo: Path) -> None:
     assert read_head(repo) == first
 
 
-def test_a_repository_is_found_from_a_relative_path_and_at_the_root(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As git finds it. The paths of one at `/` have one slash: its linked work trees name the same directory."""
-    (repo / "a/b").mkdir(parents=True)
-    monkeypatch.chdir(repo)
-    found = git.find_repository(Path("a/b"))
-    assert found is not None and found.common_dir.samefile(repo / ".git")
-    modes = {"/.git": repo.stat().st_mode, "/.git/HEAD": (repo / "a.md").stat().st_mode}
-    monkeypatch.setattr(git, "_mode_of", lambda path: modes.get(path.replace("//", "/"), 0))
-    found = git.find_repository(Path("/usr/lib"))
-    assert found is not None and (found.top, str(found.common_dir)) == (Path("/"), "/.git")
-
-
 def test_a_checkout_there_and_back_leaves_a_trace(repo: Path) -> None:
     """DESIGN "Doubt": HEAD names the same commit again, and git has changed files meanwhile. What only reads leaves none."""
     first = git.read_checkout(repo)
