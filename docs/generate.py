@@ -44,7 +44,7 @@ These can only be set as variables, because the configuration itself is found th
 | `CLAUDE_CONFIG_DIR` | `~/.claude` | Claude Code's own directory; transcripts are in `projects` below it |
 | `TACITD_CONFIG` | `~/.config/tacitd/config.toml` | the configuration (on macOS in `~/Library/Application Support/tacitd`) |
 | `TACITD_STATE_DIR` | `~/.local/state/tacitd` | tacitd's own files, see [files.md](files.md) (on macOS as above) |
-| `TACITD_SOCKET` | `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, otherwise in the state directory | the daemon's socket; at most 100 bytes |
+| `TACITD_SOCKET` | `tacitd.sock` in the state directory | the daemon's socket; at most 100 bytes |
 
 `XDG_STATE_HOME` and `XDG_CONFIG_HOME` are used if set.
 """

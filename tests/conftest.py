@@ -188,16 +188,3 @@ def _no_syncs() -> Iterator[None]:
         patch.setattr(os, "fsync", lambda fd: None)
         patch.setattr(os, "fdatasync", lambda fd: None)
         yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _few_processes() -> Iterator[None]:
-    """Answer without a process what git says of a work tree that it refuses, or in which nothing is."""
-    from support_git import (
-        answer_without_process,  # here, because some of its modules read the time at their import
-    )
-    from tacitd.files import git
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(git, "_execute", answer_without_process)
-        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -336,7 +337,7 @@ def test_a_purge_leaves_no_byte_of_the_words(tmp_path: Path) -> None:
         for word in ("wren nests", "Zaunk", "boiler"):
             assert word.encode() not in data, path
     ((data,),) = store.rows("SELECT data FROM task")
-    assert data == '{"said": "café \\n[forgotten]", "[forgotten]": 1}'
+    assert json.loads(data) == {"said": "café \n[forgotten]", "[forgotten]": 1}
     assert store.rows("SELECT count(*) FROM shared_leaf") == [(2,)]
     assert "something else" in store.rows("SELECT text FROM prompt_text WHERE prompt=1")[0][0]
     assert store.purge_words([WORDS, ""]) == 0

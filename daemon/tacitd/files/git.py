@@ -31,7 +31,6 @@ INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SMALL = 1 << 20
-_JJ = ".jj/repo"
 _MOST_WORKTREES = 200
 _LARGEST_INDEX = 16 << 20
 """Bytes; a tree of 100,000 files has an index of that size."""
@@ -61,8 +60,6 @@ class Repository(NamedTuple):
     """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
-    is_jj: bool = False
-    """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
 
 
 class UnsafeGitDirectory(NamedTuple):
@@ -87,8 +84,6 @@ def find_repository(directory: Path) -> Repository | None:
                 return _from_file(Path(here), Path(mark))
             if mode and stat.S_ISREG(_mode_of(f"{mark}/HEAD")):
                 return Repository(Path(here), Path(here), Path(mark), Path(mark))
-            if _mode_of(os.path.join(here, _JJ)):  # noqa: PTH118
-                return _from_jj(Path(here))
             above = os.path.dirname(here)  # noqa: PTH120
     except (OSError, ValueError):
         # A directory on the way is not accessible: git would not find the repository either.
@@ -127,21 +122,9 @@ def _follow(mark: Path) -> Path | None:
     return _resolve(mark.parent, said.removeprefix("gitdir:").strip()) if said.startswith("gitdir:") else None
 
 
-def _from_jj(here: Path) -> Repository | None:
-    """Given the top of a workspace of jj, return the git repository behind it. A further workspace has a file `repo` that names
-    the main one's directory."""
-    mark = here / _JJ
-    repo = mark if mark.is_dir() else _resolve(here / ".jj", read_small_file(mark).strip())
-    named = read_small_file(repo / "store/git_target").strip()
-    behind = _resolve(repo / "store", named) if named and repo.name == "repo" else None
-    if behind is None or not (behind / "HEAD").is_file():
-        return None
-    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
-
-
-def find_unbacked(directory: Path) -> Path | None:
-    """Given an existing directory in no repository, return the top of a jj repository without a git directory that it is in."""
-    return next((here for here in (directory, *directory.parents) if (here / _JJ).exists()), None)
+def find_jj(directory: Path) -> Path | None:
+    """Given an existing directory in no git repository, return the top of the jj workspace that it is in."""
+    return next((here for here in (directory, *directory.parents) if (here / ".jj/repo").exists()), None)
 
 
 def find_project_root(directory: Path) -> Path:
@@ -225,16 +208,8 @@ def list_work_trees(root: Path) -> list[Path]:
 # --- what it has
 
 
-def read_head(root: Path) -> str:
-    """Given a work tree's top level, return a text that differs after HEAD has moved.
-
-    It is the commit id; "" without a commit or without git. If refs are not files (reftable), it is a hash of their table.
-    """
-    found = _repository_at(root)
-    return _read_head(found) if found is not None else ""
-
-
 def _read_head(found: Repository) -> str:
+    """HEAD's commit id; "" without a commit. If refs are not files (reftable), it is a hash of their table."""
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
         return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]
@@ -292,11 +267,6 @@ def is_ignored(root: Path, path: Path) -> bool:
 
 def is_tracked(root: Path, path: Path) -> bool:
     """Whether this path is in the index of the work tree `root`. False if git fails."""
-    found = _repository_at(root)
-    if found and found.is_jj:
-        excluded = read_small_file(found.common_dir / "info/exclude").splitlines()
-        inside = path.is_relative_to(root) and path.exists()
-        return inside and f"/{path.relative_to(root).as_posix()}" not in excluded
     return path.is_relative_to(root) and read_index_mode(root, path) not in ("", "unknown")
 
 
@@ -390,9 +360,10 @@ _REMOTE = compile_lazily(
     r'^\s*\[\s*remote\s+"([^"]*)"\s*\][^[]*?^\s*url\s*=[ \t]*(\S[^\n]*?)\s*$', re.IGNORECASE | re.MULTILINE
 )
 _ADDRESS = compile_lazily(
-    r"(?:([a-z][a-z0-9+.-]*)://|(?:[^/@:]+@)?(?=[^/:@\s[]{2,}:(?!/)|\[[0-9a-f:]+\]:))(.+)", re.IGNORECASE
+    r"(?:(?!file:)[a-z][a-z0-9+.-]*://(?:[^/]*@)?(?P<host>\[[^]]+\]|[^/:]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]{2,}):(?!//))/*(?P<path>[^?#]*)",
+    re.IGNORECASE,
 )
-"""A URL, or `git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
+"""A URL, or `git@github.com:me/app.git`."""
 
 
 def read_remote(repository: Repository) -> str:
@@ -404,20 +375,14 @@ def read_remote(repository: Repository) -> str:
 
 
 def normalise_remote(url: str, base: Path | None = None) -> str:
-    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none, and for one
-    that may have a part of a password in its path (a raw `/` in it). `base`: the directory that a relative path starts at."""
+    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none. It is compared
+    and never shown. `base`: the directory that a relative path starts at."""
     url = url.strip().strip("\"'")
-    address = _ADDRESS.fullmatch(url)
-    if not url or address is None or (address[1] or "").casefold() == "file":
-        local = address[2] if address else url
-        place = os.path.realpath((base or Path("/")) / Path(local).expanduser()) if url else ""
-        return place.removesuffix("/.git").removesuffix(".git").rstrip("/")
-    place = address[2] if address[1] else re.sub(r"(\]|^[^:[]+):", r"\1/", address[2], count=1)
-    authority = re.split(r"[/?#]", place, maxsplit=1)[0]
-    rest = place[len(authority) :]
-    host = re.sub(r":\d*$", "", authority.rpartition("@")[2])
-    is_host = re.fullmatch(r"\[[0-9a-f:.]+\]|[^:\s]+", host) is not None
-    if not is_host or ("@" in rest and "@" not in authority and not re.search(r"\.|\]|^localhost$", host)):
-        return ""
-    parts = [part for part in re.split(r"[?#]", rest)[0].casefold().split("/") if part not in ("", ".")]
-    return "/".join([host.casefold().rstrip("."), *parts]).removesuffix(".git").rstrip("/")
+    found = _ADDRESS.match(url)
+    if found is not None:
+        path = found["path"].casefold().rstrip("/").removesuffix(".git")
+        return f"{(found['host'] or found['short']).casefold()}/{path}"
+    place = (
+        os.path.realpath((base or Path("/")) / Path(url.removeprefix("file://")).expanduser()) if url else ""
+    )
+    return place.removesuffix("/.git").removesuffix(".git")

@@ -6,7 +6,6 @@ What the object means does not belong here: the caller brings its own check. No 
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,6 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.atomic import read_snapshot
 from tacitd.files.disk import DISK
 
-PATIENCE = 2.0
-"""Seconds for which a file that is empty or incomplete is read again, because another program may be writing it."""
-_BETWEEN = 0.02
-"""Seconds between two tries."""
 _BOM = b"\xef\xbb\xbf"
 
 Json = dict[str, Any]
@@ -27,27 +22,17 @@ class NotUnderstoodError(FileRefusedError):
     """A file that is not the expected document. It is left as it is."""
 
 
-def read_document(path: Path, *, patient: bool = True) -> Json | None:
-    """Return the object in a file; None if there is no file. Raises OSError, and NotUnderstoodError with path and reason.
+def read_document(path: Path) -> Json | None:
+    """Return the object in a file; None if there is no file.
 
-    A file that is not understood may be one that an editor is writing now. With `patient` it is read again for up to two seconds.
+    Raises OSError, and NotUnderstoodError with path and reason if the file is empty, not UTF-8, not JSON, not an object, or has a key
+    twice, as one that an editor is just writing.
     """
-    last = time.monotonic() + (PATIENCE if patient else 0.0)
-    while True:
-        seen = read_snapshot(DISK.resolve(path))
-        try:
-            return None if seen is None else parse_document(seen.data, path)
-        except NotUnderstoodError:
-            if time.monotonic() >= last:
-                raise
-        time.sleep(_BETWEEN)
+    seen = read_snapshot(DISK.resolve(path))
+    return None if seen is None else _parse(seen.data, path)
 
 
-def parse_document(data: bytes, path: Path) -> Json:
-    """Given a file's bytes, return the object. `path` is for messages.
-
-    Raises NotUnderstoodError if they are empty, not UTF-8, not JSON, not an object, or have a key twice.
-    """
+def _parse(data: bytes, path: Path) -> Json:
 
     def pairs(found: list[tuple[str, Any]]) -> Json:
         made = dict(found)

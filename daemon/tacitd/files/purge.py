@@ -101,16 +101,19 @@ def _compile_texts(texts: frozenset[str], keep: frozenset[str]) -> re.Pattern[st
     for text in filter(str.strip, texts):
         is_long = len(text) >= WITHIN or (len(text) >= SHORTEST and _UNSPACED.search(text) is not None)
         if is_long or (len(text) >= SHORTEST and any(map(str.isspace, text.strip()))):
-            spelled = _spell(text)
+            spelled = spell_text(text)
             forms.append((len(text), spelled if is_long else _BEFORE + spelled + _AFTER))
     wanted = re.compile("|".join(form for _, form in forms)) if forms else None
     if wanted is None:
         return None
-    forms += [(len(one), f"({_spell(one)})") for one in keep if wanted.search(one)]
+    forms += [(len(one), f"({spell_text(one)})") for one in keep if wanted.search(one)]
     return re.compile("|".join(form for _, form in sorted(forms, key=lambda form: -form[0])))
 
 
-def _spell(text: str) -> str:
+def spell_text(text: str) -> str:
     """A pattern of a text as it is and as in JSON."""
-    spellings = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return f"(?:{'|'.join(map(re.escape, spellings))})"
+    return f"(?:{'|'.join(map(re.escape, list_spellings(text)))})"
+
+
+def list_spellings(text: str) -> list[str]:
+    return list(dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])))

@@ -155,10 +155,9 @@ def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
         raise UsageError(f"{change['id']} changed no line: there is nothing to undo")
     undo = find_row_change(rows, change["undone_by"]) if change["undone_by"] else None
     if undo is not None and undo["undone_by"]:
-        while undo["undone_by"] and (following := find_row_change(rows, undo["undone_by"])) is not None:
-            undo = following
-        hint = f"`tacitd undo {undo['id']}` undoes the last of these"
-        raise UsageError(f"{change['id']} was undone and restored", hint)
+        raise UsageError(
+            f"{change['id']} was undone and restored", f"undo the last of these: {undo['undone_by']}"
+        )
 
 
 class RowUndo(NamedTuple):

@@ -8,7 +8,7 @@ means that the session gets less.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
@@ -75,10 +75,9 @@ class SessionTexts:
         for what in made.troubles:
             logger.warning("a session's context is incomplete: {}", what)
         texts = made.texts
-        if question.source == "fork":  # a new session with the history of another one
-            texts = self._select_unseen(self._source.list_originals(question.transcript), texts)
-        elif occasion == "resume" and is_in_transcript(question.transcript):
-            texts = self._select_unseen([question.session], texts)
+        # A fork has a session of its own, which got nothing yet.
+        if occasion == "resume" and question.source != "fork" and is_in_transcript(question.transcript):
+            texts = self._select_unseen(question.session, texts)
         if occasion == "start" and (line := self._ask_for_review(question)):
             texts = {**texts, "review": line}
         text = fence_sections(texts, made.request)
@@ -114,14 +113,10 @@ class SessionTexts:
         text = cut_text("\n".join(["## This may help with the error", *chosen.values()]), ADVICE_BUDGET)
         return fence_sections({"": text}, request)
 
-    def _select_unseen(self, sessions: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-        """The sections that one of these sessions did not get in this form; all if none of them got any."""
-        known = [found for session in sessions if (found := self._read(session))]
-        return {
-            name: text
-            for name, text in texts.items()
-            if not known or any(digests.get(name) != _digest(text) for digests in known)
-        }
+    def _select_unseen(self, session: str, texts: Mapping[str, str]) -> dict[str, str]:
+        """The sections that a session did not get in this form."""
+        known = self._read(session)
+        return {name: text for name, text in texts.items() if known.get(name) != _digest(text)}
 
     def _read(self, session: str) -> dict[str, bytes]:
         """What a session got: digests by name. What cannot be read counts as not shown."""

@@ -76,16 +76,16 @@ class ProjectFinder:
         try:
             existing = next(one for one in (place, *place.parents) if one.is_dir())
             repository = git.find_repository(existing)
-            unbacked = git.find_unbacked(existing) if repository is None else None
+            jj = git.find_jj(existing) if repository is None else None
         except OSError as error:
             reason = f"the working directory cannot be looked at ({error.strerror})"
             # No directory can have a name that is too long; everything else may be over later.
             return self._refuse(cwd, place, place, reason, gone=error.errno != errno.ENAMETOOLONG)
         if repository is not None and self._home.is_relative_to(repository.top):
             repository = None  # a person's dotfiles: below them, each directory is what it is without git
-        if unbacked is not None and not self._home.is_relative_to(unbacked):
-            reason = f"{unbacked} is a jj repository without git behind it, so what tacitd writes could not be ignored"
-            return self._refuse(cwd, place, unbacked, reason)
+        if jj is not None and not self._home.is_relative_to(jj):
+            reason = f"{jj} is a jj workspace without `.git`, so what tacitd writes could not be ignored"
+            return self._refuse(cwd, place, jj, reason)
         root = repository.top if repository is not None else place
         if existing != place and (repository is None or self._refusal(existing, root, True)):
             return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)

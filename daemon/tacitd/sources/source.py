@@ -68,10 +68,6 @@ class Source:
         """Given a sub-agent's transcript, return the session that it works for; None if the path does not say it."""
         return None
 
-    def list_originals(self, path: Path) -> set[str]:
-        """The sessions of which the transcript with this path may be a copy; empty if it has no record yet. Lists its directory."""
-        return set()
-
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         """The assembler for a transcript that is read from `start` on. `explain`: verdicts are wanted."""
         raise NotImplementedError
@@ -130,9 +126,6 @@ class CombinedSource(Source):
 
     def session_of_subagent(self, path: Path) -> str | None:
         return self._of(path).session_of_subagent(path)
-
-    def list_originals(self, path: Path) -> set[str]:
-        return self._of(path).list_originals(path)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
         return self._of(path).make_assembler(path, start, explain)

@@ -16,7 +16,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt, Record
 from tacitd.sources import lines
 from tacitd.sources.lines import Position, mark_at, position_at
-from tacitd.sources.source import JudgedLine, PromptVerdict, Source
+from tacitd.sources.source import JudgedLine, Source
 
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
@@ -29,9 +29,6 @@ WAITING = 8 << 20
 
 _HEAD = 4096
 """Bytes of a line that is too long to be read which decide whether it may have a person's words."""
-
-UNFINISHED = 0
-"""The rule number for bytes that no rule can judge."""
 
 
 class ReadStep(Struct, frozen=True):
@@ -71,28 +68,26 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
 
 
 def judge_transcript(path: Path, source: Source) -> Iterator[JudgedLine]:
-    """Yield each line that might contain a person's words, with why it was read as such or not, and at the end bytes that are not a
-    complete record. In file order, in bounded memory. Raises FileNotFoundError, FileRefusedError."""
-    tail, left = Tail(path, 0, source, explain=True), 0
-    for left in _read_to_end(tail):  # noqa: B007 - the last one is used
+    """Yield each line that might contain a person's words, with why it was read as such or not. In file order, in bounded memory. Raises
+    FileNotFoundError, FileRefusedError."""
+    tail = Tail(path, 0, source, explain=True)
+    for _ in _read_to_end(tail):
         tail.take_final()
         judged = tail.assembler.judged or []
         tail.assembler.judged = [one for one in judged if one.start >= tail.safe_end]
         yield from sorted((one for one in judged if one.start < tail.safe_end), key=lambda one: one.start)
-    if left:
-        reason = f"the last {left} bytes are not a complete record: still being written, or cut off"
-        yield JudgedLine(tail.read_end, PromptVerdict(UNFINISHED, (), reason))
 
 
-def _read_to_end(tail: Tail) -> Iterator[int]:
-    """Read slice by slice. Yields 0 after each, and at the end how many bytes are not a record yet."""
+def _read_to_end(tail: Tail) -> Iterator[None]:
+    """Read slice by slice, and yield after each."""
     more = True
     while more:
         more = tail.read_next_slice().more
-        left = 0 if more else tail.take_unterminated()
+        if not more:
+            tail.take_unterminated()
         if not more or tail.assembler.held_bytes > WAITING:
             tail.assembler.release_queued()
-        yield left
+        yield
 
 
 class Tail:
@@ -164,30 +159,25 @@ class Tail:
         finally:
             os.close(fd)
 
-    def take_unterminated(self) -> int:
-        """Take the complete records after the last newline, when nothing more is expected.
-
-        Returns how many bytes after them are not a record yet; 0 if there are unread lines. A newline that follows later makes a
-        blank line. Raises FileNotFoundError, FileRefusedError.
-        """
+    def take_unterminated(self) -> None:
+        """Take the complete records after the last newline, when nothing more is expected. A newline that follows later makes a blank
+        line. Raises FileNotFoundError, FileRefusedError."""
         if self._scanned is not None:
-            return self._scanned - self.read_end
+            return
         fd = lines.open_transcript(self.path)
         try:
             if not self._has_context or self._other_file(fd):
-                return 0  # `read_next_slice` must run first
+                return  # `read_next_slice` must run first
             # Not more than there is: the kernel's answer is copied into a buffer of the size that was asked for.
             left = os.fstat(fd).st_size - self.read_end
             data = os.pread(fd, min(left, self._longest) + 1, self.read_end)
             # It grew meanwhile: the next slice reads it, as whole lines.
             if b"\n" in data or len(data) > self._longest:
-                return 0
-            taken = self.assembler.read_leading_records(self.read_end, data)
-            self.read_end += taken
+                return
+            self.read_end += self.assembler.read_leading_records(self.read_end, data)
             self._mark = mark_at(fd, self.read_end)
         finally:
             os.close(fd)
-        return len(data[taken:].strip(b"\0 \t\r"))
 
     def list_records(self, after: int) -> tuple[Record, ...]:
         """The kept final records with start >= after, in file order."""

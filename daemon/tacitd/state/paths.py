@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacitd.errors import ConfigError
+from tacitd.text.hashes import sha256
 
 __all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_current_dir", "find_home", "state_dir"]
 
@@ -44,8 +45,7 @@ class Paths(NamedTuple):
     def from_env(cls, env: Mapping[str, str]) -> Paths:
         """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
 
-        Where there is no socket, the one counts that a daemon wrote to the state directory: cron, sudo and
-        ssh have another XDG_RUNTIME_DIR than a login.
+        Where there is no socket, the one counts that a daemon with another TACITD_SOCKET wrote to the state directory.
         """
         socket, state = socket_path(env), state_dir(env)
         if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
@@ -135,11 +135,8 @@ def find_file_in_the_way(directory: Path) -> Path | None:
 
 
 def socket_path(env: Mapping[str, str]) -> Path:
-    """The socket of the daemon with this state directory.
-
-    TACITD_SOCKET, otherwise `$XDG_RUNTIME_DIR/tacitd/tacitd.sock` if that directory is the user's, otherwise
-    `tacitd.sock` in the state directory. If TACITD_STATE_DIR is set, the socket in the runtime directory is named after
-    it, so that two daemons never share one. A path of more than 100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
+    """The socket of the daemon with this state directory: TACITD_SOCKET, otherwise `tacitd.sock` in that directory. A path of more than
+    100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
 
     Raises ConfigError if TACITD_SOCKET is too long, or if the short directory is not private to this user.
     """
@@ -149,18 +146,10 @@ def socket_path(env: Mapping[str, str]) -> Path:
             return named
         what = f"TACITD_SOCKET is longer than {LONGEST} bytes: {named}"
         raise ConfigError(what, "set it to a shorter path")
-    state, runtime = state_dir(env), env.get("XDG_RUNTIME_DIR", "")
-    found = state / "tacitd.sock"
-    if _is_ours(runtime):
-        name = f"{_digest_path(state)}.sock" if env.get("TACITD_STATE_DIR") else "tacitd.sock"
-        found = Path(runtime, "tacitd", name)
-    return found if len(os.fsencode(found)) <= LONGEST else _short_directory() / f"{_digest_path(state)}.sock"
-
-
-def _digest_path(path: Path) -> str:
-    import hashlib  # takes as long as a quarter of a start of Python
-
-    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
+    state = state_dir(env)
+    if len(os.fsencode(state / "tacitd.sock")) <= LONGEST:
+        return state / "tacitd.sock"
+    return _short_directory() / f"{sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]}.sock"
 
 
 def _named(env: Mapping[str, str], variable: str) -> Path | None:
@@ -185,14 +174,6 @@ def _platform(env: Mapping[str, str], kind: str, unix: str) -> Path:
     home = find_home(env)
     found: Path = getattr(platformdirs, f"user_{kind}_path")("tacitd", appauthor=False)
     return home / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
-
-
-def _is_ours(text: str) -> bool:
-    try:
-        status = os.stat(text) if text.startswith("/") else None  # noqa: PTH116
-    except OSError:
-        return False
-    return status is not None and stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _short_directory(parent: Path = Path("/tmp")) -> Path:

@@ -6,13 +6,13 @@ table is marked with `/* text */` where a table's own column has `-- text`: SQLi
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacitd.errors import ConfigError
+from tacitd.files.purge import BLANK, list_spellings, spell_text
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, code_of
 from tacitd.text.lazy_pattern import compile_lazily
 
@@ -109,7 +109,7 @@ def list_text_columns(tx: Tx) -> list[tuple[str, str]]:
 # --- Removing words from the columns that may hold some, for `tacitd forget --purge`.
 
 
-FORGOTTEN = "[forgotten]"
+FORGOTTEN = BLANK
 """What stands in the place of the words."""
 _SHORT = 4
 """Characters: a shorter text is removed only where no letter or digit goes on beside it."""
@@ -118,21 +118,27 @@ _BEGINNING = 12
 
 
 def make_blanker(texts: Collection[str], keep: Collection[str] = ()) -> Callable[[str | None], str | None]:
-    """The function that replaces these texts in a value, also inside of JSON. `keep`: longer texts that stay
-    whole although they contain one."""
+    """The function that replaces these texts in a value, as they are and as they are in JSON. `keep`: longer texts that
+    stay whole although they contain one."""
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
     longer = sorted({one for one in keep if any(text != one and text in one for text in wanted)}, key=len)
-    kept = "|".join(map(re.escape, reversed(longer)))
-    pattern = re.compile(f"(?P<kept>{kept or '(?!)'})|" + ("|".join(map(_form, wanted)) or r"(?!)"))
-    beginnings = {one[:_BEGINNING] for text in wanted for one in _spell(text)}
+    kept = "|".join(map(spell_text, reversed(longer))) or "(?!)"
+    pattern = re.compile(f"(?P<kept>{kept})|" + ("|".join(map(_form, wanted)) or "(?!)"))
+
+    beginnings = {one[:_BEGINNING] for text in wanted for one in list_spellings(text)}
 
     def blank(value: str | None) -> str | None:
         if not isinstance(value, str) or not any(one in value for one in beginnings):
             return value
-        blanked = _blank(value, pattern)
+        blanked = pattern.sub(lambda found: found["kept"] or FORGOTTEN, value)
         return blanked if longer else _blank_cut_end(blanked, wanted)
 
     return blank
+
+
+def _form(text: str) -> str:
+    form = spell_text(text)
+    return form if len(text) >= _SHORT else rf"(?:(?<!\w)|(?<=\\[nrt])){form}(?!\w)"
 
 
 def blank_columns(tx: Tx, columns: Iterable[tuple[str, str]]) -> int:
@@ -151,43 +157,3 @@ def _blank_cut_end(value: str, texts: Iterable[str]) -> str:
         if at >= 0:
             value = value[:at] + FORGOTTEN
     return value
-
-
-def _forget(found: re.Match[str]) -> str:
-    return found["kept"] or FORGOTTEN
-
-
-def _form(text: str) -> str:
-    form = re.escape(text)
-    return form if len(text) >= _SHORT else rf"(?<!\w){form}(?!\w)"
-
-
-def _spell(text: str) -> set[str]:
-    """A text as it is, and as it is inside of JSON."""
-    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-
-
-def _blank(value: str, pattern: re.Pattern[str]) -> str:
-    if value.startswith(("{", "[")):
-        try:
-            document = json.loads(value)
-        except ValueError:
-            document = None
-        if document is not None:
-            blanked = _blank_document(document, pattern)
-            return value if blanked == document else json.dumps(blanked, ensure_ascii=False)
-    return pattern.sub(_forget, value)
-
-
-def _blank_document(document: Any, pattern: re.Pattern[str]) -> Any:
-    match document:
-        case str():
-            return _blank(document, pattern)
-        case list():
-            return [_blank_document(each, pattern) for each in document]
-        case dict():
-            return {
-                pattern.sub(_forget, key): _blank_document(each, pattern) for key, each in document.items()
-            }
-        case _:
-            return document

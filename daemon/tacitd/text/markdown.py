@@ -244,8 +244,6 @@ class MarkdownText(Struct, frozen=True):
         """Where a new bullet goes in the section (line index), and its mark with indentation and space."""
         blocks = self.blocks
         begin = heading + 1
-        while begin < len(blocks) and blocks[begin].kind is LineKind.UNDERLINE:
-            begin += 1
         ends = (at for at in range(begin, len(blocks)) if blocks[at].kind is LineKind.HEADING)
         end = next(ends, len(blocks))
         bullets = [block for block in blocks[begin:end] if block.kind is LineKind.BULLET]
@@ -283,9 +281,6 @@ class MarkdownText(Struct, frozen=True):
                 lines += [line + self.newline for line in new]
                 if at == len(self.lines) and is_open:
                     lines[-1] = lines[-1].removesuffix(self.newline)
-                elif [one.kind for one in self.blocks[at : at + 2]] == [LineKind.HEADING, LineKind.UNDERLINE]:
-                    # Without a blank line, Markdown would read the underlined heading's words as part of the new bullet.
-                    lines.append(self.newline)
             lines += self.lines[at : at + 1]
         return MarkdownText.from_lines(self.bom, lines)
 

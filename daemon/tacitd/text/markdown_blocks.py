@@ -1,8 +1,8 @@
 """Classifies the lines of a Markdown file: headings, bullets, blank lines, and text that must not be changed. Pure.
 
 Only as much of CommonMark as a safe splice needs belongs here: front matter, fenced code and HTML comments contain
-neither headings nor bullets; `##Heading##` and underlined headings count. A fence or comment that is never closed counts as
-ordinary text: otherwise a bullet added at the end would not be found again, and would be added on every run.
+neither headings nor bullets; `##Heading##` counts, an underlined heading is text and a rule. A fence or comment that is never closed
+counts as ordinary text: otherwise a bullet added at the end would not be found again, and would be added on every run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,9 @@ from msgspec import Struct
 from tacitd.text.lazy_pattern import compile_lazily
 
 _HEADING = compile_lazily(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*)$")
-_NO_PARAGRAPH = compile_lazily(r"[ \t]*(?:>|<|\d+[.)][ \t])")
-_UNDERLINE = compile_lazily(r" {0,3}(=+|-+)[ \t]*$")
 _RULE = compile_lazily(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _BULLET = compile_lazily(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*)$")
 """For a line without white space at its end: a pattern that allows it takes quadratic time for a long run of spaces."""
-_LONGEST_HEADING = 50
-"""Maximum lines of an underlined heading. A longer paragraph is none, so that a file of underlines takes linear time."""
 _FENCE = compile_lazily(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 _COMMENT_END = compile_lazily(r".*-->")
 
@@ -33,8 +29,6 @@ class LineKind(Enum):
     MORE = auto()
     """A further line of the bullet above it."""
     HEADING = auto()
-    UNDERLINE = auto()
-    """A further line of an underlined heading, and the underline."""
     BULLET = auto()
     OPAQUE = auto()
     """Front matter, code, a comment, a rule: its content is not classified."""
@@ -134,9 +128,6 @@ def _classify_line(text: str, before: list[MarkdownLine]) -> MarkdownLine:
     if not text.strip():
         return MarkdownLine(text, LineKind.BLANK)
     indent = count_columns(text)
-    under = _underline(text, before)
-    if under is not None:
-        return under
     if _RULE.match(text):
         return MarkdownLine(text, LineKind.OPAQUE)
     heading = _HEADING.match(text.rstrip(" \t"))
@@ -153,25 +144,6 @@ def _classify_line(text: str, before: list[MarkdownLine]) -> MarkdownLine:
         return _bullet(text, bullet)
     more = _in_item(before) and (indent > 0 or before[-1].kind is not LineKind.BLANK)
     return MarkdownLine(text, LineKind.MORE if more else LineKind.TEXT, indent=indent)
-
-
-def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
-    """An underline turns the paragraph above it into a heading; its lines are changed in `before`. None otherwise."""
-    if not _UNDERLINE.match(text):
-        return None
-    begin = len(before)
-    while begin and before[begin - 1].kind is LineKind.TEXT and len(before) - begin <= _LONGEST_HEADING:
-        begin -= 1
-    paragraph = before[begin:]
-    if not paragraph or len(paragraph) > _LONGEST_HEADING or paragraph[0].indent > 3:
-        return None
-    if any(_NO_PARAGRAPH.match(line.text) for line in paragraph):
-        return None
-    title = " ".join(line.text.strip() for line in paragraph)
-    level = 1 if "=" in text else 2
-    before[begin] = MarkdownLine(paragraph[0].text, LineKind.HEADING, level=level, title=title)
-    before[begin + 1 :] = [MarkdownLine(line.text, LineKind.UNDERLINE) for line in paragraph[1:]]
-    return MarkdownLine(text, LineKind.UNDERLINE)
 
 
 def _bullet(text: str, match: re.Match[str]) -> MarkdownLine:

@@ -292,7 +292,7 @@ def find_path(session: str) -> Path:
 
 def read_checked(path: Path) -> Json | None:
     """The document of a session's file; None if there is none. Raises OSError, and NotUnderstoodError if it is no session."""
-    document = json_document.read_document(path, patient=False)
+    document = json_document.read_document(path)
     if document is not None and (fault := find_fault(document)):
         raise json_document.NotUnderstoodError(f"{path}: {fault}", "correct it by hand, or remove it")
     return document

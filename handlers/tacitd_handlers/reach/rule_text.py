@@ -66,8 +66,6 @@ def _list_body(text: str, source: str) -> Iterator[str]:
     blocks, runs, left = lines_as_blocks(plain.split("\n")), list_runs(plain), LIMIT
     headings, blank = dict[int, str](), True
     for at, block in list(enumerate(blocks))[find_matter_end(blocks) :]:
-        if block.kind is LineKind.UNDERLINE:
-            continue
         if block.kind is LineKind.HEADING:
             headings = {level: line for level, line in headings.items() if level < block.level}
             headings[block.level] = f"{'#' * block.level} {quote_imports(block.title, runs)}".rstrip()

@@ -96,8 +96,11 @@ OTHERS = "LEARNED.md.swp .LEARNED.md.swpx .LEARNED.md.sw .OTHER.md.swp .#OTHER.m
 
 @pytest.mark.parametrize("name", MARKS)
 def test_an_editor_is_waited_for_until_it_closes(scene: Scene, name: str) -> None:
-    """Nothing changes under an open buffer; the reason is available for `status`. A file that needs no change does not wait."""
+    """Nothing changes under an open buffer; the reason is available for `status`. A file that needs no change does not wait. Marks of
+    other files, and names that only resemble one, mark nothing."""
     mark = scene.mark(name)
+    for other in OTHERS.split():
+        scene.mark(other)
     assert not edit_file(scene.path, lambda data: data, editors=scene.editors)
     with pytest.raises(FileBusyError, match=r"LEARNED\.md is open in an editor") as raised:
         scene.edit()
@@ -105,13 +108,6 @@ def test_an_editor_is_waited_for_until_it_closes(scene: Scene, name: str) -> Non
     assert scene.editors.list_open() == [(scene.path, mark)]
     mark.unlink()
     assert not scene.editors.list_open() and scene.edit()
-
-
-@pytest.mark.parametrize("name", OTHERS.split())
-def test_other_files_mark_nothing(scene: Scene, name: str) -> None:
-    """Marks of other files, backups, and names that only resemble one."""
-    scene.mark(name)
-    assert scene.edit()
 
 
 def test_marks_of_odd_files(scene: Scene) -> None:
@@ -249,30 +245,6 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
     scene = Scene(tmp_path, Few())
     assert scene.edit() and not scene.disk.opened and not scene.copies
     scene.writer.close()
-
-
-@pytest.mark.undated
-def test_a_crash_while_it_is_saved_leaves_the_whole_copy_or_none(tmp_path: Path) -> None:
-    """RELIABILITY 2: the file is whole, and a copy that is there is reported at the next start."""
-    for number in range(1, 40):
-        box = tmp_path / str(number)
-        box.mkdir()
-        scene = Scene(box)
-        scene.edit()
-        scene.rewrite(b"# Mine\n")
-        scene.disk.crash_at = len(scene.disk.trail) + number
-        with suppress(Crash):
-            scene.wait()
-        scene.writer.close()
-        assert scene.path.read_bytes() == AFTER
-        after = Editors(scene.clock)
-        after.find_copies([box])
-        assert [copy.read_bytes() for copy, _ in after.list_copies()] in ([], [b"# Mine\n"])
-        if not scene.disk.dead:
-            assert after.list_copies() and number > 4
-            scene.editors.close()
-            return
-    raise AssertionError("more calls than were tried")
 
 
 def test_what_a_crash_in_a_swap_left_behind_is_offered(tmp_path: Path) -> None:

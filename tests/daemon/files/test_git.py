@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from support_git import answer_without_process, ask_git, init
 from support_waiting import is_gone, until
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
@@ -36,30 +34,21 @@ def repo(tmp_path: Path) -> Path:
     return root
 
 
+def read_head(root: Path) -> str:
+    """The commit in `read_checkout`."""
+    return git.read_checkout(root).partition(" ")[0]
+
+
 def test_head_is_what_git_says(repo: Path) -> None:
     """DESIGN "Files": a moved HEAD means that git changed a file, not a person. Loose, packed, detached."""
     first = _git(repo, "rev-parse", "HEAD")
-    assert git.read_head(repo) == first
+    assert read_head(repo) == first
     _git(repo, "pack-refs", "--all")
-    assert git.read_head(repo) == first
+    assert read_head(repo) == first
     _git(repo, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
+    assert read_head(repo) == _git(repo, "rev-parse", "HEAD") != first
     _git(repo, "checkout", "-q", "--detach", first)
-    assert git.read_head(repo) == first
-
-
-def test_a_repository_is_found_from_a_relative_path_and_at_the_root(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As git finds it. The paths of one at `/` have one slash: its linked work trees name the same directory."""
-    (repo / "a/b").mkdir(parents=True)
-    monkeypatch.chdir(repo)
-    found = git.find_repository(Path("a/b"))
-    assert found is not None and found.common_dir.samefile(repo / ".git")
-    modes = {"/.git": repo.stat().st_mode, "/.git/HEAD": (repo / "a.md").stat().st_mode}
-    monkeypatch.setattr(git, "_mode_of", lambda path: modes.get(path.replace("//", "/"), 0))
-    found = git.find_repository(Path("/usr/lib"))
-    assert found is not None and (found.top, str(found.common_dir)) == (Path("/"), "/.git")
+    assert read_head(repo) == first
 
 
 def test_a_checkout_there_and_back_leaves_a_trace(repo: Path) -> None:
@@ -88,7 +77,7 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     linked = repo.parent / "linked"
     _git(repo, "worktree", "add", "-q", str(linked), "-b", "other")
     _git(linked, "commit", "-q", "--allow-empty", "-m", "y")
-    assert git.read_head(linked) == _git(linked, "rev-parse", "HEAD") != git.read_head(repo)
+    assert read_head(linked) == _git(linked, "rev-parse", "HEAD") != read_head(repo)
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
     assert git.find_unsettled(linked) and not git.find_unsettled(repo)
@@ -98,17 +87,15 @@ def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (git.locate_exclude_file(empty), git.read_head(empty), git.find_unsettled(empty)) == (
-        None,
-        "",
-        None,
+    assert (
+        git.locate_exclude_file(empty) is git.find_unsettled(empty) is None and git.read_checkout(empty) == ""
     )
     _git(empty, "init", "-q")
-    assert git.read_head(empty) == ""
-    assert git.read_head(repo / "nowhere") == ""
+    assert read_head(empty) == ""
+    assert read_head(repo / "nowhere") == ""
     for head in (b"ref: ../../../etc/passwd", b"\xff\xfe", b"ref: refs/heads/\0x", b"ref: /etc/passwd"):
         (empty / ".git/HEAD").write_bytes(head)
-        assert git.read_head(empty) == ""
+        assert read_head(empty) == ""
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/.git").write_text("gitdir: /nowhere/at/all\n")
     assert git.find_repository(tmp_path / "broken") is None
@@ -118,9 +105,9 @@ def test_reftable_changes_its_token(repo: Path) -> None:
     """If refs are not files, the text still differs after HEAD has moved."""
     (repo / ".git/reftable").mkdir()
     (repo / ".git/reftable/tables.list").write_text("a")
-    before = git.read_head(repo)
+    before = read_head(repo)
     (repo / ".git/reftable/tables.list").write_text("b")
-    assert before.startswith("reftable:") and git.read_head(repo) != before
+    assert before.startswith("reftable:") and read_head(repo) != before
 
 
 def test_ignored_and_tracked(repo: Path) -> None:
@@ -349,30 +336,6 @@ def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
     assert git.read_index_mode(repo, repo / "sub/a.md") == ""
     assert git.is_tracked(repo, repo / "a.md")
     assert not ran.exists()
-
-
-def test_what_the_tests_take_for_gits_answer(tmp_path: Path) -> None:
-    """Most tests get these answers without a process; git gives the same, and is asked when a file or an object was added."""
-    arguments = ("ls-files", "-s", "-z", "--", ":(top,icase,literal)a.md")
-    refused, empty, full = (Path(os.path.realpath(tmp_path)) / name for name in ("refused", "empty", "full"))
-    (refused / ".git").mkdir(parents=True)
-    (refused / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    for root in (empty, full):
-        init(root)
-    (full / "a.md").write_text("Prefers tabs\n")
-    _git(full, "add", "a.md")
-    for root in (refused, empty, full):
-        assert answer_without_process(arguments, root) == ask_git(arguments, root)
-    assert [_starts_process(root, arguments) for root in (refused, empty, full)] == [False, False, True]
-
-
-def _starts_process(root: Path, arguments: Sequence[str]) -> bool:
-    started: list[object] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "Popen", lambda *_, **__: started.append(0))
-        with suppress(TypeError):
-            answer_without_process(arguments, root)
-    return bool(started)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

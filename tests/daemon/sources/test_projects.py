@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tacitd.events import NoProject, Project
-from tacitd.files.git import locate_exclude_file
 from tacitd.sources.projects import ProjectFinder, temporary_directories
 
 
@@ -99,21 +98,13 @@ def test_worktrees_beside_a_hidden_bare_repository_are_one_project(scene: Scene)
     assert scene.projects.find_project(str(around)) == Project(around, True)
 
 
-def test_a_jj_repository_is_a_project(scene: Scene) -> None:
-    """`.jj` marks the top, also without `.git` beside it; a second workspace is of the same project."""
+def test_a_jj_workspace_is_a_project_with_git_beside_it_only(scene: Scene) -> None:
+    """jj commits every new file, and only `.git/info/exclude` keeps what tacitd writes out of that."""
     top, deep = scene.folder("home/u/jj"), scene.folder("home/u/jj/api/v1")
-    store = scene.folder("home/u/jj/.jj/repo/store")
-    assert "without git" in scene.reason(deep)
-    scene.folder("home/u/jj/.jj/repo/store/git")
-    (store / "git/HEAD").write_text("ref: refs/heads/main\n")
-    (store / "git_target").write_text("git")
+    scene.folder("home/u/jj/.jj/repo/store")
+    assert "without `.git`" in scene.reason(deep)
+    scene.folder("home/u/jj", git=True)
     assert scene.projects.find_project(str(deep)) == Project(top, True)
-    second = scene.folder("home/u/second/.jj").parent
-    (second / ".jj/repo").write_text("../../jj/.jj/repo")
-    assert scene.projects.find_project(str(second)) == Project(top, True)
-    assert locate_exclude_file(top) == store / "git/info/exclude"
-    (second / ".jj/repo").write_text("../../nowhere/.jj/repo")
-    assert "without git" in scene.reason(second)
 
 
 def test_never_home_system_or_root(scene: Scene) -> None:

@@ -52,23 +52,6 @@ def test_xdg_variables_count_and_empty_ones_do_not() -> None:
     assert paths.state_dir({"HOME": "/h", "XDG_STATE_HOME": "relative"}) == Path("/h/.local/state/tacitd")
 
 
-def test_socket_is_in_the_runtime_directory_where_that_is_ours(tmp_path: Path) -> None:
-    """DESIGN "Control": `$XDG_RUNTIME_DIR/tacitd/tacitd.sock`, otherwise the state directory."""
-    short = Path("/tmp") / f"tacitd-test-{os.getpid()}"
-    short.mkdir()
-    try:
-        env = {"HOME": "/h", "XDG_RUNTIME_DIR": str(short)}
-        assert paths.socket_path(env) == short / "tacitd/tacitd.sock"
-        assert paths.socket_path(env | {"XDG_RUNTIME_DIR": "/nowhere"}).name == "tacitd.sock"
-        assert short not in paths.socket_path(env | {"XDG_RUNTIME_DIR": "/proc/1/nope"}).parents
-        one = paths.socket_path(env | {"TACITD_STATE_DIR": "/s1"})
-        two = paths.socket_path(env | {"TACITD_STATE_DIR": "/s2"})
-        assert one.parent == two.parent == short / "tacitd" and one != two, "two daemons never share a socket"
-        assert one == paths.socket_path(env | {"TACITD_STATE_DIR": "/s1/"})
-    finally:
-        short.rmdir()
-
-
 def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
     """DESIGN "Control": a socket's path is short (AF_UNIX takes about a hundred bytes)."""
     env = {"HOME": "/h", "TACITD_STATE_DIR": "/" + "d" * 120}
@@ -99,5 +82,5 @@ def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how:
 def test_a_fifo_in_place_of_the_file_that_names_the_socket_is_passed_over(tmp_path: Path) -> None:
     """Opening it would wait until somebody writes to it."""
     os.mkfifo(tmp_path / paths.SOCKET_FILE)
-    env = {"HOME": str(tmp_path), "TACITD_STATE_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    env = {"HOME": str(tmp_path), "TACITD_STATE_DIR": str(tmp_path)}
     assert paths.Paths.from_env(env).socket == paths.socket_path(env)

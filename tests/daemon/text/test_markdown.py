@@ -56,14 +56,13 @@ def test_a_new_file(nothing: bytes | None) -> None:
         ("## A\nWords.\n\n## B\n", "## A\nWords.\n- new\n\n## B\n"),
         ("##A##\n- x\n", "##A##\n- x\n- new\n"),
         ("## **a:** ##\n- x\n", "## **a:** ##\n- x\n- new\n"),
-        ("A\n---\n- x\n", "A\n---\n- x\n- new\n"),
-        ("A\n===\n- x\n", "A\n===\n- x\n\n## A\n- new\n"),
+        ("A\n---\n- x\n", "A\n---\n- x\n\n## A\n- new\n"),
         ("# A\n- x\n", "# A\n- x\n\n## A\n- new\n"),
         ("### A\n- 3\n## A\n- 2\n", "### A\n- 3\n## A\n- 2\n- new\n"),
         ("## A\n- x\n### Sub\n- y\n", "## A\n- x\n- new\n### Sub\n- y\n"),
         ("## B\n- x", "## B\n- x\n\n## A\n- new\n"),
         ("## B\n- x\n\n", "## B\n- x\n\n## A\n- new\n"),
-        ("## A\nB\n---\n- y\n", "## A\n- new\n\nB\n---\n- y\n"),
+        ("## A\nB\n---\n", "## A\nB\n---\n- new\n"),
         ("## A\n- x\n***\n", "## A\n- x\n- new\n***\n"),
         ("## A\n- x\n  ```\n  ## B\n  ```\n", "## A\n- x\n  ```\n  ## B\n  ```\n- new\n"),
         ("## A\n- ```\n  ## B\n  ```\n", "## A\n- ```\n  ## B\n  ```\n- new\n"),
@@ -110,8 +109,6 @@ def test_a_line_that_would_change_what_others_mean_is_refused() -> None:
     """S-28: an added line does not change the meaning of what a person wrote."""
     with pytest.raises(FileRefusedError, match="text around"):
         put("<!-- todo\n## A\n", "use -->")
-    with pytest.raises(FileRefusedError, match="text around"):
-        put("## A\n\n  Title\n  ---\n")
 
 
 @pytest.mark.parametrize(
@@ -181,13 +178,12 @@ def test_swapping() -> None:
 
 def test_lines_and_their_headings() -> None:
     """S-28: the lines of the file, for comparison with what tacitd wrote."""
-    text = "- 0\n# T\n* 1\n## C#\n- [ ] 2\n1. no\n+ 3 `a  b`\n\nSet\nup\n--\n- 4\n- - -\n#tag\n-no\n"
+    text = "- 0\n# T\n* 1\n## C#\n- [ ] 2\n1. no\n+ 3 `a  b`\n- - -\n#tag\n-no\n"
     assert lines_of(text.encode()) == [
         ("", "0"),
         ("T", "1"),
         ("C#", "[ ] 2 1. no"),
         ("C#", "3 `a  b`"),
-        ("Set up", "4"),
     ]
     assert lines_of(None) == []
 
@@ -213,7 +209,6 @@ WORDS = st.sampled_from(
 
 
 @given(FILES, WORDS)
-@example(b"## A\nB\n---\n", "new")
 @examples(250)
 def test_put_keeps_every_other_line_and_is_idempotent(data: bytes, line: str) -> None:
     """S-28, S-29: the other lines' bytes are a subsequence of the result; a second put changes nothing."""
@@ -235,8 +230,9 @@ def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
         after = put_line(data, "A", line, "T")
     except FileRefusedError:
         return
-    # At the end, or with a blank line before an underlined heading, the splice is more than one line.
-    assume(len(after.split(b"\n")) == len(data.split(b"\n")) + 1)
+    assume(
+        len(after.split(b"\n")) == len(data.split(b"\n")) + 1
+    )  # at the end, the splice is more than one line
     assert take_line(after, line) == data
 
 
@@ -295,7 +291,6 @@ MANY = st.lists(st.tuples(HEADINGS, st.one_of(WORDS, st.sampled_from(["x", "y", 
 
 
 @given(st.one_of(st.none(), FILES, FILES_WITH_A), MANY)
-@example(b"## A\nB\n---\n", [("A", "one"), ("B", "two"), ("A", "three")])
 @example(b"## A\n- x", [("A", "one"), ("New", "two"), ("A", "three")])
 @example(
     b"## A\n\n## B\n1. n\n   - under\n\n", [("New", "1"), ("B", "2"), ("A", "3"), ("B", "4"), ("A", "4")]

@@ -8,13 +8,6 @@ from pathlib import Path
 import pytest
 
 from support_profile import Box
-from tacitd.files import json_document
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not read broken files again: no other program is writing them in these tests."""
-    monkeypatch.setattr(json_document, "PATIENCE", 0.0)
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from support_examples import examples
 from support_profile import DAY, Box
-from tacitd.files import json_document
 from tacitd_handlers.profile.profile_files import read_state
 
 EDITOR, LANGUAGES = "tools.editor", "work.languages"
@@ -32,7 +31,6 @@ class Person(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        json_document.PATIENCE = 0.0
         self.root = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
         self.box = Box(self.root)
         self.box.__enter__()

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.lines import read_some
 from tacitd.sources.source import HookInput, SessionClaim, Source
-from tacitd.text.lazy_pattern import compile_lazily
 
 SUFFIX = ".jsonl"
 """The suffix of a transcript's name."""
@@ -40,7 +39,6 @@ EVENTS = (
 LONGEST_ERROR = 20_000
 """Characters of a failed call's error that are looked at: its end."""
 LONGEST_ID = 200
-_FIRST_ID = compile_lazily(rb'"uuid": ?"([^"]+)"')
 
 
 class ClaudeCode(Source):
@@ -68,12 +66,6 @@ class ClaudeCode(Source):
         """Given `…/<session>/subagents/…/x.jsonl`, return the session; None for any other path."""
         before, _, _ = f"{path.parent}/".rpartition("/subagents/")
         return before.rpartition("/")[2] or None
-
-    def list_originals(self, path: Path) -> set[str]:
-        """The sessions beside it whose transcripts begin with the same record: a fork copies the history with its ids."""
-        first = _read_first_id(path)
-        others = (other for other in path.parent.glob(f"*{SUFFIX}") if other != path)
-        return {other.stem for other in others if first and _read_first_id(other) == first}
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> ClaudeAssembler:
         return ClaudeAssembler(path, self.own, start, explain)
@@ -124,12 +116,6 @@ class ClaudeCode(Source):
             return text
         said = {"hookEventName": hook.event, "additionalContext": text}
         return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
-
-
-def _read_first_id(path: Path) -> bytes:
-    """The id of the first record that has one in the first 64 KB of a transcript; b"" if there is none."""
-    found = _FIRST_ID.search(read_some(path, 64 << 10))
-    return found[1] if found else b""
 
 
 def is_path(text: str) -> bool:
