@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
-from tacitd.files.disk import find_stat
+from tacitd.files.disk import find_stat, is_regular, same_file
 
 _REPLACE = "replace it with a regular file"
 
@@ -84,3 +84,18 @@ def refuse_unwritable(target: Path) -> None:
         directory = directory.parent
     if not os.access(directory, os.W_OK):
         raise FileRefusedError(f"{directory} is read-only", "make it writable, or exclude the project")
+
+
+def refuse_aliased(target: Path) -> None:
+    """Raise FileRefusedError if the file has a second name in its directory (`ln AGENTS.md CLAUDE.md`).
+
+    The other name would keep the old text. A second name in another directory is a backup (`cp -al`), which is meant to keep it.
+    """
+    mine = find_stat(target)
+    if mine is None or not is_regular(mine) or mine.st_nlink < 2:
+        return
+    for other in sorted(target.parent.iterdir()):
+        its = find_stat(other) if other.name != target.name else None
+        if its is not None and same_file(its, mine):
+            what = f"{target} is {other} too, by a hard link"
+            raise FileRefusedError(what, f"ln -sf {target.name} {other}")

@@ -20,7 +20,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import Bullets, bullet, split_bullet
-from tacitd.files.write_checks import refuse_link, refuse_link_text
+from tacitd.files.write_checks import refuse_aliased, refuse_link, refuse_link_text
 from tacitd.state.paths import find_home
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of, put_line
@@ -270,16 +270,18 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
 
     `must_edit`: check too that a line can be put into it, so that no answer is paid for that cannot be written. Raises FileBusyError,
     and FileRefusedError if it is not UTF-8, unreadable, longer than READ_LIMIT, or a link that leads out of the project, into a git
-    directory, to another name or to a tracked file; with `must_edit` also if it is read-only, contains conflict markers, or
-    ends in an open code fence or comment.
+    directory, to another name or to a tracked file; with `must_edit` also if it is read-only, has several hard links, contains conflict
+    markers, or ends in an open code fence or comment.
     """
     data = read_checked(path, root)
     if must_edit:
-        refuse_link_text(path, resolve_links(path), resolve_links(root))
+        real = resolve_links(path)
+        refuse_link_text(path, real, resolve_links(root))
         for place in (path, path.parent):
             if place.exists() and not os.access(place, os.W_OK):
                 raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
         if data is not None:
+            refuse_aliased(real)
             with _naming(path):
                 put_line(data, "General", "tacitd checks whether a line can be put here", "")
     view = tools.look(path, LEAVES)

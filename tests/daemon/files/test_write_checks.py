@@ -10,7 +10,7 @@ import pytest
 from support_git import init
 from support_git import run_git as git
 from tacitd.errors import FileRefusedError
-from tacitd.files.write_checks import refuse_link, refuse_unwritable
+from tacitd.files.write_checks import refuse_aliased, refuse_link, refuse_unwritable
 
 
 @pytest.fixture
@@ -26,6 +26,21 @@ def check(root: Path, path: Path) -> None:
     """All that is asked before a project's file is changed."""
     real = path.resolve()
     refuse_link(path, real, root, root)
+
+
+def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path) -> None:
+    """DESIGN "Priorities", 2: a person edits CLAUDE.md, and AGENTS.md must always have the same text. A backup by hard links
+    (`cp -al`) is meant to keep the old one."""
+    os.link(root / "AGENTS.md", root / "CLAUDE.md")
+    with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
+        refuse_aliased(root / "AGENTS.md")
+    assert caught.value.hint == f"ln -sf AGENTS.md {root / 'CLAUDE.md'}"
+    (root / "CLAUDE.md").unlink()
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    (root.parent / "backup").mkdir()
+    os.link(root / "AGENTS.md", root.parent / "backup" / "AGENTS.md")
+    refuse_aliased(root / "AGENTS.md")
+    refuse_aliased(root / "none.md")
 
 
 @pytest.mark.parametrize("target", [".git/config", ".GIT/hooks/post-commit", "sub/.git/info/exclude"])
