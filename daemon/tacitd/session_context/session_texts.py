@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 from loguru import logger
+from msgspec.structs import replace
 
 from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError
@@ -28,9 +30,10 @@ from tacitd.session_context.plugin_view import (
     fence_sections,
     give_advice,
     list_items,
+    open_shared,
 )
 from tacitd.sources.source import HookInput, Source
-from tacitd.store import Store
+from tacitd.store import ReadOnlyStore, Store
 from tacitd.text.wording import count_noun
 
 ADVICE_BUDGET = 1_500
@@ -52,12 +55,15 @@ class SessionTexts:
         store: Store,
         clock: Clock,
         environ: Mapping[str, str],
+        call_soon: Callable[[Callable[[], object]], None],
     ) -> None:
+        """`call_soon` runs what a session's start does not wait for."""
         self._source = source
         self._plugins = plugins
         self._environ = environ
         self._store = store
         self._clock = clock
+        self._call_soon = call_soon
         self._client = ""
         self._looked_at = float("-inf")
 
@@ -80,7 +86,9 @@ class SessionTexts:
             agent=question.agent,
             client=self._find_client(),
         )
-        made = collect_sections(self._plugins, request)
+        with open_shared(self._store.state_dir) as store:
+            made = collect_sections(self._plugins, replace(request, store=store))
+            review = self._ask_for_review(question, store) if occasion == "start" else ""
         for what in made.troubles:
             logger.warning("a session's context is incomplete: {}", what)
         texts = made.texts
@@ -88,24 +96,26 @@ class SessionTexts:
             texts = self._select_unseen(self._source.list_originals(question.transcript), texts)
         elif occasion == "resume" and is_in_transcript(question.transcript):
             texts = self._select_unseen([question.session], texts)
-        if occasion == "start" and (line := self._ask_for_review(question)):
-            texts = {**texts, "review": line}
+        texts = {**texts, "review": review} if review else texts
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
-            self._note(question.session, {name: _digest(text) for name, text in texts.items()})
+            digests = {name: _digest(text) for name, text in texts.items()}
+            self._call_soon(partial(self._note, question.session, digests))
         return text
 
-    def _ask_for_review(self, question: HookInput) -> str:
+    def _ask_for_review(self, question: HookInput, store: ReadOnlyStore | None) -> str:
         """How much waits for the person's decision, once a day in a project; "" for nothing."""
         root = find_project_root(Path(question.cwd))
         log_key, today = f"review of {root}", _ADVICE + local_date(self._clock.now())
         if today in self._read(log_key):
             return ""
-        items = ask_each(self._plugins, lambda one: list_items(one, self._environ, root), logger.warning)
+        items = ask_each(
+            self._plugins, lambda one: list_items(one, self._environ, root, store), logger.warning
+        )
         count = sum(bool(item.review) for _, item in items)
         if count == 0:
             return ""
-        self._note(log_key, {today: b""})
+        self._call_soon(partial(self._note, log_key, {today: b""}))
         what = f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them."
         return f"{what} Mention it once, when it does not disturb."
 

@@ -64,7 +64,7 @@ def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> Se
     plugin = PluginSpec("toy", session_text="toy_texts:make_text", items="toy_texts")
     clock = clock or FakeClock()
     store = Store.open(tmp_path / "state", clock, owner=False)
-    return SessionTexts(make_source(home), [plugin], store, clock, {})
+    return SessionTexts(make_source(home), [plugin], store, clock, {}, lambda do: do())
 
 
 def ask(home: Path, **fields: str | Path) -> HookInput:
