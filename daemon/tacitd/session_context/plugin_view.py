@@ -31,6 +31,7 @@ from tacitd.text.sanitize import escape_hidden, sanitize_text
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection
+    from tacitd.session_context.context_request import OpenStore
     from tacitd.store import ReadOnlyStore
 
 __all__ = [
@@ -58,10 +59,10 @@ def open_shared(state_dir: Path) -> Iterator[ReadOnlyStore | None]:
 
 
 @contextmanager
-def open_rows(spec: PluginSpec, state_dir: Path, shared: ReadOnlyStore | None = None) -> Iterator[Rows]:
+def open_rows(spec: PluginSpec, state_dir: Path, shared: OpenStore | None = None) -> Iterator[Rows]:
     """The rows of the store, for a hook of this plugin. Without a store, or while it has no tables of the plugin yet, they are those of
     an empty one: what is in files is known all the same.
-    `shared`: what `open_shared` gave; it stays open.
+    `shared`: a store that is open, and stays so.
 
     Raises UnavailableError if the tables are of another version, and what `open_readonly` raises.
     """
@@ -102,15 +103,15 @@ def make_section(spec: PluginSpec, request: ContextRequest) -> str:
         return make(replace(request, rows=rows))
 
 
-def give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+def give_advice(spec: PluginSpec, call: FailedCall, shared: OpenStore | None = None) -> list[tuple[str, str]]:
     """What the plugin knows about a failed call of a tool: keys and lines, the best first."""
-    request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
+    request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call, store=shared)
     lines = [line for line in make_section(spec, request).splitlines() if line.strip()]
     return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 
 
 def explain_text(
-    spec: PluginSpec, text: str, cwd: Path, shared: ReadOnlyStore | None = None
+    spec: PluginSpec, text: str, cwd: Path, shared: OpenStore | None = None
 ) -> list[Mapping[str, Any]]:
     """The plugin's matches for `tacitd why`; [] without a hook."""
     from tacitd.files.git import find_project_root
@@ -128,7 +129,7 @@ def make_report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
 
 
 def list_items(
-    spec: PluginSpec, environ: Mapping[str, str], root: Path | None, shared: ReadOnlyStore | None = None
+    spec: PluginSpec, environ: Mapping[str, str], root: Path | None, shared: OpenStore | None = None
 ) -> list[StoredItem]:
     """What a person can decide about, in a project and of the person, or everywhere (None); [] without a
     hook."""

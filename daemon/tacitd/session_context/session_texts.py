@@ -16,7 +16,6 @@ from pathlib import Path
 from zlib import crc32
 
 from loguru import logger
-from msgspec.structs import replace
 
 from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError
@@ -30,10 +29,9 @@ from tacitd.session_context.plugin_view import (
     fence_sections,
     give_advice,
     list_items,
-    open_shared,
 )
 from tacitd.sources.source import HookInput, Source
-from tacitd.store import ReadOnlyStore, Store
+from tacitd.store import Store
 from tacitd.text.wording import count_noun
 
 ADVICE_BUDGET = 1_500
@@ -85,10 +83,9 @@ class SessionTexts:
             occasion=occasion,
             agent=question.agent,
             client=self._find_client(),
+            store=self._store,
         )
-        with open_shared(self._store.state_dir) as store:
-            made = collect_sections(self._plugins, replace(request, store=store))
-            review = self._ask_for_review(question, store) if occasion == "start" else ""
+        made = collect_sections(self._plugins, request)
         for what in made.troubles:
             logger.warning("a session's context is incomplete: {}", what)
         texts = made.texts
@@ -96,21 +93,22 @@ class SessionTexts:
             texts = self._select_unseen(self._source.list_originals(question.transcript), texts)
         elif occasion == "resume" and is_in_transcript(question.transcript):
             texts = self._select_unseen([question.session], texts)
-        texts = {**texts, "review": review} if review else texts
+        if occasion == "start" and (line := self._ask_for_review(question)):
+            texts = {**texts, "review": line}
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
             digests = {name: _digest(text) for name, text in texts.items()}
             self._call_soon(partial(self._note, question.session, digests))
         return text
 
-    def _ask_for_review(self, question: HookInput, store: ReadOnlyStore | None) -> str:
+    def _ask_for_review(self, question: HookInput) -> str:
         """How much waits for the person's decision, once a day in a project; "" for nothing."""
         root = find_project_root(Path(question.cwd))
         log_key, today = f"review of {root}", _ADVICE + local_date(self._clock.now())
         if today in self._read(log_key):
             return ""
         items = ask_each(
-            self._plugins, lambda one: list_items(one, self._environ, root, store), logger.warning
+            self._plugins, lambda one: list_items(one, self._environ, root, self._store), logger.warning
         )
         count = sum(bool(item.review) for _, item in items)
         if count == 0:
@@ -122,7 +120,7 @@ class SessionTexts:
     def _advise(self, question: HookInput) -> str:
         shown = self._read(question.session)
         call = FailedCall(Path(question.cwd), question.session, question.tool, question.error)
-        found = ask_each(self._plugins, lambda one: give_advice(one, call), logger.warning)
+        found = ask_each(self._plugins, lambda one: give_advice(one, call, self._store), logger.warning)
         lines = {f"{_ADVICE}{one.name}:{key}": line for one, (key, line) in found}
         chosen = dict([(key, line) for key, line in lines.items() if key not in shown][:ADVICE_LINES])
         if not chosen:
