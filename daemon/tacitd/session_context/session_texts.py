@@ -53,7 +53,7 @@ class SessionTexts:
         store: Store,
         clock: Clock,
         environ: Mapping[str, str],
-        call_soon: Callable[[Callable[[], object]], None],
+        call_soon: Callable[[Callable[[], object]], object],
     ) -> None:
         """`call_soon` runs what a session's start does not wait for."""
         self._source = source
