@@ -77,6 +77,14 @@ def make_shims(folder: Path) -> Path:
     return folder
 
 
+def wait_for_text(data: bytes, environ: Mapping[str, str]) -> None:
+    """Until a session that starts gets a text: that of the session before."""
+    deadline = time.monotonic() + 30
+    while not subprocess.run(HOOK, input=data, env=environ, capture_output=True, check=True).stdout:
+        assert time.monotonic() < deadline, "a session's start prints nothing"
+        time.sleep(0.1)
+
+
 def compare_processes(runs: int) -> None:
     """Print the rows."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -91,6 +99,8 @@ def compare_processes(runs: int) -> None:
         tacitd = str(Path(sysconfig.get_path("scripts")) / "tacitd")
         prompt, start = make_input(daemon, "UserPromptSubmit"), make_input(daemon, "SessionStart")
         plain = os.path.realpath(sys.executable)
+        daemon.type_("earlier", "use pnpm here")
+        wait_for_text(start, environ)
         rows: dict[str, tuple[Sequence[str], bytes, Mapping[str, str]]] = {
             "python3 -S -c pass": ([plain, "-S", "-c", "pass"], b"", {}),
             "hook, UserPromptSubmit": (HOOK, prompt, {}),

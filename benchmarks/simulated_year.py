@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tacitd.clock import utc_millis
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part, Tx
@@ -238,12 +240,12 @@ def _learn(
     )
     new = NewFact(place, session, prompt, place, now, text, text)
     if number % 5 == 0:
-        refused = new._replace(text=f"{number} {WORDS}", state="refused", reason="nobody typed it")
+        refused = replace(new, text=f"{number} {WORDS}", state="refused", reason="nobody typed it")
         insert_fact(tx, refused)
     turn = number // PROJECTS % 3
     if turn == 2 and project.lines:
         known, _, said = project.lines[number % len(project.lines)]
-        insert_fact(tx, new._replace(text=said, line=known, state="known"))
+        insert_fact(tx, replace(new, text=said, line=known, state="known"))
         count_said(tx, known)
         return []
     insert_fact(tx, new)

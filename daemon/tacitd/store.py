@@ -74,6 +74,8 @@ class Store:
         """How many stores were put aside: the numbers of rows of one mean nothing in the next."""
         self.off: Mapping[str, str] = {}
         """By plugin why its tables cannot be used."""
+        self.versions: Mapping[str, int] = {}
+        """Of each owner's tables."""
         self._clock = clock
         self._plugins = plugins
         self._owner = owner
@@ -253,6 +255,7 @@ class Store:
         if left_open and self._owner:
             self._require_check()
         self.off = store_tables.make_tables(db, self._plugins)
+        self.versions = store_tables.read_versions(db)
         self._reader = _open_file(self.path, "ro", wait, reads=True)
         self._fill()
 

@@ -6,6 +6,9 @@ import gc
 import os
 import sys
 
+GARBAGE = 30_000
+"""So many new objects are looked through for garbage at once: the modules that a command imports are none, and few are made besides."""
+
 
 def use_utf8() -> None:
     """Start again in Python's UTF-8 mode if the locale has another encoding, in which a project's path might have no form. Returns if
@@ -32,9 +35,12 @@ def main() -> None:
     is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    is_daemon = sys.argv[1:2] == ["run"]
+    if not is_daemon:  # its memory counts
+        gc.set_threshold(GARBAGE)
     from tacitd.cli.program import main as run
 
-    if is_heard and sys.argv[1:2] != ["run"]:
+    if is_heard and not is_daemon:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run()

@@ -21,6 +21,7 @@ from tacitd.cli.common import (
     echo_message,
     echo_paged,
     escape_output,
+    get_paths,
     json_option,
     resolve_directory,
     show_argument,
@@ -30,7 +31,7 @@ from tacitd.errors import FAILED, TacitdError, UsageError
 from tacitd.files.git import find_project_root
 from tacitd.handler import StoredItem
 from tacitd.mcp.agent_caller import is_agent, require_person
-from tacitd.session_context.plugin_view import ask_each, list_items
+from tacitd.session_context.plugin_view import ask_each, list_items, open_shared
 from tacitd.text.wording import count_noun
 
 NAMED = 5
@@ -208,8 +209,9 @@ def collect_items(
             unread.append(what.partition(":")[0])
 
     asked = [one for one in table.plugins if one.name != without]
-    found = ask_each(asked, lambda one: list_items(one, os.environ, root), report)
-    return [FoundItem(one.name, item) for one, item in found]
+    with open_shared(get_paths().state_dir) as store:
+        found = ask_each(asked, lambda one: list_items(one, os.environ, root, store), report)
+        return [FoundItem(one.name, item) for one, item in found]
 
 
 def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -28,14 +27,17 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.program import PluginTable, load_plugin_table
-from tacitd.errors import FAILED, TacitdError
+from tacitd.errors import FAILED
 from tacitd.mcp.agent_caller import find_own_session
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.session_context.plugin_view import ask_each, collect_sections, explain_text, fence_sections
+from tacitd.session_context.plugin_view import (
+    ask_each,
+    collect_sections,
+    explain_text,
+    fence_sections,
+    open_shared,
+)
 from tacitd.text.wording import format_dollars
-
-if TYPE_CHECKING:
-    from tacitd.store import ReadOnlyStore
 
 
 @click.command(
@@ -77,8 +79,11 @@ def collect_reasons(
     for what in table.broken:
         echo_message(what)
     explaining, root = [one for one in table.plugins if one.why], find_project_root(cwd)
-    answers = ask_each(explaining, lambda one: map(_check_reason, explain_text(one, asked, cwd)), report)
-    found = [answer for _, answer in answers]
+    with open_shared(get_paths().state_dir) as store:
+        answers = ask_each(
+            explaining, lambda one: map(_check_reason, explain_text(one, asked, cwd, store)), report
+        )
+        found = [answer for _, answer in answers]
     names = {one.name for one in explaining}
     return found + (read_store(lambda rows: list(list_reasons(rows, asked, root, names))) or [])
 
@@ -125,8 +130,6 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
 
     What the client loads by itself, such as tacitd's rules files, is left out; `tacitd reach` lists it. Works without a daemon and without claude.
     """
-    from tacitd.store import open_readonly
-
     table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
@@ -137,13 +140,7 @@ def context(directory: str | None, agent: str, as_json: bool) -> None:
         occasion="agent" if agent else "start",
         agent=agent,
     )
-    try:  # once for all plugins; where it cannot be opened, each that needs it says why
-        opened: AbstractContextManager[ReadOnlyStore | None] = (
-            open_readonly(get_paths().state_dir) or nullcontext()
-        )
-    except TacitdError:
-        opened = nullcontext()
-    with opened as store:
+    with open_shared(get_paths().state_dir) as store:
         made = collect_sections(table.plugins, replace(asked, store=store))
     for what in made.troubles:
         echo_message(what)

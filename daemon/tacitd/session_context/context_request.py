@@ -10,7 +10,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from tacitd.contract import Tx
-    from tacitd.store import ReadOnlyStore
+    from tacitd.store import ReadOnlyStore, Store
+
+    OpenStore = ReadOnlyStore | Store
 
 __all__ = [
     "ContextFile",
@@ -59,7 +61,7 @@ class ContextRequest(Struct, frozen=True):
     """For `failure`: what the client reports of the call, a stranger's text."""
     rows: Callable[..., list[tuple[Any, ...]]] = _no_rows
     """All rows of a SELECT, for a hook of a `PluginSpec`."""
-    store: ReadOnlyStore | None = None
+    store: OpenStore | None = None
     """The store, if who asks has opened it once for all plugins."""
 
     def is_loaded(self, line: str) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.errors import UnavailableError, describe_plugin_error
+from tacitd.errors import TacitdError, UnavailableError, describe_plugin_error
 from tacitd.handler import StoredItem, load_hook
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import (
@@ -30,6 +30,7 @@ from tacitd.text.sanitize import escape_hidden, sanitize_text
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection
+    from tacitd.session_context.context_request import OpenStore
     from tacitd.store import ReadOnlyStore
 
 __all__ = [
@@ -40,14 +41,27 @@ __all__ = [
     "make_report",
     "make_section",
     "open_rows",
+    "open_shared",
 ]
 
 
 @contextmanager
-def open_rows(spec: PluginSpec, state_dir: Path, shared: ReadOnlyStore | None = None) -> Iterator[Rows]:
+def open_shared(state_dir: Path) -> Iterator[ReadOnlyStore | None]:
+    """The store, for who asks several plugins. None without one, and if it cannot be opened: each plugin that needs it says why."""
+    from tacitd.store import open_readonly
+
+    store = None
+    with suppress(TacitdError):
+        store = open_readonly(state_dir)
+    with store or nullcontext():
+        yield store
+
+
+@contextmanager
+def open_rows(spec: PluginSpec, state_dir: Path, shared: OpenStore | None = None) -> Iterator[Rows]:
     """The rows of the store, for a hook of this plugin. Without a store, or while it has no tables of the plugin yet, they are those of
     an empty one: what is in files is known all the same.
-    `shared`: the store, opened by who asks several plugins; it stays open.
+    `shared`: a store that is open, and stays so.
 
     Raises UnavailableError if the tables are of another version, and what `open_readonly` raises.
     """
@@ -94,13 +108,15 @@ def give_advice(spec: PluginSpec, request: ContextRequest) -> list[tuple[str, st
     return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 
 
-def explain_text(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:
+def explain_text(
+    spec: PluginSpec, text: str, cwd: Path, shared: OpenStore | None = None
+) -> list[Mapping[str, Any]]:
     """The plugin's matches for `tacitd why`; [] without a hook."""
     from tacitd.files.git import find_project_root
 
     if not spec.why:
         return []
-    with open_rows(spec, find_state_dir(os.environ)) as rows:
+    with open_rows(spec, find_state_dir(os.environ), shared) as rows:
         return list(load_hook(spec.why)(rows, text, find_project_root(cwd)))
 
 
@@ -110,12 +126,14 @@ def make_report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
         return list(load_hook(spec.report)(rows, scope))
 
 
-def list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
+def list_items(
+    spec: PluginSpec, environ: Mapping[str, str], root: Path | None, shared: OpenStore | None = None
+) -> list[StoredItem]:
     """What a person can decide about, in a project and of the person, or everywhere (None); [] without a
     hook."""
     if not spec.items:
         return []
-    with open_rows(spec, find_state_dir(environ)) as rows:
+    with open_rows(spec, find_state_dir(environ), shared) as rows:
         return list(load_hook(spec.items).list_items(rows, environ, root))
 
 

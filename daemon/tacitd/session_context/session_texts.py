@@ -8,8 +8,9 @@ means that the session gets less.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -49,12 +50,15 @@ class SessionTexts:
         store: Store,
         clock: Clock,
         environ: Mapping[str, str],
+        call_soon: Callable[[Callable[[], object]], object],
     ) -> None:
+        """`call_soon` runs what a session's start does not wait for."""
         self._source = source
         self._plugins = plugins
         self._environ = environ
         self._store = store
         self._clock = clock
+        self._call_soon = call_soon
 
     def answer_hook(self, question: HookInput) -> str:
         """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
@@ -69,7 +73,11 @@ class SessionTexts:
         # it, and a hook whose time was over printed nothing: then the session gets all of it.
         occasion = "agent" if question.agent else name_occasion(question.source)
         request = ContextRequest(
-            Path(question.cwd), session=question.session, occasion=occasion, agent=question.agent
+            Path(question.cwd),
+            session=question.session,
+            occasion=occasion,
+            agent=question.agent,
+            store=self._store,
         )
         made = collect_sections(self._plugins, request)
         for what in made.troubles:
@@ -82,7 +90,8 @@ class SessionTexts:
             texts = {**texts, "review": line}
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
-            self._note(question.session, {name: _digest(text) for name, text in texts.items()})
+            digests = {name: _digest(text) for name, text in texts.items()}
+            self._call_soon(partial(self._note, question.session, digests))
         return text
 
     def _ask_for_review(self, question: HookInput) -> str:
@@ -91,18 +100,24 @@ class SessionTexts:
         log_key, today = f"review of {root}", _ADVICE + local_date(self._clock.now())
         if today in self._read(log_key):
             return ""
-        items = ask_each(self._plugins, lambda one: list_items(one, self._environ, root), logger.warning)
+        items = ask_each(
+            self._plugins, lambda one: list_items(one, self._environ, root, self._store), logger.warning
+        )
         count = sum(bool(item.review) for _, item in items)
         if count == 0:
             return ""
-        self._note(log_key, {today: b""})
+        self._call_soon(partial(self._note, log_key, {today: b""}))
         what = f"{count_noun(count, 'line')} waiting for the person's decision: `tacitd review` shows them."
         return f"{what} Mention it once, when it does not disturb."
 
     def _advise(self, question: HookInput) -> str:
         shown = self._read(question.session)
         request = ContextRequest(
-            Path(question.cwd), session=question.session, occasion="failure", error=question.error
+            Path(question.cwd),
+            session=question.session,
+            occasion="failure",
+            error=question.error,
+            store=self._store,
         )
         found = ask_each(self._plugins, lambda one: give_advice(one, request), logger.warning)
         lines = {f"{_ADVICE}{one.name}:{key}": line for one, (key, line) in found}

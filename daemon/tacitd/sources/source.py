@@ -53,6 +53,10 @@ class Source:
         """What a person can do if this root does not exist; "" if it need not exist."""
         return ""
 
+    def of(self, path: str | Path) -> Source:
+        """The source to which a path below one of the roots belongs."""
+        return self
+
     def why_odd(self, path: str) -> str:
         """Why a file that is no transcript may have a person's words nevertheless; "" for any other file."""
         return ""
@@ -97,7 +101,7 @@ class CombinedSource(Source):
         self._tops = [(f"{root}/", one) for one in others for root in one.roots]
         self._roots = [*first.roots, *(Path(top) for top, _ in self._tops)]
 
-    def _of(self, path: str | Path) -> Source:
+    def of(self, path: str | Path) -> Source:
         text = str(path)
         return next((one for top, one in self._tops if text.startswith(top)), self._first)
 
@@ -110,25 +114,25 @@ class CombinedSource(Source):
         return [one.name for one in self._all]
 
     def name_of(self, path: str | Path) -> str:
-        return self._of(path).name
+        return self.of(path).name
 
     def absent_hint(self, root: str) -> str:
-        return self._of(f"{root}/").absent_hint(root)
+        return self.of(f"{root}/").absent_hint(root)
 
     def why_odd(self, path: str) -> str:
-        return self._of(path).why_odd(path)
+        return self.of(path).why_odd(path)
 
     def is_transcript(self, path: str) -> bool:
-        return self._of(path).is_transcript(path)
+        return self.of(path).is_transcript(path)
 
     def is_subagent(self, path: str) -> bool:
-        return self._of(path).is_subagent(path)
+        return self.of(path).is_subagent(path)
 
     def session_of_subagent(self, path: Path) -> str | None:
-        return self._of(path).session_of_subagent(path)
+        return self.of(path).session_of_subagent(path)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> Assembler:
-        return self._of(path).make_assembler(path, start, explain)
+        return self.of(path).make_assembler(path, start, explain)
 
     def read_claims(self) -> Sequence[SessionClaim]:
         return [claim for one in self._all for claim in one.read_claims()]

@@ -17,15 +17,17 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.events import ToolAnswer, ToolUse
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.model_text import clean_text
+
+if TYPE_CHECKING:
+    from tacitd.events import ToolAnswer, ToolUse
 
 Status = Literal["pending", "in_progress", "completed"]
 TODO, TASK, AGENT = "todo-", "task-", "agent-"

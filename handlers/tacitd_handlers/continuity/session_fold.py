@@ -10,18 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
 
-from tacitd.contract import Batch, Rows, Tx
-from tacitd.events import Prompt, Record
 from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.work.messages import send_message
 from tacitd_handlers.continuity import client_tasks
 from tacitd_handlers.continuity.client_tasks import Items, ToolCall
 from tacitd_handlers.shared.model_text import clean_lines, clean_prose, clean_text, take_end
+
+if TYPE_CHECKING:
+    from tacitd.contract import Batch, Rows, Tx
+    from tacitd.events import Prompt, Record
 
 
 class TranscriptState(Struct):
@@ -135,6 +136,8 @@ _CONTROLS = frozenset((
 
 def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
     """Fold records. When something changed that a session's file has, a task follows that writes it."""
+    from tacitd.work.messages import send_message  # not for a session's start, which only reads
+
     if batch.passed in ("paused", "excluded"):
         return
     # One transcript may contain records of several sessions: the record's session counts, not the file's name.

@@ -26,12 +26,12 @@ from tacitd_handlers.learning.line_queries import (
     SaidFact,
     describe_corrections,
     group_facts,
-    list_earlier,
     list_places,
     list_words,
     make_fact_id,
     make_said,
     name_place,
+    read_earlier,
     read_said_of,
 )
 
@@ -96,7 +96,7 @@ def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]
 def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]:
     numbers = [line.number]
     if line.reworded:  # it still says what the line before said
-        numbers += [number for number, _ in list_earlier(rows, line)]
+        numbers += [number for number, _ in read_earlier(rows).get(line.number, ())]
     said = read_said_of(rows, numbers)
     # The changes that put or took it; of a line whose words were purged, those that rest on its prompts.
     prompts = [one.prompt_number for one in said if one.prompt_number is not None]

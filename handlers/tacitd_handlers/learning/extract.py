@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from tacitd.contract import Done, Later, Outcome, Part, Rejected, StoredPrompt, Task, Tools, Tx
 from tacitd.events import CONTEXT_LIMIT, Project
 from tacitd.handler import Degradation, Notice
@@ -226,7 +228,7 @@ class _Hearing:
         number = prompt.number if at is not None else None
         for n, one in enumerate(self.facts):
             if (one.prompt, digest_same(one.text), one.line) == (number, digest_same(text), line):
-                self.facts[n] = one._replace(corrected=one.corrected or heard.corrected)
+                self.facts[n] = replace(one, corrected=one.corrected or heard.corrected)
                 return
         whose = None if is_persons else place
         said = (prompt.typed, text, words, heard.corrected, line, state, reason)

@@ -46,8 +46,7 @@ from tacitd_handlers.learning.sources import (
 from tacitd_handlers.reach import hiding
 from tacitd_handlers.reach.client_rules import AGENTS, LEARNED
 from tacitd_handlers.shared.equality import normalise_text
-from tacitd_handlers.shared.fact_text import strip_user
-from tacitd_handlers.shared.model_text import FACT_LIMIT, split_sentences
+from tacitd_handlers.shared.model_text import FACT_LIMIT, split_sentences, strip_user
 from tacitd_handlers.shared.places import leads_out
 from tacitd_handlers.shared.problems import report_problem
 

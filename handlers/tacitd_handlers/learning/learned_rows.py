@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from tacitd.text.hashes import sha256
 
@@ -28,7 +31,7 @@ PRESENT: tuple[LineState, ...] = ("present",)
 ID_LENGTH = 8
 
 
-class FactRow(NamedTuple):
+class FactRow(Struct, frozen=True):
     number: int
     project: int | None
     session: str
@@ -45,7 +48,7 @@ class FactRow(NamedTuple):
     tries: int
 
 
-class LineRow(NamedTuple):
+class LineRow(Struct, frozen=True):
     number: int
     id: str
     project: int | None
@@ -66,7 +69,7 @@ class LineRow(NamedTuple):
     kept_at: float | None
 
 
-_FACT, _LINE = ", ".join(FactRow._fields), ", ".join(LineRow._fields)
+_FACT, _LINE = ", ".join(FactRow.__struct_fields__), ", ".join(LineRow.__struct_fields__)
 
 
 # --- what texts say
@@ -114,7 +117,7 @@ def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = 
         project,
         *states,
     )
-    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+    return [replace(FactRow(*row), corrected=bool(row[9])) for row in found]
 
 
 def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = PRESENT) -> list[LineRow]:
@@ -137,7 +140,7 @@ def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
         "(SELECT fact FROM learning_line_fact WHERE line = ?1) ORDER BY number",
         line,
     )
-    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+    return [replace(FactRow(*row), corrected=bool(row[9])) for row in found]
 
 
 def _select_lines(
@@ -149,7 +152,7 @@ def _select_lines(
         *states,
     )
     return [
-        LineRow(*row)._replace(corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
+        replace(LineRow(*row), corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
         for row in found
     ]
 
@@ -161,7 +164,7 @@ def make_marks(values: Collection[object]) -> str:
 # --- changing
 
 
-class NewFact(NamedTuple):
+class NewFact(Struct, frozen=True):
     project: int | None
     session: str
     prompt: int | None
@@ -183,10 +186,10 @@ def insert_fact(tx: Tx, new: NewFact) -> None:
         *(new.prompt, same, new.line, new.said_at),
     ):
         return
+    values = (*astuple(new), same)
     tx.execute(
-        f"INSERT INTO learning_fact({', '.join(NewFact._fields)}, same) VALUES({make_marks((*new, same))})",
-        *new,
-        same,
+        f"INSERT INTO learning_fact({', '.join(NewFact.__struct_fields__)}, same) VALUES({make_marks(values)})",
+        *values,
     )
 
 

@@ -33,13 +33,13 @@ from tacitd_handlers.learning.line_queries import (
     group_facts,
     is_stale,
     is_unheeded,
-    list_earlier,
     list_own_lines,
     list_places,
     list_words,
     make_fact_id,
     name_file,
     name_place,
+    read_earlier,
     read_said,
 )
 
@@ -59,10 +59,10 @@ _FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
 
 def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
     """The items of one project, or of all (None), and those of the person. Raises OSError."""
-    now = time.time()
+    now, earlier = time.time(), read_earlier(rows)
     for place in list_places(rows, root):
         own = list_own_lines(rows, place, environ) if root is not None else None
-        yield from _list_place(rows, place, own, now)
+        yield from _list_place(rows, place, own, earlier, now)
     for text, roots in find_offers(rows):
         from tacitd_handlers.learning.sources import person_root
         from tacitd_handlers.reach.client_rules import LEARNED
@@ -81,7 +81,11 @@ def decide(decision: Decision, tools: Tools) -> Done:
 
 
 def _list_place(
-    rows: Rows, place: ItemPlace, own: list[tuple[str, str, str]] | None, now: float
+    rows: Rows,
+    place: ItemPlace,
+    own: list[tuple[str, str, str]] | None,
+    earlier: Mapping[int, list[tuple[int, str]]],
+    now: float,
 ) -> Iterator[StoredItem]:
     said = read_said(rows, place.number)
     lines = read_lines(rows, place.number, ("present", "withheld", "forgotten"))
@@ -90,7 +94,7 @@ def _list_place(
     for line in lines:
         facts = said.get(line.number, ())
         texts = [text for one in facts for text in (one.text, one.words, one.beginning)]
-        texts += [text for _, text in list_earlier(rows, line)]
+        texts += [text for _, text in earlier.get(line.number, ())]
         is_withheld = line.state == "withheld"
         why = (
             _explain_review(line, theirs if own is not None else None, now) if line.state == "present" else ""

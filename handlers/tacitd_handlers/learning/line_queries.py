@@ -94,11 +94,10 @@ def find_place(rows: Rows, root: Path | None) -> ItemPlace:
 
 def name_file(path: str, root: Path | None) -> str:
     """A line's file, relative to its project; the person's with `~`."""
-    here = Path(path)
-    if root is not None and here.is_relative_to(root):
-        return here.relative_to(root).as_posix()
-    home = find_home(os.environ)
-    return f"~/{here.relative_to(home).as_posix()}" if here.is_relative_to(home) else path
+    if root is not None and path.startswith(f"{root}/"):
+        return path.removeprefix(f"{root}/")
+    home = str(find_home(os.environ)).rstrip("/")
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
 
 
 def name_place(line: LineRow, root: Path | None) -> str:
@@ -120,16 +119,17 @@ def read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
     return [make_said(tuple(fields)) for _, *fields in found]
 
 
-def list_earlier(rows: Rows, line: LineRow) -> list[tuple[int, str]]:
-    """Number and text of the lines whose place this one took, the newest first."""
-    return [
-        (number, text)
-        for number, text in rows(
-            "WITH RECURSIVE old(number, text) AS (SELECT number, text FROM learning_line WHERE replaced_by = ? "
-            "UNION SELECT l.number, l.text FROM learning_line l JOIN old ON l.replaced_by = old.number) SELECT number, text FROM old",
-            line.number,
-        )
-    ]
+def read_earlier(rows: Rows) -> dict[int, list[tuple[int, str]]]:
+    """Number and text of the lines whose place another one took, by that one's number, the newest first."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for line, *old in rows(
+        "WITH RECURSIVE old(line, number, text) AS ("
+        "SELECT replaced_by, number, text FROM learning_line WHERE replaced_by IS NOT NULL "
+        "UNION SELECT old.line, l.number, l.text FROM learning_line l JOIN old ON l.replaced_by = old.number) "
+        "SELECT line, number, text FROM old"
+    ):
+        found.setdefault(line, []).append(tuple(old))
+    return found
 
 
 def list_words(said: Sequence[SaidFact]) -> Iterator[SaidFact]:

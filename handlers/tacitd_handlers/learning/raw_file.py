@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
@@ -135,11 +136,11 @@ def _make_fact(place: Place, text: str, entry: _RawEntry, now: float, tools: Too
     judged, at = judge_text(plain), now if entry.at is None else entry.at
     new = NewFact(place.number, entry.session, None, place.number, at, plain, "", corrected)
     if is_forgotten(tools.rows, plain):
-        return new._replace(state="forgotten")
+        return replace(new, state="forgotten")
     if len(plain) > FACT_LIMIT:
-        return new._replace(state="review", reason=f"it is longer than {FACT_LIMIT} characters")
+        return replace(new, state="review", reason=f"it is longer than {FACT_LIMIT} characters")
     if judged is not None:
-        return new._replace(state="review" if judged.waits else "refused", reason=judged.reason)
+        return replace(new, state="review" if judged.waits else "refused", reason=judged.reason)
     return new
 
 

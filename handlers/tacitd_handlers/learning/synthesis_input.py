@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.contract import Tools
 from tacitd.errors import FileRefusedError
@@ -137,7 +138,7 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
         elif make_key(fact.text) in documented:
             known[fact.number] = None
         else:
-            wanted.append(fact._replace(line=None))
+            wanted.append(replace(fact, line=None))
     left_out = [one for one in read_facts(tools.rows, place.number, _LEFT_OUT) if not covers(one.text)]
     numbered = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
     facts = choose_facts(numbered)

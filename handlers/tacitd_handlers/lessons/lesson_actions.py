@@ -119,6 +119,8 @@ def find_opposites(lessons: Iterable[Lesson], parts: Pattern, scope: str) -> lis
 
 def list_contradictions(lessons: Sequence[Lesson]) -> dict[str, Lesson]:
     """Given active lessons, return for each that contradicts another one the first such lesson, by id."""
+    if len({one.parts.action for one in lessons}) < 2:  # the usual case, without the comparison of texts
+        return {}
     first = {_key(one.parts): one for one in reversed(lessons)}
     found = {one.id: first.get(_key(_turn(one.parts))) for one in lessons}
     return {id: other for id, other in found.items() if other is not None}

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import TacitdError
-from tacitd.session_context.context_request import ContextRequest, PersonRule, cut_text
-from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import make_plugin, profile_confidence
@@ -32,6 +30,7 @@ from tacitd_handlers.shared.places import memory_dir
 if TYPE_CHECKING:
     from tacitd.clock import Clock
     from tacitd.contract import Rows, Tx
+    from tacitd.session_context.context_request import ContextRequest, PersonRule
 
 LINES, LONGEST, VALUE = 12, 1_200, 160
 """Lines and characters of a session's text, and characters of a value."""
@@ -44,6 +43,8 @@ BIOGRAPHY = "bio"
 
 def make_text(request: ContextRequest) -> str:
     """Return the values that the client does not load from the rules file; "" if there are none. The same in every directory."""
+    from tacitd.session_context.context_request import cut_text  # not for `status`
+
     if request.occasion in ("agent", "failure") or not (memory_dir(os.environ) / PROFILE).exists():
         return ""
     now = time.time()
@@ -98,6 +99,9 @@ class ProfileRules:
     def list_rules(self) -> list[PersonRule]:
         """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Raises OSError,
         NotUnderstoodError."""
+        from tacitd.session_context.context_request import PersonRule
+        from tacitd.session_context.plugin_view import open_rows
+
         now = self._clock.now()
         with open_rows(make_plugin(), state_dir(self._environ)) as rows:
             state = read_state(rows, self._environ, now)

@@ -20,8 +20,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.fact_text import strip_user
-from tacitd_handlers.shared.model_text import strip_marks
+from tacitd_handlers.shared.model_text import strip_marks, strip_user
 
 _NOT = "not"
 _CONTRAST = "over"

@@ -17,24 +17,10 @@ from tacitd.text.import_words import quote_imports
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import SECRET, has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.shared.model_text import FACT_LIMIT, strip_marks
+from tacitd_handlers.shared.model_text import FACT_LIMIT, capitalise, strip_marks, strip_user
 from tacitd_handlers.shared.polarity import CJK
 from tacitd_handlers.shared.words import judge_text
 
-_ATTITUDE = (
-    "prefers?|wants?|likes?|dislikes|hates|loves|believes|thinks|expects|requires|uses|avoids|request(?:ed|s)|ask(?:ed|s)|correct(?:ed|s)|"
-    "state[ds]|says|said|does|doesn[’']t|don[’']t|didn[’']t|would|wishes|insists|values|favou?rs|considers|finds|reject(?:s|ed)|tends|"
-    "always|never|opposes|disagrees|agrees|cares|trusts|works|instruct(?:ed|s)|specifie[ds]|decided|chooses|chose|appreciates|objects|"
-    "isn[’']t|mentioned|clarified|explained|told"
-)
-_USER = compile_lazily(
-    rf"""(?:the\ )?user
-        (?: [’']s\s+
-          | \s*(?:[:|→]|-+>|,)\s*
-          | \s+(?=(?:also\s+|explicitly\s+|strongly\s+|really\s+|generally\s+)?(?:{_ATTITUDE})\b(?!\s+(?:are|is|were|was)\b))
-        )""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _LABEL = compile_lazily(
     r"(?:\*\*|__)?(?:(?:(?:user|stated|new|extracted) +)*(?:preference|fact|opinion|belief|stance|want)s?)(?:\*\*|__)?:(?:\*\*|__)? *(?=\S)",
     re.IGNORECASE,
@@ -75,20 +61,11 @@ class Unfit(Struct, frozen=True):
     reason: str
 
 
-def strip_user(text: str) -> str:
-    """Given a fact, return it without "User", "The user", "User:" at its beginning.
-
-    "User accounts need a uuid" and "User has many orders" are about the program and stay as they are.
-    """
-    found = _USER.match(text)
-    return _capital(text[found.end() :]) if found and text[found.end() :].strip() else text
-
-
 def tidy_fact(text: str) -> str:
     """Given one line as a model or another tool wrote it, return the fact in it: no marks, no "Preference:", no "User"."""
     plain = strip_marks(text)
     label = _LABEL.match(plain)
-    return strip_user(_capital(plain[label.end() :]) if label else plain).strip()
+    return strip_user(capitalise(plain[label.end() :]) if label else plain).strip()
 
 
 def clean_fact(text: str) -> str | Unfit:
@@ -119,10 +96,6 @@ def clean_fact(text: str) -> str | Unfit:
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")
     return line
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 _ADDRESS = compile_lazily(

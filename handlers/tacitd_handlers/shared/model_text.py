@@ -149,6 +149,35 @@ def strip_marks(line: str) -> str:
     return text
 
 
+_ATTITUDE = (
+    "prefers?|wants?|likes?|dislikes|hates|loves|believes|thinks|expects|requires|uses|avoids|request(?:ed|s)|ask(?:ed|s)|correct(?:ed|s)|"
+    "state[ds]|says|said|does|doesn[’']t|don[’']t|didn[’']t|would|wishes|insists|values|favou?rs|considers|finds|reject(?:s|ed)|tends|"
+    "always|never|opposes|disagrees|agrees|cares|trusts|works|instruct(?:ed|s)|specifie[ds]|decided|chooses|chose|appreciates|objects|"
+    "isn[’']t|mentioned|clarified|explained|told"
+)
+_USER = compile_lazily(
+    rf"""(?:the\ )?user
+        (?: [’']s\s+
+          | \s*(?:[:|→]|-+>|,)\s*
+          | \s+(?=(?:also\s+|explicitly\s+|strongly\s+|really\s+|generally\s+)?(?:{_ATTITUDE})\b(?!\s+(?:are|is|were|was)\b))
+        )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def strip_user(text: str) -> str:
+    """Given a fact, return it without "User", "The user", "User:" at its beginning.
+
+    "User accounts need a uuid" and "User has many orders" are about the program and stay as they are.
+    """
+    found = _USER.match(text)
+    return capitalise(text[found.end() :]) if found and text[found.end() :].strip() else text
+
+
+def capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text; the end of a line ends one too."""
     starts = [0, *(match.end() for match in SENTENCE_END.finditer(text)), len(text)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -59,12 +60,17 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "claude"
 
 
-def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> SessionTexts:
+def make_texts(
+    home: Path,
+    tmp_path: Path,
+    clock: FakeClock | None = None,
+    call_soon: Callable[[Callable[[], object]], object] = lambda do: do(),
+) -> SessionTexts:
     """As the daemon does at its start."""
     plugin = PluginSpec("toy", session_text="toy_texts:make_text", items="toy_texts")
     clock = clock or FakeClock()
     store = Store.open(tmp_path / "state", clock, owner=False)
-    return SessionTexts(make_source(home), [plugin], store, clock, {})
+    return SessionTexts(make_source(home), [plugin], store, clock, {}, call_soon)
 
 
 def ask(home: Path, **fields: str | Path) -> HookInput:
@@ -90,6 +96,19 @@ def test_a_client_that_forgets_the_context_gets_it_again(toys: Toys, home: Path,
     for size in (0, (1 << 20) - 60, 3 << 20):  # also over the edge of what is read at once
         write_transcript(home, first, size)
         assert texts.answer_hook(ask(home, source="resume")) == ""
+
+
+def test_a_start_waits_for_no_write(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """A disk may take 10 ms to sync. What is noted a moment later still counts."""
+    toys.waiting, noted = 1, list[Callable[[], object]]()
+    texts = make_texts(home, tmp_path, call_soon=noted.append)
+    first = texts.answer_hook(ask(home))
+    write_transcript(home, first)
+    assert "tacitd review" in first and texts.answer_hook(ask(home)) == first
+    for note in noted:
+        note()
+    assert texts.answer_hook(ask(home, source="resume")) == "" != texts.answer_hook(ask(home, session="s2"))
+    assert "tacitd review" not in texts.answer_hook(ask(home, session="s2"))
 
 
 def test_a_resumed_session_gets_what_changed(toys: Toys, home: Path, tmp_path: Path) -> None:

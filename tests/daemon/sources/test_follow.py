@@ -17,7 +17,7 @@ from support_examples import examples
 from support_follow import Scene
 from tacitd.sources import follow
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, FileChanges, scan_below, stamp_of
+from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, LIST_EVERY, FileChanges, scan_below, stamp_of
 
 
 @pytest.fixture
@@ -104,6 +104,45 @@ def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: 
     scene.told.unwatched = set()
     scene.later(ALL_EVERY)
     assert scene.follower.list_degradations() == []
+
+
+@pytest.mark.parametrize("change", ["nothing", "write", "add", "remove", "add folder", "remove folder"])
+def test_directories_are_listed_again_when_their_stamps_change(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """RELIABILITY row 6: listing them is most of an idle daemon's work. Without a hint everything is noticed within a minute."""
+    path, other = scene.write("s.jsonl"), scene.write("deep/t.jsonl")
+    for one in (path, other, other.parent, scene.folder, scene.folder.parent):
+        os.utime(one, (1e9, 1e9))
+    scene.follower.poll()
+    listed: list[str] = []
+    real = os.scandir
+
+    def list_directory(where: str) -> Any:
+        listed.append(where)
+        return real(where)
+
+    monkeypatch.setattr(os, "scandir", list_directory)
+    changed, vanished = list[Path](), list[Path]()
+    match change:
+        case "write":
+            changed = [scene.write("s.jsonl")]
+        case "add":
+            changed = [scene.write("deep/new.jsonl")]
+        case "remove":
+            other.unlink()
+            vanished = [other]
+        case "add folder":
+            changed = [scene.write("new/n.jsonl")]
+        case "remove folder":
+            shutil.rmtree(other.parent)
+            vanished = [other]
+    assert scene.later(ALL_EVERY) == FileChanges(tuple(changed), tuple(vanished))
+    assert bool(listed) == (change not in ("nothing", "write"))
+    if change == "nothing":
+        for _ in range(int(LIST_EVERY / ALL_EVERY) - 1):
+            assert not listed and not scene.later(ALL_EVERY)
+        assert listed, "not every file system keeps a directory's stamp"
 
 
 def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
