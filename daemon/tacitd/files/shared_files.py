@@ -23,7 +23,7 @@ from tacitd.contract import Database, Done, Edits, FileChange, Format, Leaf, Tas
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.append_file import finish_lines, forget_failure, note_failure, plan_lines
-from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
+from tacitd.files.atomic import FileSnapshot, edit_file, read_snapshot, remove_empty
 from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
@@ -45,6 +45,9 @@ class Look(NamedTuple):
     view: View
     head: str
     """What git has checked out."""
+    target: Path
+    """The file with every link resolved."""
+    snapshot: FileSnapshot | None = None
     doubt_of: bytes | None = None
     """The digest of the person's leaves, 16 bytes, then those of the leaves that are in doubt, 8 bytes each, in ascending order."""
     by_git: bool = False
@@ -102,8 +105,8 @@ class SharedFiles:
             found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
-        head = git.read_checkout(git.find_project_root(path.parent))
-        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {head}"
+        checkout = git.look_at(path.parent).checkout
+        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {checkout}"
 
     def take_look(self, path: Path, format: Format) -> Look:
         """As `look`, with what is in doubt."""
@@ -113,25 +116,27 @@ class SharedFiles:
         )
         sql = "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?"
         head_then, doubt_then, doubt_of, since = (*rows(sql, key), ("", None, b"", 0.0))[0]
-        root = git.find_project_root(path.parent)
-        if (mark := git.find_unsettled(root)) is not None:
+        # Before the file is read: what git takes away in between is found by the next look.
+        root, mark, head = git.look_at(path.parent)
+        if mark is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
             raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
-        # Before the file is read: what git takes away in between is found by the next look.
-        head = git.read_checkout(root)
-        snapshot = read_snapshot(DISK.resolve(path))
+        target = DISK.resolve(path)
+        snapshot = read_snapshot(target)
         if snapshot is None:
-            return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head)
+            return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head, target)
         now = format.read_leaves(snapshot.data)
         if base and head != head_then and git.is_tracked(root, path):
             # What differs is git's: it becomes the base, and what it took away may be learned again.
             added = {leaf: value for leaf, value in now.items() if leaf not in base}
-            return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, by_git=True)
+            return Look(
+                View(now, Edits(added, {}, frozenset()), exists=True), head, target, snapshot, by_git=True
+            )
         seen = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", key)}
         edits = _find_edits(base, now, format, seen)
         is_cut = (edits.removed or (base and format.is_generated)) and format.is_cut(snapshot.data, base)
         if not edits.removed and not is_cut:
-            return Look(View(now, edits, exists=True), head)
+            return Look(View(now, edits, exists=True), head, target, snapshot)
         theirs = "\0".join(sorted(leaf for leaf in now if leaf not in base))
         in_doubt = _digest(theirs) + b"".join(sorted(_digest(leaf)[:8] for leaf in edits.removed))
         doubt: Literal["cut", "removed once"] = "cut" if is_cut else "removed once"
@@ -142,8 +147,9 @@ class SharedFiles:
                 key, edits.removed, doubt_of, in_doubt, since
             )
         if doubt == doubt_then and again and self._clock.now() - since >= TWO_LOOKS:
-            return Look(View(now, edits, exists=True), head)
-        return Look(View(now, edits._replace(removed=frozenset()), exists=True, doubt=doubt), head, in_doubt)
+            return Look(View(now, edits, exists=True), head, target, snapshot)
+        view = View(now, edits._replace(removed=frozenset()), exists=True, doubt=doubt)
+        return Look(view, head, target, snapshot, in_doubt)
 
     def _is_second_sign(
         self, path: str, removed: Collection[Leaf], before: bytes, now: bytes, since: float
@@ -198,8 +204,7 @@ class SharedFiles:
             return Planned(change, {}, project, look, changes)
         if self._editors is not None:
             # Before it is planned: what is planned waits longer than until the file is at rest.
-            target = DISK.resolve(change.path)
-            self._editors.check_at_rest(target, read_snapshot(target))
+            self._editors.check_at_rest(look.target, look.snapshot)
         view = look.view
         if view.doubt == "removed once":
             # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
@@ -339,13 +344,12 @@ class SharedFiles:
         self._on_step("before swap")
         if root is not None:  # since the decision something else may have been put there, as after a crash
             refuse_leading_away(path, Path(root))
-        target = DISK.resolve(path)
         # A file outside of the project is the person's, whatever project it was changed for.
         is_private = root is None or not path.is_relative_to(root)
-        mode = 0o600 if is_private and not target.exists() else None
+        mode = 0o600 if is_private and not path.exists() else None
         edit_file(path, change, mode=mode, editors=self._editors)
         if is_emptied:
-            remove_empty(target)
+            remove_empty(DISK.resolve(path))
         self._on_step("swapped")
         self._commit_written(path, format, plan, written, number)
 
@@ -364,7 +368,8 @@ class SharedFiles:
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}
         key = str(path)
-        with self._store.write() as tx:
+        # What is planned is found written after a power cut.
+        with self._store.write(durable=False) as tx:
             # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
             undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
             for at, (leaf, put) in enumerate(written.items()):
