@@ -62,7 +62,7 @@ SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
 NOTE_EVERY = 1.0
 """Minimum seconds between two notes of the daemon's state while there is more to read."""
-BETWEEN = 0.2
+BETWEEN = 0.5
 """Seconds between two passes while only tasks end."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""

@@ -100,8 +100,7 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
             if row.text not in back:
                 tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", row.number)
         tell_removed(tx, listeners, place, [row.text for row in removed], now)
-        for what in ("copies", "temporary"):
-            queue_message(tx, what, place, now)
+        queue_message(tx, "copies", place, now)
 
     # Lines of tacitd that git or an undo brought back are tacitd's again.
     adopted = {text: undo for text, undo in back.items() if taken[text].by == "tacitd"}

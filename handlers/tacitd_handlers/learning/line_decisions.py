@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Tools, Tx
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
@@ -37,7 +36,6 @@ from tacitd_handlers.learning.learned_rows import (
     mark_facts,
     mark_line,
     put_line,
-    queue_message,
     read_facts,
     read_line_facts,
     reword_line,
@@ -263,7 +261,6 @@ class _Deciding:
         project, number = self._place.project, self._find_number(tx)
         if project is not None:
             queue_copies(tx, project, number, self._now)
-            queue_message(tx, "temporary", replace(self._place, number=number), self._now)
 
     def _find_number(self, tx: Tx) -> int | None:
         """The project's row, which is made if nothing was read of it yet."""

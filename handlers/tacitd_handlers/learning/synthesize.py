@@ -211,8 +211,7 @@ def _write(inputs: SynthesisInput, answer: _PaidAnswer, tools: Tools) -> Outcome
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
         _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
-        for what in ("copies", "temporary"):
-            queue_message(tx, what, place, now)
+        queue_message(tx, "copies", place, now)
         if plan.void or inputs.is_partial or (answer.useless and len(aside) < len(_list_new(new))):
             queue_message(tx, "synthesize", place, now)
 

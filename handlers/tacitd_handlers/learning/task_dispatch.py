@@ -69,8 +69,8 @@ def run(task: Task, tools: Tools) -> Outcome:
     match task.kind, _name_work(task):
         case "prompts", _:
             return extract_facts(task, tools)
-        case "session-started", _:
-            return _and_queue(Done(), place, "copies", "temporary", tools=tools)
+        case ("session-started", _) | ("message", "copies"):
+            return _follow_sources(task, place, tools)
         case ("session-ended", _) | ("job", "synthesize") if place.project is None:
             return Done()
         case ("session-ended", _) | ("job" | "message", "synthesize"):
@@ -87,7 +87,7 @@ def run(task: Task, tools: Tools) -> Outcome:
             return Done(lambda tx: _forget_old(tx, tools.clock.now()))
         case ("job" | "command", "init"):
             return init_project(task, tools)
-        case ("message", "copies") | ("command", "follow"):
+        case "command", "follow":
             return write_copies(task, tools)
         case "message", "temporary":
             return _update_temporary(place, tools)
@@ -118,7 +118,13 @@ def _name_work(task: Task) -> str:
 # --- files in tmp/
 
 
-def _update_temporary(place: Place, tools: Tools) -> Outcome:
+def _follow_sources(task: Task, place: Place, tools: Tools) -> Done:
+    """Bring what is made of a project's sources and facts up to date: the copies, the summary and the raw file."""
+    copies, temporary = write_copies(task, tools), _update_temporary(place, tools)
+    return replace(copies, files=(*copies.files, *temporary.files))
+
+
+def _update_temporary(place: Place, tools: Tools) -> Done:
     if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
         return Done()
     has_rows = tools.rows(

@@ -85,7 +85,7 @@ class Copy(NamedTuple):
 
 
 def queue_copies(tx: Tx, project: Project, number: int | None, now: float) -> None:
-    """Have the copies of a project follow its sources, once its changes are committed."""
+    """Have the copies of a project, its summary and its raw file follow, once its changes are committed."""
     queue_message(tx, COPIES, Place(number, project.root, project), now)
 
 
