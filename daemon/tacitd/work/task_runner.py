@@ -42,7 +42,7 @@ PAUSE = 60.0
 """Seconds before a task that raised what is no Exception is begun again."""
 THREADS = 12
 """With those that are stuck."""
-LISTED = 32
+LISTED = 12
 """Ready tasks that are looked for at once."""
 
 
