@@ -183,6 +183,7 @@ def _take_back(tools: Tools) -> Done:
 
 
 def _do_everywhere(what: str, tools: Tools) -> Done:
+    """Queue work for each place with facts that wait or were put aside."""
     done = Done()
     for place in _list_places(tools):
         done = _and_queue(done, place, what, tools=tools)
@@ -191,11 +192,13 @@ def _do_everywhere(what: str, tools: Tools) -> Done:
 
 def _list_places(tools: Tools) -> list[Place]:
     found = tools.rows(
-        "SELECT number, root, common FROM project WHERE number IN "
-        "(SELECT project FROM learning_fact UNION SELECT project FROM learning_line)"
+        "SELECT number, root, common FROM (SELECT DISTINCT project FROM learning_fact WHERE state IN ('waiting', 'aside')) "
+        "LEFT JOIN project ON number = project"
     )
-    places = (make_place(number, Project(Path(root), bool(common)), tools) for number, root, common in found)
-    return [*places, person_place()]
+    return [
+        person_place() if root is None else make_place(number, Project(Path(root), bool(common)), tools)
+        for number, root, common in found
+    ]
 
 
 def _forget_old(tx: Tx, now: float) -> None:
@@ -273,9 +276,10 @@ def move_line(task: Task, tools: Tools) -> Done:
             line.number,
         )
         if isinstance(task.project, Project):
-            queue_copies(tx, task.project, task.project_number, now)
+            queue_copies(tx, Place(task.project_number, task.project.root, task.project), now)
         for before, common in tx.rows("SELECT root, common FROM project WHERE number = ?", line.project):
-            queue_copies(tx, Project(Path(before), git=common is not None), line.project, now)
+            source = Project(Path(before), git=common is not None)
+            queue_copies(tx, Place(line.project, source.root, source), now)
 
     cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}")
     source = Path(line.path)
