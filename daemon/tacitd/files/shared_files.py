@@ -105,8 +105,7 @@ class SharedFiles:
             found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
-        checkout = git.look_at(path.parent).checkout
-        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {checkout}"
+        return f"{_stamp_of(found)}{git.look_at(path.parent).checkout}"
 
     def take_look(self, path: Path, format: Format) -> Look:
         """As `look`, with what is in doubt."""
@@ -314,21 +313,22 @@ class SharedFiles:
 
     def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
-            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root FROM plan p "
-            "JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
+            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root, f.stamp, "
+            "f.doubt FROM plan p JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
             "WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
             return
-        name, number, root = rows[0][5:]
+        name, number, root, stamp, doubt = rows[0][5:]
         format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
+        ours: bytes | None = None
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
         def change(data: bytes | None) -> bytes | None:
-            nonlocal written, is_emptied
+            nonlocal written, is_emptied, ours
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: one.put
@@ -339,6 +339,9 @@ class SharedFiles:
             written = changes | {leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put}
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
+            # If it is still the file whose edits were reported last, there is nothing to report of the next one.
+            is_known = doubt is None and not any(leaf.theirs for leaf in plan.values())
+            ours = after if is_known and self.read_stamp(path) == stamp else None
             return after
 
         self._on_step("before swap")
@@ -351,7 +354,7 @@ class SharedFiles:
         if is_emptied:
             remove_empty(DISK.resolve(path))
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, number)
+        self._commit_written(path, format, plan, written, number, ours)
 
     # --- 4. committing what was written
 
@@ -362,7 +365,10 @@ class SharedFiles:
         plan: Mapping[Leaf, PlannedLeaf],
         written: Mapping[Leaf, str | None],
         number: int,
+        ours: bytes | None,
     ) -> None:
+        """`ours`: all bytes, if no edit of a person is in them that was not reported."""
+        stamp = self.read_stamp(path) if ours is not None else ""
         snapshot = read_snapshot(DISK.resolve(path))
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
@@ -389,10 +395,19 @@ class SharedFiles:
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
+            is_ours = (
+                snapshot is not None and snapshot.data == ours and stamp.startswith(_stamp_of(snapshot.stat))
+            )
+            if is_ours and not undoes:
+                tx.execute("UPDATE shared_file SET stamp = ? WHERE path = ?", stamp, key)
             tx.execute("DELETE FROM plan WHERE path = ?", key)
             forget_failure(tx, key)
             tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
             note_change(tx, number, self._clock.now())
+
+
+def _stamp_of(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} "
 
 
 def _find_edits(
