@@ -262,7 +262,7 @@ class Store:
         mode = "TRUNCATE" if store_files.is_on_network(self.state_dir) else "WAL"
         for setting in (f"journal_mode={mode}", *SETTINGS):
             db.execute(f"PRAGMA {setting}")
-        self._may_defer, self._is_synced, self.is_behind = mode == "WAL", True, False
+        self._may_defer, self._is_synced, self.is_behind = self._owner and mode == "WAL", True, False
         if left_open and self._owner:
             self._require_check()
         self.off = store_tables.make_tables(db, self._plugins)
