@@ -16,7 +16,7 @@ from tacitd.plugin import PluginSpec
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.learned_rows import find_line, put_line
-from tacitd_handlers.learning.sources import make_format
+from tacitd_handlers.learning.sources import Place, make_format
 from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.reach.hiding import hide
 
@@ -45,7 +45,7 @@ def _put(task: Task, tools: Tools) -> Done:
     def apply(tx: Tx) -> None:
         for heading, text in task.data["lines"]:
             put_line(tx, tools.clock.now(), task.project_number, str(path), heading, text)
-        queue_copies(tx, project, task.project_number, tools.clock.now())
+        queue_copies(tx, Place(task.project_number, root, project), tools.clock.now())
 
     change = FileChange(path, make_format(path, root), lambda now, edits: lines, Cause(task.key, "prompt"))
     return Done(apply, (change,))

@@ -351,13 +351,13 @@ def test_a_file_that_tacitd_alone_changed_is_not_looked_at_again(tmp_path: Path,
     def take_step(step: str) -> None:
         steps.append(step)
         if when == "during" and step == "swapped":
-            person.edit(add="Call mum")
+            one.edit(add="Call mum")
 
-    person = Person(tmp_path, take_step)
-    person.change({A: "Use pnpm"})
+    one = Person(tmp_path, take_step)
+    one.change({A: "Use pnpm"})
     if when == "before":
-        person.edit(add="Call mum")
-    person.change({B: "Use ruff"})
-    ((stamp,),) = person.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(person.path))
-    assert "swapped" in steps and (stamp == person.files.read_stamp(person.path)) == (when == "never")
-    person.store.close()
+        one.edit(add="Call mum")
+    one.change({B: "Use ruff"})
+    ((stamp,),) = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
+    assert "swapped" in steps and (stamp == one.files.read_stamp(one.path)) == (when == "never")
+    one.store.close()
