@@ -29,7 +29,7 @@ from tacitd_handlers.learning.learned_rows import (
     insert_fact,
     put_line,
 )
-from tacitd_handlers.learning.sources import make_format
+from tacitd_handlers.learning.sources import Place, make_format
 from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.reach.hiding import hide
 
@@ -57,7 +57,7 @@ def run(task: Task, tools: Tools) -> Outcome:
             for text in texts:
                 put_line(tx, now, number, str(path), heading, text, facts=facts, contrary=contrary)
             if project is not None:
-                queue_copies(tx, project, number, now)
+                queue_copies(tx, Place(number, project.root, project), now)
 
         return Done(apply, [change])
     return task_dispatch.run(task, tools)

@@ -64,7 +64,7 @@ SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
 NOTE_EVERY = 1.0
 """Minimum seconds between two notes of the daemon's state while there is more to read."""
-BETWEEN = 0.2
+BETWEEN = 0.5
 """Seconds between two passes while only tasks end."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
@@ -206,7 +206,7 @@ class Engine:
             if self.wake.take() or self._stop.is_set() or self.problem is not None:
                 break
             with suppress(Exception):  # the pass meets it too
-                self.runner.start_ready()
+                self.runner.start_ready(anew=False)
             if not self.runner.running:
                 break
             until = min(until, soon)
@@ -267,8 +267,7 @@ class Engine:
             return
         try:
             if self.runner.refused is not None:  # no task begins until something was written
-                with self.store.write() as tx:
-                    tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self.clock.now()))
+                self._write_mark()
                 self.runner.refused = None
             self._watch_clock()
             self._keep_first_start()
@@ -280,6 +279,8 @@ class Engine:
             self._waiters = [one for one in self._waiters if not one.cancelled()]
             self._queue_due(asked=asked or bool(self._waiters))
             self._keep_house()
+            if self.store.is_behind:
+                self._write_mark()
             self._refused, self.problem = (0.0, 0), None
             self.runner.start_ready()
             self.passed_at = self.clock.now()
@@ -298,6 +299,11 @@ class Engine:
         busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
         if self._waiters and not busy and not self.runner.list_ready(1):
             self._answer_waiters()
+
+    def _write_mark(self) -> None:
+        """Write the store, durably."""
+        with self.store.write() as tx:
+            tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self.clock.now()))
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of

@@ -287,7 +287,7 @@ def test_only_the_end_of_a_task_waits_for_the_next_pass(
     that alone the next task begins, and the pass comes soon."""
     scene, begun, since = Scene(tmp_path), list[str](), time.monotonic()
     monkeypatch.setattr(TaskRunner, "running", property(lambda self: {("toy", ""): 0.0}))
-    monkeypatch.setattr(TaskRunner, "start_ready", lambda self: begun.append("next"))
+    monkeypatch.setattr(TaskRunner, "start_ready", lambda self, *, anew: begun.append("next"))
     scene.engine.wake.take()
     for wake in ((scene.engine.wake.set, scene.engine.wake.note_end), (scene.engine.wake.note_end,)):
         for call in wake:

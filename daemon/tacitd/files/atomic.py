@@ -34,12 +34,17 @@ SAVED_SUFFIX = ".tacitd-saved"
 """The end of the name of a copy with a person's text that is not in the file; a number may follow (editors.py)."""
 STALE = 86_400.0
 """Seconds after which a temporary file counts as left over from a crash."""
+SWEEP_EVERY = 3600.0
+"""Minimum seconds between two looks for such files in one directory: it may have thousands of files."""
 LIMIT = 16 << 20
 """Bytes: a file longer than this is refused, because it is read whole."""
 TRIES = 5
 """How often an edit is tried. It starts again if the file was saved in between."""
 
 _TEMP_NAME = compile_lazily(r"\.tacitd-[0-9a-f]{16}(?:\.new|(?:-[0-9a-f]{16}){2}\.old)")
+
+_swept = dict[Path, float]()
+"""When this process looked for temporary files in a directory."""
 
 Change = Callable[[bytes | None], bytes | None]
 """Given a file's bytes (None: no such file), returns the new bytes, or None to leave the file unchanged. Pure."""
@@ -235,11 +240,14 @@ def _write_temp(target: Path, data: bytes, seen: FileSnapshot | None, mode: int 
             if seen is not None:
                 kept = _keep_owner(fd, seen.stat, disk)
             else:
-                kept = disk.stat(disk.resolve(target.parent)).st_mode & 0o666
+                kept = disk.stat(target.parent).st_mode & 0o666
             disk.chmod(fd, kept if mode is None else mode)
             # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)).
             disk.sync(fd)
-            sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
+            now = disk.fstat(fd).st_ctime
+            if abs(now - _swept.get(target.parent, 0.0)) >= SWEEP_EVERY:
+                _swept[target.parent] = now
+                sweep_temporary(target.parent, now - STALE, disk)
         finally:
             disk.close(fd)
     return temp

@@ -86,9 +86,9 @@ class Editors:
         """Raise FileBusyError if an editor has marked the file, given by its real path, as open within the last ten minutes."""
         names = f".#{target.name}", f"#{target.name}#"
         swap = f".{target.name.removeprefix('.')}.sw"
-        found = list[str]()
-        with suppress(OSError):
-            found = self._disk.names(target.parent)
+        starts, found = (*names, swap), list[str]()
+        with suppress(OSError):  # there may be thousands, of which few are a mark
+            found = [name for name in self._disk.names(target.parent) if name.startswith(starts)]
         marks = (target.with_name(name) for name in sorted(found) if name in names or name[:-1] == swap)
         mark = next((mark for mark in marks if self._is_young(mark)), None)
         if mark is None:

@@ -62,6 +62,18 @@ class Repository(NamedTuple):
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
 
 
+class GitLook(NamedTuple):
+    """What a look at a work tree found."""
+
+    root: Path
+    """Of its project, as `find_project_root` returns it."""
+    unsettled: Path | None
+    """What shows that a git command is changing the index now, or that a merge, rebase, cherry-pick or revert is under way: a file or
+    directory in the git directory."""
+    checkout: str
+    """As `read_checkout` returns it. It was read after `unsettled`."""
+
+
 class UnsafeGitDirectory(NamedTuple):
     """A git directory in which nothing may be written."""
 
@@ -131,11 +143,16 @@ def find_project_root(directory: Path) -> Path:
     """The root of the project that a directory belongs to: the git top level, the main worktree's in a linked one,
     otherwise the directory itself. The directory need not exist; links are resolved.
     """
+    return _find_root(directory)[0]
+
+
+def _find_root(directory: Path) -> tuple[Path, Repository | None]:
+    """As `find_project_root`, with the repository that the directory is in."""
     here = directory
     while not here.is_dir() and here != here.parent:
         here = here.parent
     found = find_repository(Path(os.path.realpath(here)))
-    return found.top if found is not None else Path(os.path.realpath(directory))
+    return (found.top if found is not None else Path(os.path.realpath(directory))), found
 
 
 def _repository_at(root: Path) -> Repository | None:
@@ -237,8 +254,10 @@ def read_checkout(root: Path) -> str:
     It ends in the size of HEAD's log, to which each move and each `reset` appends; 0 without one (core.logAllRefUpdates).
     """
     found = _repository_at(root)
-    if found is None:
-        return ""
+    return _read_checkout(found) if found is not None else ""
+
+
+def _read_checkout(found: Repository) -> str:
     stash = read_small_file(found.common_dir / "refs/stash").strip()
     try:
         size = (found.git_dir / "logs/HEAD").stat().st_size
@@ -252,12 +271,14 @@ def is_same_commit(checkout: str, other: str) -> bool:
     return checkout.rpartition(" ")[0] == other.rpartition(" ")[0]
 
 
-def find_unsettled(directory: Path) -> Path | None:
-    """What shows that a git command is changing this work tree's index now, or that a merge, rebase, cherry-pick or revert is
-    under way: a file or directory in its git directory."""
-    found = find_repository(directory)
+def look_at(directory: Path) -> GitLook:
+    """Look at the project and the work tree that a directory belongs to. The directory need not exist."""
+    root, found = _find_root(directory)
+    if found is None:
+        found = _repository_at(root)  # it may be bare
     marks = [found.git_dir / name for name in (INDEX_LOCK, *_UNDER_WAY)] if found is not None else []
-    return next((mark for mark in marks if mark.exists()), None)
+    unsettled = next((mark for mark in marks if mark.exists()), None)
+    return GitLook(root, unsettled, _read_checkout(found) if found is not None else "")
 
 
 def is_ignored(root: Path, path: Path) -> bool:

@@ -23,7 +23,7 @@ from tacitd.contract import Database, Done, Edits, FileChange, Format, Leaf, Tas
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.append_file import finish_lines, forget_failure, note_failure, plan_lines
-from tacitd.files.atomic import edit_file, read_snapshot, remove_empty
+from tacitd.files.atomic import FileSnapshot, edit_file, read_snapshot, remove_empty
 from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
@@ -45,6 +45,9 @@ class Look(NamedTuple):
     view: View
     head: str
     """What git has checked out."""
+    target: Path
+    """The file with every link resolved."""
+    snapshot: FileSnapshot | None = None
     doubt_of: bytes | None = None
     """The digest of the person's leaves, 16 bytes, then those of the leaves that are in doubt, 8 bytes each, in ascending order."""
     by_git: bool = False
@@ -102,8 +105,7 @@ class SharedFiles:
             found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
-        head = git.read_checkout(git.find_project_root(path.parent))
-        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {head}"
+        return f"{_stamp_of(found)}{git.look_at(path.parent).checkout}"
 
     def take_look(self, path: Path, format: Format) -> Look:
         """As `look`, with what is in doubt."""
@@ -113,25 +115,27 @@ class SharedFiles:
         )
         sql = "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?"
         head_then, doubt_then, doubt_of, since = (*rows(sql, key), ("", None, b"", 0.0))[0]
-        root = git.find_project_root(path.parent)
-        if (mark := git.find_unsettled(root)) is not None:
+        # Before the file is read: what git takes away in between is found by the next look.
+        root, mark, head = git.look_at(path.parent)
+        if mark is not None:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
             raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
-        # Before the file is read: what git takes away in between is found by the next look.
-        head = git.read_checkout(root)
-        snapshot = read_snapshot(DISK.resolve(path))
+        target = DISK.resolve(path)
+        snapshot = read_snapshot(target)
         if snapshot is None:
-            return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head)
+            return Look(View({}, NO_EDITS, exists=False, doubt="missing" if base else ""), head, target)
         now = format.read_leaves(snapshot.data)
         if base and head != head_then and git.is_tracked(root, path):
             # What differs is git's: it becomes the base, and what it took away may be learned again.
             added = {leaf: value for leaf, value in now.items() if leaf not in base}
-            return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, by_git=True)
+            return Look(
+                View(now, Edits(added, {}, frozenset()), exists=True), head, target, snapshot, by_git=True
+            )
         seen = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", key)}
         edits = _find_edits(base, now, format, seen)
         is_cut = (edits.removed or (base and format.is_generated)) and format.is_cut(snapshot.data, base)
         if not edits.removed and not is_cut:
-            return Look(View(now, edits, exists=True), head)
+            return Look(View(now, edits, exists=True), head, target, snapshot)
         theirs = "\0".join(sorted(leaf for leaf in now if leaf not in base))
         in_doubt = _digest(theirs) + b"".join(sorted(_digest(leaf)[:8] for leaf in edits.removed))
         doubt: Literal["cut", "removed once"] = "cut" if is_cut else "removed once"
@@ -142,8 +146,9 @@ class SharedFiles:
                 key, edits.removed, doubt_of, in_doubt, since
             )
         if doubt == doubt_then and again and self._clock.now() - since >= TWO_LOOKS:
-            return Look(View(now, edits, exists=True), head)
-        return Look(View(now, edits._replace(removed=frozenset()), exists=True, doubt=doubt), head, in_doubt)
+            return Look(View(now, edits, exists=True), head, target, snapshot)
+        view = View(now, edits._replace(removed=frozenset()), exists=True, doubt=doubt)
+        return Look(view, head, target, snapshot, in_doubt)
 
     def _is_second_sign(
         self, path: str, removed: Collection[Leaf], before: bytes, now: bytes, since: float
@@ -198,8 +203,7 @@ class SharedFiles:
             return Planned(change, {}, project, look, changes)
         if self._editors is not None:
             # Before it is planned: what is planned waits longer than until the file is at rest.
-            target = DISK.resolve(change.path)
-            self._editors.check_at_rest(target, read_snapshot(target))
+            self._editors.check_at_rest(look.target, look.snapshot)
         view = look.view
         if view.doubt == "removed once":
             # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
@@ -309,21 +313,22 @@ class SharedFiles:
 
     def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
-            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root FROM plan p "
-            "JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
+            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root, f.stamp, "
+            "f.doubt FROM plan p JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
             "WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
             return
-        name, number, root = rows[0][5:]
+        name, number, root, stamp, doubt = rows[0][5:]
         format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
+        ours: bytes | None = None
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
         def change(data: bytes | None) -> bytes | None:
-            nonlocal written, is_emptied
+            nonlocal written, is_emptied, ours
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: one.put
@@ -334,20 +339,22 @@ class SharedFiles:
             written = changes | {leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put}
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
+            # If it is still the file whose edits were reported last, there is nothing to report of the next one.
+            is_known = doubt is None and not any(leaf.theirs for leaf in plan.values())
+            ours = after if is_known and self.read_stamp(path) == stamp else None
             return after
 
         self._on_step("before swap")
         if root is not None:  # since the decision something else may have been put there, as after a crash
             refuse_leading_away(path, Path(root))
-        target = DISK.resolve(path)
         # A file outside of the project is the person's, whatever project it was changed for.
         is_private = root is None or not path.is_relative_to(root)
-        mode = 0o600 if is_private and not target.exists() else None
+        mode = 0o600 if is_private and not path.exists() else None
         edit_file(path, change, mode=mode, editors=self._editors)
         if is_emptied:
-            remove_empty(target)
+            remove_empty(DISK.resolve(path))
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, number)
+        self._commit_written(path, format, plan, written, number, ours)
 
     # --- 4. committing what was written
 
@@ -358,13 +365,17 @@ class SharedFiles:
         plan: Mapping[Leaf, PlannedLeaf],
         written: Mapping[Leaf, str | None],
         number: int,
+        ours: bytes | None,
     ) -> None:
+        """`ours`: all bytes, if no edit of a person is in them that was not reported."""
+        stamp = self.read_stamp(path) if ours is not None else ""
         snapshot = read_snapshot(DISK.resolve(path))
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}
         key = str(path)
-        with self._store.write() as tx:
+        # What is planned is found written after a power cut.
+        with self._store.write(durable=False) as tx:
             # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
             undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
             for at, (leaf, put) in enumerate(written.items()):
@@ -384,10 +395,19 @@ class SharedFiles:
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
+            is_ours = (
+                snapshot is not None and snapshot.data == ours and stamp.startswith(_stamp_of(snapshot.stat))
+            )
+            if is_ours and not undoes:
+                tx.execute("UPDATE shared_file SET stamp = ? WHERE path = ?", stamp, key)
             tx.execute("DELETE FROM plan WHERE path = ?", key)
             forget_failure(tx, key)
             tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
             note_change(tx, number, self._clock.now())
+
+
+def _stamp_of(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} "
 
 
 def _find_edits(

@@ -32,6 +32,9 @@ OF_PERIOD = "day >= ?1 AND (substr(day, 1, length(?1)) = ?1 OR begun <= ?2 + 864
 """Whether a call counts for a period. Parameters: the beginning of its dates ("2026-11-22", "2026-11", ""), and the time now."""
 
 
+_OF_DAY = OF_PERIOD.replace("?1", "?3")
+
+
 class MinuteFull(Struct, frozen=True):
     """The cap on calls a minute is reached. Nothing is spent yet; waiting is enough."""
 
@@ -98,8 +101,11 @@ def check_caps(
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
-    ((usd_month,),) = rows(f"SELECT total(usd) FROM call WHERE {OF_PERIOD}", month, now)
-    ((calls, usd),) = rows(f"SELECT count(*), total(usd) FROM call WHERE {OF_PERIOD}", today, now)
+    ((usd_month, calls, usd),) = rows(
+        f"SELECT total(usd), count(CASE WHEN {_OF_DAY} THEN 1 END), total(CASE WHEN {_OF_DAY} THEN usd END) FROM call "
+        f"WHERE {OF_PERIOD}",
+        *(month, now, today),
+    )
     kept = "" if share == 1.0 else "; the rest is kept for what you type"
     if usd_month >= caps.usd_per_month * share:
         what = f"${usd_month:.2f} of ${caps.usd_per_month * share:.2f} spent this month{kept}"

@@ -32,7 +32,7 @@ STDERR_CAP = 64_000
 """Bytes of standard error that are kept."""
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
-TICK = 0.02
+TICK = 0.05
 """Seconds between two checks of the deadline, the stop, the output and the child."""
 
 

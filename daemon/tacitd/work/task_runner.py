@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from asyncio import CancelledError
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
@@ -41,6 +42,8 @@ PAUSE = 60.0
 """Seconds before a task that raised what is no Exception is begun again."""
 THREADS = 12
 """With those that are stuck."""
+LISTED = 12
+"""Ready tasks that are looked for at once."""
 
 
 class Runnable(Struct, frozen=True):
@@ -83,6 +86,8 @@ class TaskRunner:
         self._futures = set[Future[None]]()
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
+        self._listed = deque[ReadyTask]()
+        """Ready tasks that were not begun yet, each of another lane."""
         self._broken: dict[int, float] = {}
         """Until when tasks wait that raised what is no Exception: monotonic seconds."""
         self.refused: UnwritableError | None = None
@@ -98,11 +103,20 @@ class TaskRunner:
         """A plugin with one lane has one for all projects."""
         return (plugin, "" if plugin in self._single else lane) in self.running
 
-    def start_ready(self) -> None:
-        """Begin the tasks that are ready, at most one for each worker that is free."""
+    def start_ready(self, *, anew: bool = True) -> None:
+        """Begin the tasks that are ready, at most one for each worker that is free. `anew` False: of those that were listed for the last
+        pass, if some are left."""
         running, now = self.running, self.clock.monotonic()
         room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
-        for one in self.list_ready(room) if room > 0 and not self._stopping.is_set() else ():
+        if room <= 0 or self._stopping.is_set():
+            return
+        if anew or not self._listed or self.refused is not None:
+            self._listed = deque(self.list_ready(LISTED))
+        while self._listed and room > 0:
+            one = self._listed.popleft()
+            if self.is_held(one):
+                continue
+            room -= 1
             with self._lock:
                 self._running[one.plugin, one.lane] = now
             future = self.pool.submit(self._work, one)
@@ -236,7 +250,8 @@ class TaskRunner:
         done = outcome if isinstance(outcome, Done) and (outcome.files or outcome.lines) else None
         if done is not None:
             self.files.read(name, task, done)
-        with self.store.write() as tx:
+        # A plan is durable before its file is swapped, and what a person is told of. Anything else is only done again.
+        with self.store.write(durable=done is not None or task.kind in ASKED) as tx:
             if self.store.generation != store:
                 raise StoreLostError("the store is another one than when the task began", "")
             if done is not None:

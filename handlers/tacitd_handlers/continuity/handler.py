@@ -25,6 +25,8 @@ from tacitd_handlers.continuity import session_document as documents
 from tacitd_handlers.continuity import session_fold, summaries
 
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
+AT_ONCE = 20
+"""Files that one task writes."""
 LAST_PROMPTS = 2
 """Prompts that are kept after a summary, for the text to resume with."""
 _HEAD = frozenset(documents.list_leaves(dict.fromkeys(documents.KEYS)))
@@ -45,9 +47,12 @@ def run(task: Task, tools: Tools) -> Outcome:
                 if blank_in_place(path, texts)
             ]
             return Done(notices=[Notice("purged", str(path)) for path in changed])
+    if isinstance(task.project, Project) and tools.write_mode(task.project) == "off":
+        return Done()
+    if task.kind == "message" and not task.session:
+        return _write_all(task, tools)
     state = session_fold.load_state(tools.rows, str(task.data.get("session", task.session)))
-    is_unwanted = isinstance(task.project, Project) and tools.write_mode(task.project) == "off"
-    if state is None or is_unwanted:
+    if state is None:
         return Done()
     is_summary = task.kind == "message" and task.data["do"] == "summary"
     # Otherwise something changed, the session ended, or it is about to be compacted.
@@ -61,6 +66,28 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 
 # --- the file
+
+
+def _write_all(task: Task, tools: Tools) -> Done:
+    """Write what changed in the sessions of a project. The task of one whose file cannot be written says so."""
+    found, now = session_fold.list_unwritten(tools.rows, task.project_number, AT_ONCE + 1), tools.clock.now()
+    written, left = list[Done](), list[session_fold.TranscriptState]()
+    for state in found[:AT_ONCE]:
+        try:
+            written.append(_write(task, tools, state))
+        except (OSError, TacitdError):
+            left.append(state)
+
+    def apply(tx: Tx) -> None:
+        for one in written:
+            one.apply(tx)
+        for state in left:
+            session_fold.note_written(tx, state)
+            session_fold.queue_write(tx, task, state.id, now)
+        if len(found) > AT_ONCE:
+            session_fold.queue_write(tx, task, "", now)
+
+    return Done(apply, [change for one in written for change in one.files])
 
 
 def _write(
@@ -82,6 +109,7 @@ def _write(
     now, settings = tools.clock.now(), tools.settings["continuity"]
 
     def apply(tx: Tx) -> None:
+        session_fold.note_written(tx, state)
         tx.execute(
             "UPDATE continuity_session SET written = ?, file_summary = ? WHERE id = ?",
             *(session_fold.dump_json(state.tasks), ours, state.id),
@@ -90,7 +118,8 @@ def _write(
         if asks and settings.summaries and (not is_over or summaries.is_worth_a_summary(state, settings)):
             due = summaries.find_due(state, settings, now, is_over=is_over or state.compacted)
             data = {"do": "summary", "session": state.id, "is_over": is_over}
-            send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
+            about = replace(task, session=state.id)
+            send_message(tx, "continuity", "continuity", f"summary {state.id}", about, data, now, due)
 
     decide = documents.decide_document(lambda document: documents.update_document(document, state, decisions))
     cause = Cause(f"session {state.id} {task.number}", "tacitd", session=state.id)

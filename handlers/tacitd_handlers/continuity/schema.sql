@@ -20,8 +20,11 @@ CREATE TABLE continuity_session(
   size INTEGER NOT NULL,                -- bytes of records since then
   compacted INTEGER NOT NULL,           -- whether the session was compacted since then
   asked_at REAL,                        -- when that was
-  asked_turn INTEGER NOT NULL           -- number of the last turn that the model was asked about
+  asked_turn INTEGER NOT NULL,          -- number of the last turn that the model was asked about
+  project INTEGER,                      -- the one whose task writes its file
+  unwritten INTEGER NOT NULL            -- how many changes its file does not have yet
 ) WITHOUT ROWID;
+CREATE INDEX continuity_session_unwritten ON continuity_session(project) WHERE unwritten > 0;
 
 CREATE TABLE continuity_turn(           -- what the model is asked to summarise, and the last two prompts of what it was asked about
   number INTEGER PRIMARY KEY,

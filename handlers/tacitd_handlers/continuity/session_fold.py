@@ -13,6 +13,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
@@ -21,7 +22,7 @@ from tacitd_handlers.continuity.client_tasks import Items, ToolCall
 from tacitd_handlers.shared.model_text import clean_lines, clean_prose, clean_text, take_end
 
 if TYPE_CHECKING:
-    from tacitd.contract import Batch, Rows, Tx
+    from tacitd.contract import Batch, Row, Rows, Task, Tx
     from tacitd.events import Prompt, Record
 
 
@@ -47,6 +48,8 @@ class TranscriptState(Struct):
     compacted: bool = False
     asked_at: float | None = None
     asked_turn: int = 0
+    project: int | None = None
+    unwritten: int = 0
 
 
 class Turn(Struct, frozen=True):
@@ -69,19 +72,34 @@ _TURN = "SELECT at, prompt, words, number FROM continuity_turn WHERE session = ?
 
 
 def load_state(rows: Rows, session: str) -> TranscriptState | None:
-    for row in rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session):
-        values = dict(zip(_COLUMNS, row, strict=True))
-        values |= {name: json.loads(values[name]) for name in _JSON}
-        values |= {name: bool(values[name]) for name in ("answered", "compacted")}
-        found: TranscriptState = _STATE.convert(values)
-        return found
-    return None
+    found = rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session)
+    return _state_of(found[0]) if found else None
+
+
+def list_unwritten(rows: Rows, project: int | None, most: int) -> list[TranscriptState]:
+    """The sessions of a project whose files lack something."""
+    sql = f"SELECT {_LIST} FROM continuity_session WHERE project IS ? AND unwritten > 0 ORDER BY last LIMIT ?"
+    return [_state_of(row) for row in rows(sql, project, most)]
+
+
+def _state_of(row: Row) -> TranscriptState:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    values |= {name: json.loads(values[name]) for name in _JSON}
+    values |= {name: bool(values[name]) for name in ("answered", "compacted")}
+    found: TranscriptState = _STATE.convert(values)
+    return found
 
 
 def store_state(tx: Tx, state: TranscriptState) -> None:
     values = [dump_json(getattr(state, name)) if name in _JSON else getattr(state, name) for name in _COLUMNS]
     marks = ", ".join("?" * len(_COLUMNS))
     tx.execute(f"INSERT OR REPLACE INTO continuity_session({_LIST}) VALUES({marks})", *values)
+
+
+def note_written(tx: Tx, state: TranscriptState) -> None:
+    """What changed up to this state is in the session's file, or is another task's."""
+    sql = "UPDATE continuity_session SET unwritten = max(0, unwritten - ?) WHERE id = ?"
+    tx.execute(sql, state.unwritten, state.id)
 
 
 def dump_json(value: object) -> str:
@@ -135,11 +153,11 @@ _CONTROLS = frozenset((
 
 
 def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
-    """Fold records. When something changed that a session's file has, a task follows that writes it."""
-    from tacitd.work.messages import send_message  # not for a session's start, which only reads
-
+    """Fold records. When something changed that a session's file has, a task follows that writes the files of the project's
+    sessions."""
     if batch.passed in ("paused", "excluded"):
         return
+    wants_write = False
     # One transcript may contain records of several sessions: the record's session counts, not the file's name.
     by_session: dict[str, list[Record]] = {}
     for record in batch.records:
@@ -158,14 +176,24 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
         now = fold.finish()
         if before is None and not fold.is_typed:
             continue
+        if before is None or fold.is_typed or _list_visible(before) != _list_visible(now):
+            wants_write = True
+            now.project, now.unwritten = batch.project_number, now.unwritten + 1
         store_state(tx, now)
         tx.executemany(
             "INSERT INTO continuity_turn(session, at, prompt, words) VALUES(?, ?, ?, ?)",
             [(session, one.at, one.prompt, one.words) for one in fold.turns],
         )
-        if before is None or fold.is_typed or _list_visible(before) != _list_visible(now):
-            data = {"do": "write", "session": session}
-            send_message(tx, "continuity", "continuity", f"write {session}", batch, data, batch.at)
+    if wants_write:
+        queue_write(tx, batch, "", batch.at)
+
+
+def queue_write(tx: Tx, about: Batch | Task, session: str, now: float) -> None:
+    """Queue the task that writes a session's file; "": those of all sessions of the project whose files lack something."""
+    from tacitd.work.messages import send_message  # not for a session's start, which only reads
+
+    about, data = replace(about, session=session), {"do": "write", "session": session}
+    send_message(tx, "continuity", "continuity", f"write {session or about.project_number}", about, data, now)
 
 
 def _list_visible(state: TranscriptState) -> tuple[object, ...]:

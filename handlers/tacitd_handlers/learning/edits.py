@@ -26,7 +26,6 @@ from tacitd_handlers.learning.learned_rows import (
     list_listeners,
     make_line_id,
     mark_line,
-    queue_message,
     read_lines_of,
     reword_line,
     split_line,
@@ -34,6 +33,7 @@ from tacitd_handlers.learning.learned_rows import (
 )
 from tacitd_handlers.learning.sources import LEAVES, find_place, person_root
 from tacitd_handlers.reach.client_rules import LEARNED
+from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.words import share_subject
 
@@ -57,7 +57,7 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     if (
         not path.exists() and not edits.removed
     ):  # what is missing as a whole was not deleted line by line: the copies decide
-        return Done(lambda tx: queue_message(tx, "copies", place, now))
+        return Done(lambda tx: queue_copies(tx, place, now))
     view = tools.look(path, LEAVES)
     there = {split_bullet(leaf)[1] for leaf in view.now}
     present = {row.text: row for row in read_lines_of(tools.rows, str(path))}
@@ -101,8 +101,7 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
             if row.text not in back:
                 tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", row.number)
         tell_removed(tx, listeners, place, [row.text for row in removed], now)
-        for what in ("copies", "temporary"):
-            queue_message(tx, what, place, now)
+        queue_copies(tx, place, now)
 
     # Lines of tacitd that git or an undo brought back are tacitd's again.
     adopted = {text: undo for text, undo in back.items() if taken[text].by == "tacitd"}

@@ -37,7 +37,6 @@ from tacitd_handlers.learning.learned_rows import (
     mark_facts,
     mark_line,
     put_line,
-    queue_message,
     read_facts,
     read_line_facts,
     reword_line,
@@ -260,10 +259,7 @@ class _Deciding:
     def _follow(self, tx: Tx, gone: Sequence[str] = ()) -> None:
         """Copies and the summary follow, and what other plugins made of the words of lines that are gone."""
         tell_removed(tx, self._listeners, self._place, gone, self._now)
-        project, number = self._place.project, self._find_number(tx)
-        if project is not None:
-            queue_copies(tx, project, number, self._now)
-            queue_message(tx, "temporary", replace(self._place, number=number), self._now)
+        queue_copies(tx, replace(self._place, number=self._find_number(tx)), self._now)
 
     def _find_number(self, tx: Tx) -> int | None:
         """The project's row, which is made if nothing was read of it yet."""

@@ -66,6 +66,7 @@ from tacitd_handlers.learning.synthesis_input import (
     make_situation,
     read_files,
 )
+from tacitd_handlers.reach.copies import queue_copies
 from tacitd_handlers.reach.hiding import is_published
 from tacitd_handlers.shared.model_text import Unusable
 from tacitd_handlers.shared.polarity import strip_answer
@@ -211,8 +212,7 @@ def _write(inputs: SynthesisInput, answer: _PaidAnswer, tools: Tools) -> Outcome
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
         _tell_findings(tx, found, inputs, [line.text for line in plan.lines], now)
-        for what in ("copies", "temporary"):
-            queue_message(tx, what, place, now)
+        queue_copies(tx, place, now)
         if plan.void or inputs.is_partial or (answer.useless and len(aside) < len(_list_new(new))):
             queue_message(tx, "synthesize", place, now)
 

@@ -69,8 +69,8 @@ def run(task: Task, tools: Tools) -> Outcome:
     match task.kind, _name_work(task):
         case "prompts", _:
             return extract_facts(task, tools)
-        case "session-started", _:
-            return _and_queue(Done(), place, "copies", "temporary", tools=tools)
+        case ("session-started", _) | ("message", "copies"):
+            return _follow_sources(task, place, tools)
         case ("session-ended", _) | ("job", "synthesize") if place.project is None:
             return Done()
         case ("session-ended", _) | ("job" | "message", "synthesize"):
@@ -87,7 +87,7 @@ def run(task: Task, tools: Tools) -> Outcome:
             return Done(lambda tx: forget_old(tx, tools.clock.now()))
         case ("job" | "command", "init"):
             return init_project(task, tools)
-        case ("message", "copies") | ("command", "follow"):
+        case "command", "follow":
             return write_copies(task, tools)
         case "message", "temporary":
             return _update_temporary(place, tools)
@@ -118,7 +118,13 @@ def _name_work(task: Task) -> str:
 # --- files in tmp/
 
 
-def _update_temporary(place: Place, tools: Tools) -> Outcome:
+def _follow_sources(task: Task, place: Place, tools: Tools) -> Done:
+    """Bring what is made of a project's sources and facts up to date: the copies, the summary and the raw file."""
+    copies, temporary = write_copies(task, tools), _update_temporary(place, tools)
+    return replace(copies, files=(*copies.files, *temporary.files))
+
+
+def _update_temporary(place: Place, tools: Tools) -> Done:
     if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
         return Done()
     has_rows = tools.rows(
@@ -177,6 +183,7 @@ def _take_back(tools: Tools) -> Done:
 
 
 def _do_everywhere(what: str, tools: Tools) -> Done:
+    """Queue work for each place with facts that wait or were put aside."""
     done = Done()
     for place in _list_places(tools):
         done = _and_queue(done, place, what, tools=tools)
@@ -185,11 +192,13 @@ def _do_everywhere(what: str, tools: Tools) -> Done:
 
 def _list_places(tools: Tools) -> list[Place]:
     found = tools.rows(
-        "SELECT number, root, common FROM project WHERE number IN "
-        "(SELECT project FROM learning_fact UNION SELECT project FROM learning_line)"
+        "SELECT number, root, common FROM (SELECT DISTINCT project FROM learning_fact WHERE state IN ('waiting', 'aside')) "
+        "LEFT JOIN project ON number = project"
     )
-    places = (make_place(number, Project(Path(root), bool(common)), tools) for number, root, common in found)
-    return [*places, person_place()]
+    return [
+        person_place() if root is None else make_place(number, Project(Path(root), bool(common)), tools)
+        for number, root, common in found
+    ]
 
 
 def forget_old(tx: Tx, now: float) -> None:
@@ -267,9 +276,10 @@ def move_line(task: Task, tools: Tools) -> Done:
             line.number,
         )
         if isinstance(task.project, Project):
-            queue_copies(tx, task.project, task.project_number, now)
+            queue_copies(tx, Place(task.project_number, task.project.root, task.project), now)
         for before, common in tx.rows("SELECT root, common FROM project WHERE number = ?", line.project):
-            queue_copies(tx, Project(Path(before), git=common is not None), line.project, now)
+            source = Project(Path(before), git=common is not None)
+            queue_copies(tx, Place(line.project, source.root, source), now)
 
     cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}")
     source = Path(line.path)

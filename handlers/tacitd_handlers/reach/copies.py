@@ -82,9 +82,10 @@ class Copy(NamedTuple):
         return TEAM_RULE if self.source.name == AGENTS else LEARNED
 
 
-def queue_copies(tx: Tx, project: Project, number: int | None, now: float) -> None:
-    """Have the copies of a project follow its sources, once its changes are committed."""
-    queue_message(tx, COPIES, Place(number, project.root, project), now)
+def queue_copies(tx: Tx, place: Place, now: float) -> None:
+    """Have the copies of a project, its summary and its raw file follow, once its changes are committed."""
+    if place.project is not None:
+        queue_message(tx, COPIES, place, now)
 
 
 def list_copies(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
@@ -188,7 +189,8 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     root, number = Path(found[0][0]), found[0][1]
     project = Project(root, git=found[0][2] is not None)
     now, data = tools.clock.now(), None
-    follow = Done(lambda tx: queue_copies(tx, project, number, now))
+    place = Place(number, root, project)
+    follow = Done(lambda tx: queue_copies(tx, place, now))
     if not any(edits):
         return follow
     copies = plan_copies(tools.rows, number, root, blocks=False)
@@ -213,8 +215,8 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         for text, (heading, new) in moved.reworded.items():
             if text in lines:
                 reword_line(tx, lines[text].number, str(copy.source), heading, new)
-        tell_removed(tx, listeners, Place(number, root, project), [line.text for line in removed], now)
-        queue_copies(tx, project, number, now)
+        tell_removed(tx, listeners, place, [line.text for line in removed], now)
+        queue_copies(tx, place, now)
 
     cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
     change = FileChange(copy.source, LEAVES, lambda now, edits: moved.changes, cause, theirs=True)

@@ -28,7 +28,7 @@ from tacitd_handlers.learning.learned_rows import (
     mark_line,
     read_lines_of,
 )
-from tacitd_handlers.learning.sources import LEAVES, make_format, read_checked, title_for
+from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
 from tacitd_handlers.reach.client_rules import (
     LEARNED,
     RULE_PATTERNS,
@@ -134,7 +134,7 @@ class _CopyRound:
         def apply(tx: Tx) -> None:
             for line in gone:
                 mark_line(tx, line.number, "gone")
-            queue_copies(tx, self._project, self._number, now)
+            queue_copies(tx, Place(self._number, root, self._project), now)
 
         return Done(apply, changes)
 

@@ -286,6 +286,7 @@ def fold_text(text: str) -> str:
     return plain.translate({0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"', 0xA0: " "})
 
 
+@lru_cache(maxsize=64)
 def plain_text(text: str) -> str:
     """A text in small letters and with single spaces, as it is compared."""
     plain = " ".join(fold_text(unicodedata.normalize("NFKC", text)).split())
@@ -299,6 +300,7 @@ def list_stems(text: str) -> frozenset[str]:
     return frozenset(word[:STEM] for word in words if word not in STOP_WORDS and not _NOT.fullmatch(word))
 
 
+@lru_cache(maxsize=64)
 def find_negated(text: str, plain: str = "") -> frozenset[str]:
     """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
     return frozenset(word for rest in _list_negated_in(text, plain) for word in _list_behind(rest))

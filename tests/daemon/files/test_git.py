@@ -80,16 +80,17 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     assert read_head(linked) == _git(linked, "rev-parse", "HEAD") != read_head(repo)
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
-    assert git.find_unsettled(linked) and not git.find_unsettled(repo)
+    assert git.look_at(linked).unsettled and not git.look_at(repo).unsettled
+    for tree, look in ((tree, git.look_at(tree / "a/folder/to/come")) for tree in (repo, linked)):
+        assert (look.root, look.checkout) == (repo, git.read_checkout(tree))
 
 
 def test_no_commit_no_repository_no_sense(tmp_path: Path, repo: Path) -> None:
     """RELIABILITY row 9: what cannot be read does not count as a repository, and nothing is raised."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (
-        git.locate_exclude_file(empty) is git.find_unsettled(empty) is None and git.read_checkout(empty) == ""
-    )
+    assert git.locate_exclude_file(empty) is git.look_at(empty).unsettled is None
+    assert git.read_checkout(empty) == ""
     _git(empty, "init", "-q")
     assert read_head(empty) == ""
     assert read_head(repo / "nowhere") == ""

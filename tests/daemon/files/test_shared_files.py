@@ -320,3 +320,23 @@ def test_a_link_that_came_since_the_decision_is_not_written_through(tmp_path: Pa
         assert list_stored_problems(after.store.rows, (), after.clock.now() + 61) == []
     finally:
         after.store.close()
+
+
+@pytest.mark.parametrize("when", ["never", "before", "during"])
+def test_a_file_that_tacitd_alone_changed_is_not_looked_at_again(tmp_path: Path, when: str) -> None:
+    """DESIGN "Files that people edit too": its stamp is that of the write, unless a person's edit stands there that was not reported."""
+    steps = list[str]()
+
+    def take_step(step: str) -> None:
+        steps.append(step)
+        if when == "during" and step == "swapped":
+            one.edit(add="Call mum")
+
+    one = Person(tmp_path, take_step)
+    one.change({A: "Use pnpm"})
+    if when == "before":
+        one.edit(add="Call mum")
+    one.change({B: "Use ruff"})
+    ((stamp,),) = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
+    assert "swapped" in steps and (stamp == one.files.read_stamp(one.path)) == (when == "never")
+    one.store.close()

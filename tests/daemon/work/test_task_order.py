@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tacitd.contract import Priority
+from tacitd.contract import Done, Outcome, Priority, Task
+from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.task_rows import NewTask, insert_task, list_ready
+from tacitd.work.task_rows import NewTask, Pauses, insert_task, list_ready
+from tacitd.work.task_runner import WORKERS, Runnable, TaskRunner
 
 NOW = 1_000_000.0
 
@@ -90,3 +94,54 @@ def test_a_task_that_is_asked_for_again_keeps_its_time_and_its_rank(store: Store
     add(store, "/a", "both", due=-9)
     add(store, "/a", "both", due=50, priority="scan")
     assert store.rows("SELECT due, priority FROM task") == [(NOW - 9, "live")]
+
+
+class Workers(Executor):
+    """They do nothing until the test lets them."""
+
+    def __init__(self) -> None:
+        self.works = list[Callable[[], object]]()
+
+    def submit(self, work: Callable[..., Any], /, *about: Any, **more: Any) -> Future[Any]:
+        self.works.append(lambda: work(*about, **more))
+        return Future()
+
+    def work(self) -> None:
+        while self.works:
+            self.works.pop(0)()
+
+
+def test_between_two_passes_what_was_listed_begins_unless_it_is_held_or_done(store: Store) -> None:
+    """DESIGN "The way of a prompt", 3: a person's pause counts at once, and what they decided goes first with the next pass."""
+    done, held, workers = list[str](), set[str](), Workers()
+
+    def run(task: Task) -> Outcome:
+        done.append(task.key)
+        return Done()
+
+    clock = FakeClock(NOW)
+    runner = TaskRunner(
+        *(store, {"toy": Runnable(run)}, clock, SharedFiles(store, clock)),
+        is_held=lambda task: task.lane in held,
+        on_done=lambda: None,
+        pauses=Pauses(),
+        pool=workers,
+    )
+    for number in range(WORKERS + 4):
+        add(store, f"/{number}", str(number), due=number - 99)
+    runner.start_ready()
+    workers.work()
+    begun = [str(number) for number in range(WORKERS)]
+    assert done == begun
+    paused, dropped, *left = (str(WORKERS + number) for number in range(4))
+    held.add(f"/{paused}")
+    with store.write() as tx:
+        tx.execute("DELETE FROM task WHERE key = ?", dropped)
+    add(store, "/asked", "asked", "decision")
+    runner.start_ready(anew=False)
+    workers.work()
+    assert done == begun + left
+    held.clear()
+    runner.start_ready()
+    workers.work()
+    assert done == [*begun, *left, "asked", paused]

@@ -11,6 +11,7 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
+from tacitd_handlers.continuity.handler import AT_ONCE
 from tacitd_handlers.continuity.session_document import KEYS, find_fault, find_path
 
 DAY = 86_400.0
@@ -175,6 +176,29 @@ def test_what_is_no_session_is_not_written(world: World, wrong: dict[str, Any]) 
     world.type("s1", "go")
     world.settle()
     assert path.read_bytes() == before and len(world.parked) == 1
+
+
+def test_a_file_that_cannot_be_written_stops_no_other(world: World) -> None:
+    """P-22: what changed in the sessions of a project is written by one task. It goes on beside a file that is no session."""
+    world.put("s1", {"tasks": None})
+    for session in ("s1", "s2", "s3"):
+        world.type(session, "go")
+    world.settle()
+    assert [world.file(session)["sessionId"] for session in ("s2", "s3")] == ["s2", "s3"]
+    assert world.file("s1") == {"tasks": None} and len(world.parked) == 1
+    find_path("s1").unlink()
+    world.type("s1", "on")
+    world.settle()
+    assert world.file("s1")["sessionId"] == "s1" and not world.parked
+
+
+def test_many_sessions_of_a_project_are_written(world: World) -> None:
+    """RELIABILITY row 5: more than one task writes at once."""
+    sessions = [f"s{number}" for number in range(2 * AT_ONCE + 1)]
+    for session in sessions:
+        world.type(session, "go")
+    world.settle()
+    assert [world.file(session)["sessionId"] for session in sessions] == sessions
 
 
 def test_what_was_forgotten_is_blanked(world: World) -> None:
