@@ -383,6 +383,8 @@ class SharedFiles:
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
                     tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", key, leaf)
+                if put is None:  # typed again, it is reported again
+                    tx.execute("DELETE FROM shared_seen WHERE path = ? AND leaf = ?", key, leaf)
                 if put is not None and named is not None and not undoes and not one.theirs:
                     place = places.get(named, len(places))
                     tx.execute(
@@ -395,8 +397,12 @@ class SharedFiles:
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
+            # What git has checked out since the last look is noted by the next one.
+            head = tx.rows("SELECT head FROM shared_file WHERE path = ?", key)
             is_ours = (
-                snapshot is not None and snapshot.data == ours and stamp.startswith(_stamp_of(snapshot.stat))
+                snapshot is not None
+                and snapshot.data == ours
+                and head == [(stamp.removeprefix(_stamp_of(snapshot.stat)),)]
             )
             if is_ours and not undoes:
                 tx.execute("UPDATE shared_file SET stamp = ? WHERE path = ?", stamp, key)
