@@ -115,7 +115,7 @@ class SimulatedUse:
                 self.clock.advance(DAY / SESSIONS)
             with stores.store.write() as tx:  # what the daemon forgets each day
                 forget_old_texts(tx, self.clock.now())
-                forget_old_sessions(tx, self._kept, self.clock.now())
+                forget_old_sessions(tx, self._kept, (), self.clock.now())
                 forget_old_activities(tx, self.clock.now())
                 forget_old(tx, self.clock.now())
         with stores.store.write() as tx:

@@ -79,8 +79,8 @@ def change_now(files: SharedFiles, store: Store, change: FileChange, project: in
     files.read("toy", task, done)
     with store.write() as tx:
         files.plan(tx, "toy", task, done)
-    files.settle(change.path)
     files.swap("toy", task)
+    files.settle(change.path)
 
 
 def store_made(store: Store, plugin: str, notice: Notice, at: float) -> None:

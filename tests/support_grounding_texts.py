@@ -436,6 +436,8 @@ TURNED_ROUND = (
     ("use named exports instead of default exports", "Avoid named exports"),
     ("the session token lives in a cookie, not in local storage", "The session token lives in local storage"),
     ("tests go next to the module, not into tests/", "Tests go into the tests folder"),
+    ("Tests belong in tests/.", "Tests go next to the module, not into tests/"),
+    ("Log to the log", "Log to stdout, not to the log"),
     # what is forbidden is demanded, beside another prohibition
     ("never use npm here, always pnpm", "Use npm, not yarn"),
     ("never use npm here, always pnpm", "Uses npm without yarn"),

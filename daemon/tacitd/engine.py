@@ -394,7 +394,7 @@ class Engine:
             return
         with self.store.write() as tx:
             forget_old_texts(tx, now)
-            forget_old_sessions(tx, self.follower.list_own(), now)
+            forget_old_sessions(tx, self.follower.list_own(), self.follower.list_unseen(), now)
             forget_old_activities(tx, now)
             forget_unlisted(tx, now)
         self._next_forgetting = self.clock.monotonic() + FORGETTING

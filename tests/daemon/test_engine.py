@@ -84,6 +84,23 @@ def test_a_session_whose_transcript_is_gone_is_forgotten_and_known_again(tmp_pat
     assert scene.handler.words == [["use gone"], ["use kept"], ["use pnpm"]]
 
 
+def test_sessions_of_a_root_that_is_away_are_not_forgotten(tmp_path: Path) -> None:
+    """RELIABILITY row 8: a home that is mounted later is no reason to read all of it again."""
+    scene = Scene(tmp_path)
+    scene.type("s", "use pnpm")
+    scene.settle(1000)
+    scene.settle(8 * 3600)
+    scene.kill()
+    top = scene.folder.parent
+    top.rename(tmp_path / "away")
+    scene.clock.advance(100 * 86_400)
+    scene.start(Scripted())
+    scene.settle(3600)
+    (tmp_path / "away").rename(top)
+    scene.settle(3600)
+    assert scene.app.store.rows("SELECT id FROM session") == [("s",)] and scene.handler.tasks == []
+
+
 def test_a_scan_for_another_plugin_gives_it_the_directory_too(tmp_path: Path) -> None:
     """After 90 days it is forgotten with the text where a prompt was typed; a plugin that is new then gets both, once it is asked for."""
     scene = Scene(tmp_path)

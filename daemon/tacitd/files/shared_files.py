@@ -273,7 +273,8 @@ class SharedFiles:
 
     def swap(self, plugin: str, task: Task) -> None:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
-        self._finish_paths(planned.change.path for planned in self._decided.pop((plugin, task.number), ()))
+        planned = self._decided.pop((plugin, task.number), ())
+        self._finish_paths((one.change.path for one in planned), at_once=True)
 
     def finish_all(self) -> list[Path]:
         """Finish what this process and those that are gone had planned; return the paths that cannot be changed now."""
@@ -282,11 +283,11 @@ class SharedFiles:
             Path(path) for path, process in found if process == self._process or not is_alive(process)
         )
 
-    def _finish_paths(self, paths: Iterable[Path]) -> list[Path]:
+    def _finish_paths(self, paths: Iterable[Path], *, at_once: bool = False) -> list[Path]:
         left = list[Path]()
         for path in paths:
             try:
-                self._finish_path(path)
+                self._finish_path(path, at_once=at_once)
             except (FileBusyError, FileRefusedError, OSError):
                 left.append(path)
         with self._lock:
@@ -300,18 +301,19 @@ class SharedFiles:
                 raise _make_busy_error(str(path), process)
             self._finish_path(path)
 
-    def _finish_path(self, path: Path) -> None:
-        """Apply the plan of a path and commit what was written. The plan stays if the file cannot be changed now."""
+    def _finish_path(self, path: Path, *, at_once: bool = False) -> None:
+        """Apply the plan of a path and commit what was written. The plan stays if the file cannot be changed now. `at_once`: what the plan's
+        task queued has not begun; otherwise it was done with the file as it was, and a look follows, for plugins with `always`."""
         with self._lock:
             lock = self._swapping.setdefault(path, threading.Lock())
         with lock:
             try:
-                self._apply_plan(path)
+                self._apply_plan(path, at_once=at_once)
             except (FileBusyError, FileRefusedError, OSError) as error:
                 note_failure(self._store, str(path), error, self._clock.now())
                 raise
 
-    def _apply_plan(self, path: Path) -> None:
+    def _apply_plan(self, path: Path, *, at_once: bool) -> None:
         rows = self._store.rows(
             "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root, f.stamp, "
             "f.doubt FROM plan p JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
@@ -340,7 +342,7 @@ class SharedFiles:
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
             # If it is still the file whose edits were reported last, there is nothing to report of the next one.
-            is_known = doubt is None and not any(leaf.theirs for leaf in plan.values())
+            is_known = at_once and doubt is None and not any(leaf.theirs for leaf in plan.values())
             ours = after if is_known and self.read_stamp(path) == stamp else None
             return after
 
@@ -383,6 +385,8 @@ class SharedFiles:
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
                     tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", key, leaf)
+                if put is None:  # typed again, it is reported again
+                    tx.execute("DELETE FROM shared_seen WHERE path = ? AND leaf = ?", key, leaf)
                 if put is not None and named is not None and not undoes and not one.theirs:
                     place = places.get(named, len(places))
                     tx.execute(
@@ -395,8 +399,12 @@ class SharedFiles:
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
+            # What git has checked out since the last look is noted by the next one.
+            head = tx.rows("SELECT head FROM shared_file WHERE path = ?", key)
             is_ours = (
-                snapshot is not None and snapshot.data == ours and stamp.startswith(_stamp_of(snapshot.stat))
+                snapshot is not None
+                and snapshot.data == ours
+                and head == [(stamp.removeprefix(_stamp_of(snapshot.stat)),)]
             )
             if is_ours and not undoes:
                 tx.execute("UPDATE shared_file SET stamp = ? WHERE path = ?", stamp, key)

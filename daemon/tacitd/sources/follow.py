@@ -166,6 +166,12 @@ class Follower:
         """The transcripts that are not a sub-agent's, by their path, as of the last poll."""
         return self._own.copy()
 
+    def list_unseen(self) -> tuple[str, ...]:
+        """Roots that do not exist, and what cannot be examined, with a slash behind it: which transcripts are there is unknown."""
+        return tuple(
+            f"{path}/" for path in (*(root.top for root in self._roots if not root.there), *self._unreadable)
+        )
+
     def list_degradations(self) -> list[Degradation]:
         """The present problems, each with a hint."""
         found: list[Degradation] = []

@@ -121,14 +121,19 @@ def forget_old_texts(tx: Tx, now: float) -> int:
     return tx.execute("DELETE FROM prompt_text WHERE handled < ?", now - KEPT).changed
 
 
-def forget_old_sessions(tx: Tx, known: Collection[str], now: float) -> None:
+def forget_old_sessions(tx: Tx, known: Collection[str], unseen: tuple[str, ...], now: float) -> None:
     """Remove the rows of sessions that ended, whose last record is 90 days old and whose transcripts are all gone. `known`: the
-    transcripts that exist. If one of these comes back it is read again, and its prompts are known."""
+    transcripts that exist. `unseen`: directories in which it is unknown now, such as one that is not mounted. If one of these comes
+    back it is read again, and its prompts are known."""
     old = tx.rows(
         "SELECT s.id, t.path FROM session s JOIN transcript t ON t.session = s.id WHERE s.ended IS NOT NULL AND s.last < ?",
         now - KEPT,
     )
-    gone = [(id,) for id in {id for id, _ in old} - {id for id, path in old if path in known}]
+    gone = [
+        (id,)
+        for id in {id for id, _ in old}
+        - {id for id, path in old if path in known or f"{path}/".startswith(unseen)}
+    ]
     tx.executemany("DELETE FROM transcript WHERE session = ?", gone)
     tx.executemany("DELETE FROM session WHERE id = ?", gone)
 

@@ -27,6 +27,8 @@ from tacitd_handlers.continuity import session_fold, summaries
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
 AT_ONCE = 20
 """Files that one task writes."""
+BUSY_AGAIN = 60.0
+"""Seconds until a file is written whose last change still waits."""
 LAST_PROMPTS = 2
 """Prompts that are kept after a summary, for the text to resume with."""
 _HEAD = frozenset(documents.list_leaves(dict.fromkeys(documents.KEYS)))
@@ -70,8 +72,11 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def _write_all(task: Task, tools: Tools) -> Done:
     """Write what changed in the sessions of a project. The task of one whose file cannot be written says so."""
-    found, now = session_fold.list_unwritten(tools.rows, task.project_number, AT_ONCE + 1), tools.clock.now()
-    written, left = list[Done](), list[session_fold.TranscriptState]()
+    now, written, left = tools.clock.now(), list[Done](), list[session_fold.TranscriptState]()
+    # A file whose last change still waits, such as for an editor, stops no other.
+    planned = {path for (path,) in tools.rows("SELECT DISTINCT path FROM plan")}
+    every = session_fold.list_unwritten(tools.rows, task.project_number, AT_ONCE + 1 + len(planned))
+    found = [state for state in every if str(documents.find_path(state.id)) not in planned]
     for state in found[:AT_ONCE]:
         try:
             written.append(_write(task, tools, state))
@@ -86,6 +91,8 @@ def _write_all(task: Task, tools: Tools) -> Done:
             session_fold.queue_write(tx, task, state.id, now)
         if len(found) > AT_ONCE:
             session_fold.queue_write(tx, task, "", now)
+        elif len(found) < len(every):
+            session_fold.queue_write(tx, task, "", now, now + BUSY_AGAIN)
 
     return Done(apply, [change for one in written for change in one.files])
 
@@ -133,7 +140,8 @@ def _write(
 def _summarise(task: Task, tools: Tools, state: session_fold.TranscriptState) -> Outcome:
     settings, now = tools.settings["continuity"], tools.clock.now()
     is_over = bool(task.data.get("is_over"))
-    if not summaries.is_worth_a_summary(state, settings):
+    is_old = state.last < now - documents.MAX_AGE_DAYS * documents.DAY  # read again; its file goes
+    if is_old or not summaries.is_worth_a_summary(state, settings):
         return Done()
     if summaries.find_due(state, settings, now, is_over=is_over or state.compacted) > now:
         return _write(task, tools, state, is_over=is_over)

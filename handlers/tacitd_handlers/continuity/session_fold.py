@@ -188,12 +188,13 @@ def observe(batch: Batch, tx: Tx, settings: Mapping[str, Any]) -> None:
         queue_write(tx, batch, "", batch.at)
 
 
-def queue_write(tx: Tx, about: Batch | Task, session: str, now: float) -> None:
+def queue_write(tx: Tx, about: Batch | Task, session: str, now: float, due: float | None = None) -> None:
     """Queue the task that writes a session's file; "": those of all sessions of the project whose files lack something."""
     from tacitd.work.messages import send_message  # not for a session's start, which only reads
 
     about, data = replace(about, session=session), {"do": "write", "session": session}
-    send_message(tx, "continuity", "continuity", f"write {session or about.project_number}", about, data, now)
+    key = f"write {session or about.project_number}"
+    send_message(tx, "continuity", "continuity", key, about, data, now, due)
 
 
 def _list_visible(state: TranscriptState) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Do two lines say the same? Deterministic, and careful: order, numbers and negations always count.
 
 A false "different" costs a line that is said twice. A false "same" loses what a person said, and so nothing here guesses: two lines
-are the same where their words are, in the same order, after bullets, case, plural and third person, articles, and the way of
+are the same where their words are, in the same order, after spelling, bullets, case, plural and third person, articles, and the way of
 saying "prefers" or "avoids" are folded. Paraphrases are the model's work.
 
     Prefers functions over classes.  =  Prefer functions over classes  =  Use functions instead of classes
@@ -40,13 +40,17 @@ _AGAINST = "avoid avoids avoiding dislike dislikes hate hates not against"
 _SIGNS = {**dict.fromkeys(_FOR.split(), 0), **dict.fromkeys(_AGAINST.split(), 1)}
 """The negations in the words that only say "prefers" or "avoids"."""
 _ARTICLES = ("a", "an", "the")
+_IN_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _FOLDED = {
+    **{word: str(number) for number, word in enumerate(_IN_WORDS, 2)},
     **dict.fromkeys(("never", "no", "none"), _NOT),
     "does": "do",
     "always": "always",
     "has": "have",
     "this": "this",
 }
+_OUR = compile_lazily(r"(behavi|col|fav|hon|lab|neighb|flav)our")
+_ISE = compile_lazily(r"(\w{4,})is(e|ed|es|ing|er|ers|ation|ations)")
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
 _PIECE = compile_lazily(
     rf"[<>=!]+|(?<!\w)-\d[\d.,:]*\d|(?<!\w)-\d|\d+(?:[.,:]\d+)*|[{_HAN}]+|(?:(?![{_HAN}])[^\W_]|_)+(?:\+\+|#)?|[$%^~]"
@@ -142,12 +146,15 @@ def _split_chunk(chunk: str) -> list[str]:
 
 @lru_cache(maxsize=8192)  # thousands of lines are folded at a start and have few words
 def _fold(word: str) -> str:
-    """The form under which a word's plural and third person meet."""
+    """The form under which a word's spellings, plural and third person meet."""
     low = word.casefold()
     if low in _FOLDED:
         return _FOLDED[low]
     if not low.isascii() or not low.isalpha():
         return low
+    low = _OUR.sub(r"\1or", low)
+    spelt = _ISE.fullmatch(low)
+    low = f"{spelt[1]}iz{spelt[2]}" if spelt else low
     if len(low) <= 3 or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low
     if low.endswith("ies") and len(low) > 4:

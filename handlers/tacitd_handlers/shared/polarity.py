@@ -267,7 +267,8 @@ def is_onesided(text: str, source: str, *, is_strict: bool) -> bool:
 def _denies(text: str, other: str) -> bool:
     """Whether a text negates what the other has, which negates nothing.
 
-    A word that the text has beside the negation too is not, as in "tests go next to the module, not into tests/".
+    A word that the text has beside the negation too, "tests go next to the module, not into tests/", is negated if the other is not
+    nearer to the rest of the text.
     """
     if find_negated(other):
         return False
@@ -278,7 +279,10 @@ def _denies(text: str, other: str) -> bool:
     rest = _without_negated(plain)
     only = {word for span in list_negated(plain) for word in WORD.findall(span)}
     only -= {*WORD.findall(rest), *_ARTICLES}
-    return bool(negated & words - list_stems(rest) or only & {*WORD.findall(plain_text(other))})
+    beside = list_stems(rest)
+    if negated & words - beside or only & {*WORD.findall(plain_text(other))}:
+        return True
+    return len(negated & words) >= len(beside & words)
 
 
 def fold_text(text: str) -> str:

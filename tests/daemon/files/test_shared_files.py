@@ -20,6 +20,7 @@ from tacitd.files.formats import Bullets, Lines, bullet
 from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
+from tacitd.work.shared_edits import find_new_edits, store_look
 
 LINES = Bullets("Learned")
 A, B, C, D = (bullet("Coding", f"Use {name}") for name in ("pnpm", "ruff", "uv", "mypy"))
@@ -339,4 +340,53 @@ def test_a_file_that_tacitd_alone_changed_is_not_looked_at_again(tmp_path: Path,
     one.change({B: "Use ruff"})
     ((stamp,),) = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
     assert "swapped" in steps and (stamp == one.files.read_stamp(one.path)) == (when == "never")
+    one.store.close()
+
+
+def take_up(one: Person) -> Edits | None:
+    """The person's edits, as the loop finds them; None if the stamp is that of the last look."""
+    known = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
+    if known == [(one.files.read_stamp(one.path),)]:
+        return None
+    for _ in range(2):
+        found, stamp = find_new_edits(one.files, one.store.rows, one.path, LINES)
+        with one.store.write() as tx:
+            store_look(tx, one.files, one.path, "toy", LINES, None, found, stamp)
+        one.clock.advance(60)
+        if not found.view.doubt:
+            break
+    return found.view.edits
+
+
+def test_a_line_that_is_typed_again_after_tacitd_removed_it_is_reported(person: Person) -> None:
+    """X-07: `tacitd forget` takes a line of the person's, who changes their mind."""
+    person.change({A: "Use pnpm"})
+    take_up(person)
+    for _ in range(2):
+        person.edit(add="Call mum")
+        edits = take_up(person)
+        assert edits is not None and list(edits.added.values()) == ["Call mum"]
+        person.change(dict.fromkeys(edits.added))
+        assert take_up(person) is None
+
+
+def test_a_line_that_is_deleted_after_a_commit_beside_a_write_is_the_persons(tmp_path: Path) -> None:
+    """DESIGN "Doubt": only a move of HEAD that no look has seen makes a removal git's."""
+    steps = list[str]()
+
+    def take_step(step: str) -> None:
+        if step == "swapped" and steps:
+            one.git("commit", "-qam", "more")
+
+    one = Person(tmp_path, take_step)
+    one.change({A: "Use pnpm"})
+    one.git("add", ".")
+    one.git("commit", "-qm", "first")
+    take_up(one)
+    steps.append("commit")
+    one.change({B: "Use ruff"})
+    steps.clear()
+    take_up(one)
+    one.edit(remove="Use pnpm")
+    assert take_up(one) == Edits({}, {}, frozenset({A}))
     one.store.close()

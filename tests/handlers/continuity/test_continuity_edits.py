@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -190,6 +191,25 @@ def test_a_file_that_cannot_be_written_stops_no_other(world: World) -> None:
     world.type("s1", "on")
     world.settle()
     assert world.file("s1")["sessionId"] == "s1" and not world.parked
+
+
+def test_a_file_that_is_open_in_an_editor_stops_no_other(world: World) -> None:
+    """X-08: its change waits; the other sessions of the project are written meanwhile, and it follows when the editor is closed."""
+    for session in ("s1", "s2"):
+        world.type(session, "go")
+    world.settle()
+    mark = find_path("s1").with_name(f".{find_path('s1').name}.swp")
+    for title in ("Design", "Build"):
+        mark.touch()
+        os.utime(mark, (world.clock.now(), world.clock.now()))
+        for session in ("s1", "s2"):
+            world.todos(session, (title, "in_progress"))
+        world.settle()
+    assert world.tasks("s1") == [] and world.tasks("s2") == [("Build", "in_progress")]
+    mark.unlink()
+    for _ in range(5):
+        world.settle()
+    assert world.tasks("s1") == [("Build", "in_progress")]
 
 
 def test_many_sessions_of_a_project_are_written(world: World) -> None:

@@ -30,6 +30,24 @@ def work(world: World, prompts: int = 5, session: str = "s1", words: str = "step
         world.say(session, f"{words} {n} is done")
 
 
+def test_a_session_of_long_ago_that_is_read_again_is_not_summarised(world: World) -> None:
+    """P-24: its file goes after thirty days; a backup may bring its transcript back after the store forgot it."""
+    for number in range(8):
+        world.type("s1", f"go {number}")
+        world.say("s1", "Done. " * 50)
+    world.end()
+    data = world.transcript("s1").read_bytes()
+    world.transcript("s1").unlink()
+    for _ in range(3):
+        world.settle(92 * 86_400.0)
+    assert world.bench.rows("SELECT 1 FROM session") == []
+    world.transcript("s1").write_bytes(data)
+    for _ in range(3):
+        world.settle(3600.0)
+    assert world.bench.rows("SELECT id FROM session") == [("s1",)]
+    assert world.bench.rows("SELECT count(*) FROM call") == [(1,)]
+
+
 def test_one_call_gives_summary_and_decisions(world: World) -> None:
     """P-22, P-26: at most three sentences, the last ones of a longer answer, and decisions, from one call."""
     work(world)

@@ -33,6 +33,21 @@ def test_something_else_in_the_place_of_a_line_is_no_rewording(bench: LearningBe
     assert bench.bullets == ["Deploy on Fridays", SHORT]
 
 
+@pytest.mark.parametrize(
+    ("typed", "heard"),
+    [("Use colour names", "Use color names"), ("Indent with two spaces", "Indent with 2 spaces")],
+)
+def test_a_deleted_line_does_not_come_back_in_another_spelling(
+    bench: LearningBench, typed: str, heard: str
+) -> None:
+    """S-28: a model writes American English and figures."""
+    bench.learn(typed, typed)
+    assert bench.bullets == [PNPM, SHORT, typed]
+    bench.edit(f"- {typed}\n", "")
+    bench.learn(f"{typed}, please", heard, "s2")
+    assert bench.bullets == [PNPM, SHORT]
+
+
 def test_a_line_with_another_mark_or_heading_is_the_same(bench: LearningBench) -> None:
     """S-28: moved to another section, it is one line with its origin."""
     before = bench.line(PNPM).number

@@ -3,6 +3,7 @@ people edit too", REACH)."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_rules import RulesBench
+from tacitd.errors import ParkedError
 
 PNPM, SHORT, GO, UV = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files", "Use uv"
 
@@ -36,6 +38,21 @@ def test_nothing_is_written_twice(bench: RulesBench) -> None:
     bench.begin_session("s1")
     bench.pass_minutes(3)
     assert bench.rule().stat().st_ino == before and bench.rows("SELECT count(*) FROM change") == changes
+
+
+def test_a_copy_follows_a_source_that_was_open_in_an_editor(bench: RulesBench) -> None:
+    """X-08: a line waits until the editor is closed; the copy that was made meanwhile is made again then."""
+    bench.put(PNPM)
+    mark = bench.project / ".LEARNED.md.swp"
+    mark.touch()
+    os.utime(mark, (bench.clock.now(), bench.clock.now()))
+    with pytest.raises(ParkedError):
+        bench.put(UV)
+    bench.pass_minutes(3)
+    assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM]
+    mark.unlink()
+    bench.pass_minutes(3)
+    assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, UV]
 
 
 # --- what stood there before

@@ -28,7 +28,9 @@ SAME = [
     ("Never commit to main", "Do not commit to main"),
     ("Tests must never sleep", "Tests must not sleep"),
     ("Cannot stand emojis in answers", "Can't stand emojis in answers"),
+    ("Use two spaces", "use 2 spaces"),
     ("Use the logging module", "Use logging module"),
+    ("Normalise behaviour", "Normalize behavior"),
     ("使用 pnpm，不要用 npm。", "使用pnpm，不要用npm"),
     ("Ｕｓｅ ｔａｂｓ", "use tabs"),
     ("Nutze nicht npm", "nutze nicht npm."),
@@ -72,7 +74,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_the_same_in_other_clothes(one: str, other: str) -> None:
-    """S-06: marks, case and the way of saying "prefers" make no new fact."""
+    """S-06: spelling, marks and the way of saying "prefers" make no new fact."""
     assert same_fact(one, other)
     assert same_fact(other, one)
 
