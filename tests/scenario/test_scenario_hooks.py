@@ -139,7 +139,7 @@ def test_two_accounts_at_once(make: MakeDaemon) -> None:
 
 
 def test_the_hook_finds_the_daemon_wherever_its_socket_is(make: MakeDaemon) -> None:
-    """The client's environment has no XDG_RUNTIME_DIR and no TACITD_SOCKET; after a restart the socket is elsewhere."""
+    """The client's environment has no TACITD_SOCKET; after a restart the socket is elsewhere."""
     daemon = make(SESSION__IDLE="1h")
     for number, place in enumerate(("one", "two")):
         daemon.environ["TACITD_SOCKET"] = str(daemon.root / f"{place}.sock")

@@ -231,13 +231,11 @@ def test_once_leaves_nothing_behind_when_it_is_asked_to_end(make: MakeDaemon) ->
 
 
 def test_a_command_with_another_environment_finds_the_daemon(make: MakeDaemon, tmp_path: Path) -> None:
-    """DESIGN "Control": cron, sudo and ssh have no XDG_RUNTIME_DIR, or another one."""
-    runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)
+    """DESIGN "Control": cron, sudo and ssh have no TACITD_SOCKET, or another one."""
     daemon = make(LEARNING)
-    daemon.environ = {**daemon.environ, "XDG_RUNTIME_DIR": str(runtime)}
+    daemon.environ = {**daemon.environ, "TACITD_SOCKET": str(tmp_path / "elsewhere.sock")}
     daemon.start()
-    bare = {name: value for name, value in daemon.environ.items() if name != "XDG_RUNTIME_DIR"}
+    bare = {name: value for name, value in daemon.environ.items() if name != "TACITD_SOCKET"}
     said = subprocess.run([*PROGRAM, "status"], env=bare, capture_output=True, text=True, check=False)
     assert said.returncode == 0 and "running since" in said.stdout, said.stderr
     daemon.stop()

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
 SESSION_STATE = "leetcode-session-state.md"
 PREFIX = "TACITD_LEARNER__"
+KEPT_SESSIONS = 200
+"""Sessions that are kept, the newest; the last one of each project in which was taught is kept besides."""
 
 
 class LearnerPaths(Struct, frozen=True):
@@ -213,7 +215,7 @@ def note_session(
     root: str = "",
     first_start: bool = False,
 ) -> None:
-    """Store what is known of a session. Its stamp stays as it was first."""
+    """Store what is known of a session, and forget sessions long ago. Its stamp stays as it was first."""
     if names_a_session(session):
         tx.execute(
             "INSERT INTO learner_session VALUES(?, ?, ?, ?, ?) ON CONFLICT(session) DO UPDATE SET "
@@ -221,6 +223,11 @@ def note_session(
             "first_start = max(first_start, excluded.first_start)",
             *(session, stamp, teaches, root, first_start),
         )
+    tx.execute(
+        "DELETE FROM learner_session WHERE rowid <= (SELECT max(rowid) FROM learner_session) - ? AND rowid NOT IN "
+        "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
+        KEPT_SESSIONS,
+    )
 
 
 # --- a session's id and its one timestamp (SPEC L-47 to L-49)

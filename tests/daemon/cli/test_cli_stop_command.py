@@ -50,8 +50,8 @@ except InterruptedByError as error:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    home = {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
-    return {name: value for name, value in os.environ.items() if not name.startswith("TACITD_")} | home
+    own = {name: value for name, value in os.environ.items() if not name.startswith("TACITD_")}
+    return own | {"HOME": str(tmp_path)}
 
 
 @pytest.fixture(params=["never", "killed"])

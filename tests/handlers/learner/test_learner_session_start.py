@@ -15,6 +15,7 @@ from support_learner import Desk, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.learner.learner_state import (
+    KEPT_SESSIONS,
     SessionStamp,
     add_notices,
     find_stamp,
@@ -303,3 +304,14 @@ def test_L_48_the_session_state_file_to_the_byte(tmp_path: Path) -> None:
     ):
         path.write_text(content)
         assert read_session_state(path) == wanted
+
+
+def test_sessions_of_long_ago_are_forgotten(desk: Desk) -> None:
+    """Two hundred are kept, and the last one of each project in which was taught, which gets the learner's blocks."""
+    with desk.bench._app.store.write() as tx:
+        for number in range(KEPT_SESSIONS + 5):
+            note_session(
+                tx, f"s{number}", stamp="2026-02-19T14:30", teaches=True, root="/old" if number < 2 else ""
+            )
+    kept = [session for (session,) in desk.bench.rows("SELECT session FROM learner_session ORDER BY rowid")]
+    assert kept == ["s1", *(f"s{number}" for number in range(5, KEPT_SESSIONS + 5))]
