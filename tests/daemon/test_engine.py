@@ -50,13 +50,17 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     scene.settle(1000)
     scene.type("s", "very old", age=9000)
     scene.type("s", "old", age=5000)
-    scene.type("s", "young")
+    scene.type("s", "young " * 100)
     scene.settle()
+    handled = "SELECT text FROM prompt_text WHERE handled IS NOT NULL ORDER BY prompt"
+    kept = ("young " * 100)[:200]
+    assert (kept,) in scene.app.store.rows(handled)
     floor = scene.clock.wall - 6000
     for _ in range(2):
         assert scene.scan([scene.path("s"), Path("/etc/passwd")], floor) == 1, "nothing but transcripts"
         assert scene.sync().done()
-    assert ids(scene) == ["u2", "u3"] and scene.handler.words == [["young"], ["old"]]
+    assert ids(scene) == ["u2", "u3"] and scene.handler.words == [[("young " * 100).strip()], ["old"]]
+    assert (kept,) in scene.app.store.rows(handled), "what was handled keeps no more of its words"
     scene.restart()
     scene.settle()
     assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
