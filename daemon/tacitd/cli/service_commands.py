@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_message, get_paths, read_store
+from tacitd.cli.common import confirm, echo_message, get_paths, read_store
 from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError
 
 NOT_RUNNING = 3
@@ -170,7 +170,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     from tacitd.state.paths import report_file
 
     if purge and not yes:
-        click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
+        confirm("Remove positions, budget and history for good?")
     places = get_paths()
     manager = _manager(places)
     _remove_plugin(places)
