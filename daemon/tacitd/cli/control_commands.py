@@ -60,7 +60,7 @@ def stop() -> None:
     except UnavailableError as error:  # its socket may be gone: a logout removes the runtime directory
         pid = find_silent_daemon(places.state_dir)
         if pid is None:
-            hint = "nothing is to be stopped; `tacitd start` starts one"
+            hint = "nothing is to be stopped; `tacitd run` starts one"
             raise UnavailableError(error.what, hint) from None
         os.kill(pid, signal.SIGTERM)
     if not wait_until_gone(places.state_dir):

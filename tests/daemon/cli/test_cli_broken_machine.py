@@ -256,7 +256,7 @@ def test_an_alias_of_an_unknown_home_is_a_wrong_use(cli: Cli) -> None:
 def test_stop_does_not_tell_to_run_what_is_to_be_stopped(cli: Cli) -> None:
     said = cli.run("stop")
     assert said.code == 69 and "no daemon answers" in said.err
-    assert said.err.endswith("\nhint: nothing is to be stopped; `tacitd start` starts one\n")
+    assert said.err.endswith("\nhint: nothing is to be stopped; `tacitd run` starts one\n")
 
 
 @pytest.mark.parametrize("command", ["uninstall --purge", "profile clear"])
