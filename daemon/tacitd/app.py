@@ -114,6 +114,8 @@ class App:
         """Set when the App that follows this one answers."""
         self._server: Server | None = None
         self._is_open = False
+        self._settings_in = -1
+        """`Store.generation` of the store that has the settings."""
         self._logged = 0
         """The number of the newest activity that was logged."""
         work, mode = make_private_dir(paths.state_dir / "model") / "work", config.projects.write
@@ -190,8 +192,7 @@ class App:
         places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
         self.editors.find_copies(sorted(places))
         self._logged = find_newest(self.store.rows)
-        with self.store.write() as tx:
-            replace_settings(tx, list_settings(self.config))
+        self._store_settings()
         self.engine.start()
         found = self.store.rows("SELECT plugin, name, succeeded FROM job")
         ran: dict[tuple[str, str], float] = {(plugin, name): at for plugin, name, at in found}
@@ -226,7 +227,15 @@ class App:
 
     def note_state(self) -> None:
         """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""
+        if self._settings_in != self.store.generation:  # the store is a new one
+            self._store_settings()
         self.note_writer.write(make_note(self))
+
+    def _store_settings(self) -> None:
+        generation = self.store.generation
+        with self.store.write() as tx:
+            replace_settings(tx, list_settings(self.config))
+        self._settings_in = generation
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most."""

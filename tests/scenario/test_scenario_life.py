@@ -316,3 +316,15 @@ def test_another_user_is_refused(make: MakeDaemon) -> None:
         assert said in ("said b''\n", "refused\n")
         assert daemon.status()["running"]
         daemon.stop()
+
+
+def test_a_restart_with_a_wrong_configuration_leaves_the_daemon(make: MakeDaemon) -> None:
+    """It was stopped first, and then nothing ran."""
+    daemon = make()
+    daemon.start()
+    config = daemon.home / ".config/tacitd/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("budget.usd_per_day = -1\n")
+    said = daemon.cli("restart")
+    assert said.returncode == 78 and "budget.usd_per_day" in said.stderr and "stopped" not in said.stderr
+    assert daemon.process is not None and daemon.call("ping")["pid"] == daemon.process.pid

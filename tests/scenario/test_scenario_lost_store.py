@@ -45,7 +45,7 @@ def test_the_daemon_goes_on_with_a_new_store(make: MakeDaemon, lose: Callable[[P
     daemon.type_("s1", "Prefers tabs here")
     daemon.wait_for_lines("Prefers tabs here")
     assert daemon.cli("exclude", str(shut)).returncode == 0
-    asked = len(daemon.claude.calls())
+    asked, budget = len(daemon.claude.calls()), daemon.status()["budget"]
     lose(daemon.state / STORE)
     daemon.type_("s2", "Prefers pnpm over npm")
     daemon.wait_until(lambda status: any(one["id"] == "store-lost" for one in status["degraded"]))
@@ -56,6 +56,9 @@ def test_the_daemon_goes_on_with_a_new_store(make: MakeDaemon, lose: Callable[[P
     assert daemon.put_to_model().count("Prefers tabs here") == 1
     assert "Prefers spaces there" not in daemon.put_to_model()
     assert len(daemon.claude.calls()) - asked <= 4
+    now = daemon.status()["budget"]
+    caps = ("calls_per_day", "usd_per_day", "usd_per_month", "reached")  # it said "$0.00 of $0.00 spent"
+    assert [now[cap] for cap in caps] == [budget[cap] for cap in caps]
     said = daemon.cli("status").stdout
     assert "positions, waiting prompts, history and costs are lost" in said and "`tacitd scan`" in said
     daemon.restart()

@@ -162,6 +162,16 @@ def echo_message(text: str, hint: str = "") -> None:
     click.echo(escape_lines(f"{text}\nhint: {hint}" if hint else text), err=True)
 
 
+def confirm(question: str) -> None:
+    """Ask a person, who says yes or ends the command. Raises click.Abort; where nobody can be asked, the option that says yes is named."""
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort:
+        if not sys.stdin.isatty():
+            echo_message("\nnobody could be asked", "`--yes` says yes")
+        raise
+
+
 def echo_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], none: str, right: Collection[int] = ()
 ) -> None:

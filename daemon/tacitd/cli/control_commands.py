@@ -57,10 +57,11 @@ def stop() -> None:
         call_daemon(places.socket, "stop")
     except BusyError as error:
         raise UnavailableError(error.what, _describe_kill(places) or error.hint) from None
-    except UnavailableError:  # its socket may be gone: a logout removes the runtime directory
+    except UnavailableError as error:  # its socket may be gone: a logout removes the runtime directory
         pid = find_silent_daemon(places.state_dir)
         if pid is None:
-            raise
+            hint = "nothing is to be stopped; `tacitd run` starts one"
+            raise UnavailableError(error.what, hint) from None
         os.kill(pid, signal.SIGTERM)
     if not wait_until_gone(places.state_dir):
         hint = _describe_kill(places) or "`tacitd service logs` shows its log"

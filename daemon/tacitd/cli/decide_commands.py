@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from tacitd.cli.common import (
     PROJECT_OPTION,
     add_pager_option,
+    confirm,
     connect_or_run,
     echo_json,
     echo_message,
@@ -66,9 +67,9 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
     _echo_item(found)
     if found.item.by_person and not undo and not yes:
-        click.confirm(f"You wrote this {found.item.kind} yourself. Remove it?", abort=True, err=True)
+        confirm(f"You wrote this {found.item.kind} yourself. Remove it?")
     if purge and not yes:
-        click.confirm("Blank its words in tacitd's logs? This cannot be undone.", abort=True, err=True)
+        confirm("Blank its words in tacitd's logs? This cannot be undone.")
     done = decide_item(found, "restore" if undo else "drop", purge=purge)
     if as_json:
         echo_json([{**found.as_data(), **done}])

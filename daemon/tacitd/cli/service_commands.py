@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_message, get_paths, read_store
+from tacitd.cli.common import confirm, echo_message, get_paths, read_store
 from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError
 
 NOT_RUNNING = 3
@@ -47,8 +48,6 @@ def install(now: bool, dry_run: bool) -> None:
 
 def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: bool) -> None:
     """Raise a TacitdError for what would make the service fail at once, before anything is written."""
-    from tacitd.config.settings import load_config
-    from tacitd.plugins import find_plugins
     from tacitd.service.detach import ping_daemon
 
     manager.require_manager()
@@ -57,12 +56,20 @@ def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: 
             "the service runs the daemon of another account, and each user has one service",
             "`tacitd start` runs a second daemon; to move the service, run `tacitd service uninstall` first",
         )
-    found = find_plugins()
-    load_config(places.config_file, facts.environment, found.collect_sections(), broken=bool(found.failed))
+    _check_configuration(places, facts.environment)
     if now and not manager.file.exists() and (pid := ping_daemon(places.socket)) is not None:
         raise UnavailableError(
             f"a daemon is running already (process {pid})", "run `tacitd stop`, then `tacitd service install`"
         )
+
+
+def _check_configuration(places: Paths, environ: Mapping[str, str]) -> None:
+    """Raise the ConfigError with which a daemon would not start."""
+    from tacitd.config.settings import load_config
+    from tacitd.plugins import find_plugins
+
+    found = find_plugins()
+    load_config(places.config_file, environ, found.collect_sections(), broken=bool(found.failed))
 
 
 @service.command(epilog="\b\nExample: tacitd service uninstall")
@@ -134,12 +141,15 @@ def _find_missing(places: Paths) -> list[DoctorFinding]:
 @click.command(epilog="\b\nExample: tacitd restart")
 @click.pass_context
 def restart(ctx: click.Context) -> None:
-    """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
+    """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such. With a wrong
+    configuration it goes on as it is."""
     from tacitd.cli.control_commands import stop
 
     places = get_paths()
     manager = _manager(places)
-    if _runs_this_daemon(manager, places) and not manager.why_unavailable():
+    is_service = _runs_this_daemon(manager, places) and not manager.why_unavailable()
+    _check_configuration(places, manager.read_environment() if is_service else os.environ)
+    if is_service:
         manager.restart()
         echo_message("restarted")
         return
@@ -170,7 +180,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     from tacitd.state.paths import report_file
 
     if purge and not yes:
-        click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
+        confirm("Remove positions, budget and history for good?")
     places = get_paths()
     manager = _manager(places)
     _remove_plugin(places)

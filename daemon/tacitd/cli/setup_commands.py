@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_findings, echo_json, echo_message, echo_text, get_paths, json_option
+from tacitd.cli.common import (
+    confirm,
+    echo_findings,
+    echo_json,
+    echo_message,
+    echo_text,
+    get_paths,
+    json_option,
+)
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.wording import format_table
 
@@ -39,7 +47,7 @@ def doctor(as_json: bool, model: bool, yes: bool) -> int:
     if model:
         echo_message(COST)
         if not yes:
-            click.confirm("Go on?", abort=True, err=True)
+            confirm("Go on?")
     found = examine_machine(places, os.environ, service)
     if model:
         env = (service.manager.read_environment() if service is not None else {}) or os.environ

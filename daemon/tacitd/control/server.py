@@ -9,6 +9,7 @@ connection is closed, so that `nc -U` ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import stat
@@ -36,6 +37,8 @@ LOOK = 2.0
 """Seconds between two looks whether the socket is still there: a logout removes the runtime directory."""
 LINGER = 2.0
 """Seconds of silence after an answer until the connection is closed."""
+NO_SOCKETS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+"""What file systems without sockets answer: vfat, some of containers and networks."""
 TOO_LONG = "a request may have at most 4 MB, and less while many requests arrive at once"
 
 
@@ -72,7 +75,7 @@ class Server:
             bound.listen(CONNECTIONS)
         except OSError as error:
             bound.close()
-            hint = f"{describe_os_error(error)[1]}; or set TACITD_SOCKET to another path"
+            hint = _explain_refusal(self.path.parent, error)
             raise UnavailableError(f"cannot bind the socket {self.path}: {error.strerror}", hint) from None
         bound.settimeout(LOOK)
         return bound
@@ -203,11 +206,21 @@ def _receive(connection: socket.socket, seconds: float) -> bytes | None:
         return None
 
 
+def _explain_refusal(directory: Path, error: OSError) -> str:
+    """How a socket is made where the system refused one: some file systems have none."""
+    if error.errno in NO_SOCKETS and os.access(directory, os.W_OK | os.X_OK):
+        return f"its file system has no sockets: start the daemon with TACITD_SOCKET=/tmp/tacitd-{os.getuid()}/t.sock"
+    return f"{describe_os_error(error)[1]}; or set TACITD_SOCKET to another path"
+
+
 def _check_directory(directory: Path) -> None:
+    """Make the socket's directory private. Raises UnavailableError for one of others, or that others use too, such as /tmp."""
     status = directory.lstat()
+    hint = "set TACITD_SOCKET to a path in your own directory"
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        hint = "set TACITD_SOCKET to a path in your own directory"
         raise UnavailableError(f"{directory} is not a directory of your user", hint)
+    if status.st_mode & stat.S_ISVTX:
+        raise UnavailableError(f"{directory} is a directory for all users", hint)
     if status.st_mode & 0o077:
         directory.chmod(0o700)
 

@@ -72,8 +72,8 @@ def extract_facts(task: Task, tools: Tools) -> Outcome:
     if not prompts or not isinstance(project, Project) or tools.write_mode(project) == "off":
         return Done()
     place = make_place(task.project_number, project, tools)
-    if why := why_not_writable(place):
-        return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
+    if refusal := why_not_writable(place):
+        return Later(*refusal)
     settings: ExtractionSettings = tools.settings["extraction"]
     known = load_known(project, tools)
     found = _Hearing(

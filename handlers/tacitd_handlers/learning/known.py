@@ -125,8 +125,8 @@ def init_project(task: Task, tools: Tools) -> Done:
     if tools.write_mode(project) == "off":
         what = f"{project.root} is excluded: nothing was written"
         raise UsageError(what, f"`tacitd exclude --undo {project.root}`")
-    if why := why_not_writable(Place(task.project_number, project.root, project)):
-        raise UsageError(f"{why}: nothing was written", "make it writable for tacitd")
+    if refusal := why_not_writable(Place(task.project_number, project.root, project)):
+        raise UsageError(f"{refusal[0]}: nothing was written", refusal[1])
     learned = project.root / LEARNED
     if not os.path.lexists(learned):
         hiding.hide(project, [learned], tools)

@@ -28,6 +28,7 @@ from msgspec.structs import asdict
 
 from tacitd.cli.common import (
     CallMethod,
+    confirm,
     connect_or_run,
     echo_json,
     echo_message,
@@ -146,7 +147,7 @@ def scan(
     if dry_run or not est.prompts:
         return
     if not yes:
-        click.confirm("Go on?", abort=True, err=True)
+        confirm("Go on?")
     with connect_or_run() as call:
         ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
 

@@ -209,13 +209,17 @@ def _may_have_agents(project: Project, folder: str, local: bool) -> bool:
     return not (local and is_tracked_source(project, project.root / folder / AGENTS))
 
 
-def why_not_writable(place: Place) -> str:
-    """Why nothing can be written there now; "" if it can. Called before each model call."""
+def why_not_writable(place: Place) -> tuple[str, str] | None:
+    """Why nothing can be written there now, and the hint that fixes it; None if it can. Called before each model call."""
     if place.project is None:
-        return ""
+        return None
     if not place.root.is_dir():
-        return f"{place.root} does not exist"
-    return "" if os.access(place.root, os.W_OK | os.X_OK) else f"{place.root} is read-only"
+        hint = "bring it back; what has waited for a day is listed by `tacitd rescue`, and `tacitd rescue drop` ends that"
+        return f"{place.root} does not exist", hint
+    if os.access(place.root, os.W_OK | os.X_OK):
+        return None
+    hint = "make it writable for tacitd, or run `tacitd exclude` for the project"
+    return f"{place.root} is read-only", hint
 
 
 def why_no_temporary(root: Path) -> str:

@@ -103,8 +103,8 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
         return Done()
     if not read_facts(tools.rows, place.number):
         return Done()
-    if why := why_not_writable(place):
-        return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
+    if refusal := why_not_writable(place):
+        return Later(*refusal)
     id = f"learning.file:{place.name}"
     try:
         inputs = build_input(place, tools)

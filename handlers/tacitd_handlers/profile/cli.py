@@ -14,6 +14,7 @@ import click
 
 from tacitd.cli.common import (
     ask_plugin,
+    confirm,
     connect_or_run,
     echo_json,
     echo_message,
@@ -140,7 +141,7 @@ def remove(path: str, element: str | None) -> None:
 def clear(yes: bool) -> None:
     """Remove every value. The changelog stays."""
     if not yes:
-        click.confirm("Remove everything that tacitd knows about you?", abort=True, err=True)
+        confirm("Remove everything that tacitd knows about you?")
     _change("clear", cleared="the profile is empty now", unchanged="the profile was empty already")
 
 

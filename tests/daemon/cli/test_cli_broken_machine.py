@@ -251,3 +251,17 @@ def test_what_is_not_there_is_a_failure_and_no_wrong_use(cli: Cli, command: str)
 
 def test_an_alias_of_an_unknown_home_is_a_wrong_use(cli: Cli) -> None:
     assert cli.run("project", "alias", "/workspaces/app", "~no-such-user/app").code == 2
+
+
+def test_stop_does_not_tell_to_run_what_is_to_be_stopped(cli: Cli) -> None:
+    said = cli.run("stop")
+    assert said.code == 69 and "no daemon answers" in said.err
+    assert said.err.endswith("\nhint: nothing is to be stopped; `tacitd run` starts one\n")
+
+
+@pytest.mark.parametrize("command", ["uninstall --purge", "profile clear"])
+def test_where_nobody_can_be_asked_the_option_is_named(cli: Cli, command: str) -> None:
+    """A script, or cron: the question ended with `aborted` alone."""
+    said = cli.run(*command.split())
+    assert said.code == 1 and said.err.endswith("aborted\n")
+    assert "nobody could be asked\nhint: `--yes` says yes\n" in said.err

@@ -286,6 +286,32 @@ def test_a_directory_of_others_is_refused(short: Path) -> None:
     one.close()
 
 
+def test_a_directory_for_all_users_keeps_its_mode(short: Path) -> None:
+    """TACITD_SOCKET=/tmp/t.sock, given by root: /tmp got the mode 0700."""
+    (short / "tmp").mkdir()
+    (short / "tmp").chmod(0o1777)
+    with pytest.raises(UnavailableError, match="for all users") as found:
+        Server(short / "tmp" / "t.sock", METHODS).open()
+    assert "your own directory" in found.value.hint
+    assert stat.S_IMODE((short / "tmp").stat().st_mode) == 0o1777
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_file_system_without_sockets_is_named(
+    short: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The hint was to change rights, or `tacitd doctor`, which found nothing."""
+
+    class Refused(socket.socket):
+        def bind(self, address: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(socket, "socket", Refused)
+    with pytest.raises(UnavailableError) as found:
+        Server(short / "t.sock", METHODS).open()
+    assert "no sockets" in found.value.hint and "TACITD_SOCKET=/tmp/tacitd-" in found.value.hint
+
+
 def test_another_uid_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 17: the other uid refused, whatever the directory's mode."""
     monkeypatch.setattr(server, "_peer", lambda connection: os.getuid() + 1)

@@ -10,7 +10,9 @@ import pytest
 
 from support_heard import RawAnswer
 from support_learning import QUIET, LearningBench
+from tacitd.events import Project
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning.sources import Place, why_not_writable
 
 PNPM = "Use pnpm, not npm"
 
@@ -169,3 +171,12 @@ def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
         )
     bench.learn("use pnpm, not npm", PNPM)
     assert bench.facts("text") == [] and bench.text == ""
+
+
+def test_a_project_that_is_gone_is_not_to_be_made_writable(tmp_path: Path) -> None:
+    """`exclude`, the other hint, refuses a directory that does not exist."""
+    gone = tmp_path / "gone"
+    assert why_not_writable(Place(1, tmp_path, Project(tmp_path, git=False))) is None
+    found = why_not_writable(Place(1, gone, Project(gone, git=False)))
+    assert found is not None and found[0] == f"{gone} does not exist"
+    assert "bring it back" in found[1] and "`tacitd rescue drop`" in found[1]
