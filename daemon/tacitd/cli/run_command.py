@@ -37,7 +37,7 @@ from tacitd.service.doctor import examine_client
 from tacitd.service.supervision import Notifier, Supervision, handle_signals, limit_heap, open_when_possible
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.watch import SilentWatcher
-from tacitd.state.paths import Paths
+from tacitd.state.paths import Paths, short_socket
 from tacitd.work.activities import activity_line, find_newest, list_since
 from tacitd.work.work_status import describe_waiting
 
@@ -122,7 +122,9 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
                 actions.update({number: reactions[number] for number in signals})
                 try:
                     # Last: a client that receives an answer may send a signal at once.
-                    app.listen(Server(places.socket, build_methods(app)))
+                    is_usual = places.socket.parent == places.state_dir
+                    spare = partial(short_socket, places.state_dir) if is_usual else None
+                    app.listen(Server(places.socket, build_methods(app), spare=spare))
                     life.announce_ready()
                 except TacitdError as error:
                     logger.error("the daemon cannot start: {}", error)

@@ -45,8 +45,16 @@ TOO_LONG = "a request may have at most 4 MB, and less while many requests arrive
 class Server:
     """Answers calls until it is closed."""
 
-    def __init__(self, path: Path, methods: Mapping[str, Method], clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        methods: Mapping[str, Method],
+        clock: Clock | None = None,
+        spare: Callable[[], Path] | None = None,
+    ) -> None:
+        """`spare`: another path, if the file system of the first one has no sockets."""
         self.path = path
+        self._spare = spare
         self._clock = clock or SystemClock()
         self._unfinished = 0
         """The bytes of all unfinished lines."""
@@ -75,6 +83,9 @@ class Server:
             bound.listen(CONNECTIONS)
         except OSError as error:
             bound.close()
+            if error.errno in NO_SOCKETS and self._spare is not None:
+                self.path, self._spare = self._spare(), None
+                return self._bind()
             hint = _explain_refusal(self.path.parent, error)
             raise UnavailableError(f"cannot bind the socket {self.path}: {error.strerror}", hint) from None
         bound.settimeout(LOOK)
@@ -207,22 +218,21 @@ def _receive(connection: socket.socket, seconds: float) -> bytes | None:
 
 
 def _explain_refusal(directory: Path, error: OSError) -> str:
-    """How a socket is made where the system refused one: some file systems have none."""
+    """How a socket is made where the system refused one."""
     if error.errno in NO_SOCKETS and os.access(directory, os.W_OK | os.X_OK):
-        return f"its file system has no sockets: start the daemon with TACITD_SOCKET=/tmp/tacitd-{os.getuid()}/t.sock"
+        return "its file system has no sockets: set TACITD_SOCKET to a path on another one"
     return f"{describe_os_error(error)[1]}; or set TACITD_SOCKET to another path"
 
 
 def _check_directory(directory: Path) -> None:
-    """Make the socket's directory private. Raises UnavailableError for one of others, or that others use too, such as /tmp."""
+    """Raises UnavailableError for a directory of somebody else, or in which others may write, such as /tmp: they could put a socket of
+    theirs there. A person's own directory keeps its mode."""
     status = directory.lstat()
     hint = "set TACITD_SOCKET to a path in your own directory"
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise UnavailableError(f"{directory} is not a directory of your user", hint)
-    if status.st_mode & stat.S_ISVTX:
-        raise UnavailableError(f"{directory} is a directory for all users", hint)
-    if status.st_mode & 0o077:
-        directory.chmod(0o700)
+    if status.st_mode & 0o022:
+        raise UnavailableError(f"{directory} is a directory in which others may write", hint)
 
 
 def _remove_stale_socket(path: Path) -> None:

@@ -21,6 +21,7 @@ from tacitd.text.hashes import sha256
 
 __all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_current_dir", "find_home", "state_dir"]
 
+SOCKET = "tacitd.sock"
 SOCKET_FILE = "socket"
 """File in the state directory: the path of the running daemon's socket, and on a second line its process. `kill -9` leaves it behind."""
 LONGEST = 100
@@ -45,7 +46,8 @@ class Paths(NamedTuple):
     def from_env(cls, env: Mapping[str, str]) -> Paths:
         """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
 
-        Where there is no socket, the one counts that a daemon with another TACITD_SOCKET wrote to the state directory.
+        Where there is no socket, the one counts whose path the daemon wrote to the state directory: its environment has another
+        TACITD_SOCKET, or its file system has no sockets.
         """
         socket, state = socket_path(env), state_dir(env)
         if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
@@ -147,8 +149,13 @@ def socket_path(env: Mapping[str, str]) -> Path:
         what = f"TACITD_SOCKET is longer than {LONGEST} bytes: {named}"
         raise ConfigError(what, "set it to a shorter path")
     state = state_dir(env)
-    if len(os.fsencode(state / "tacitd.sock")) <= LONGEST:
-        return state / "tacitd.sock"
+    usual = state / SOCKET
+    return usual if len(os.fsencode(usual)) <= LONGEST else short_socket(state)
+
+
+def short_socket(state: Path) -> Path:
+    """Where the socket is if the state directory has a long path, or a file system without sockets. Raises ConfigError, see
+    `socket_path`."""
     return _short_directory() / f"{sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]}.sock"
 
 

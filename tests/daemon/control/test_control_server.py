@@ -275,14 +275,15 @@ def test_a_socket_on_which_nobody_answers_but_somebody_listens_is_left_alone(sho
 
 
 def test_a_directory_of_others_is_refused(short: Path) -> None:
-    """A link to a directory is refused; the user's own directory gets the mode 0700."""
+    """A link to a directory is refused; the user's own directory keeps its mode: TACITD_SOCKET=~/t.sock made a home 0700."""
     (short / "real").mkdir(mode=0o755)
     (short / "link").symlink_to(short / "real")
     with pytest.raises(UnavailableError, match="not a directory of your user"):
         Server(short / "link" / "t.sock", METHODS).open()
     one = Server(short / "real" / "t.sock", METHODS)
     one.open()
-    assert stat.S_IMODE((short / "real").stat().st_mode) == 0o700
+    assert stat.S_IMODE((short / "real").stat().st_mode) == 0o755
+    assert stat.S_IMODE((short / "real" / "t.sock").stat().st_mode) == 0o600
     one.close()
 
 
@@ -290,7 +291,7 @@ def test_a_directory_for_all_users_keeps_its_mode(short: Path) -> None:
     """TACITD_SOCKET=/tmp/t.sock, given by root: /tmp got the mode 0700."""
     (short / "tmp").mkdir()
     (short / "tmp").chmod(0o1777)
-    with pytest.raises(UnavailableError, match="for all users") as found:
+    with pytest.raises(UnavailableError, match="others may write") as found:
         Server(short / "tmp" / "t.sock", METHODS).open()
     assert "your own directory" in found.value.hint
     assert stat.S_IMODE((short / "tmp").stat().st_mode) == 0o1777
@@ -300,16 +301,23 @@ def test_a_directory_for_all_users_keeps_its_mode(short: Path) -> None:
 def test_a_file_system_without_sockets_is_named(
     short: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """The hint was to change rights, or `tacitd doctor`, which found nothing."""
+    """The hint was to change rights, or `tacitd doctor`, which found nothing. The daemon has another path for it."""
 
     class Refused(socket.socket):
-        def bind(self, address: object) -> None:
+        def bind(self, address: Any) -> None:
+            if "spare" in str(address):
+                return super().bind(address)
             raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(socket, "socket", Refused)
     with pytest.raises(UnavailableError) as found:
         Server(short / "t.sock", METHODS).open()
-    assert "no sockets" in found.value.hint and "TACITD_SOCKET=/tmp/tacitd-" in found.value.hint
+    assert "no sockets" in found.value.hint and "TACITD_SOCKET" in found.value.hint
+    one = Server(short / "t.sock", METHODS, spare=lambda: short / "spare.sock")
+    one.open()
+    assert one.path == short / "spare.sock" and call_daemon(one.path, "ping")
+    one.close()
+    assert not one.path.exists()
 
 
 def test_another_uid_is_refused(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
