@@ -51,8 +51,7 @@ class SharedFileKind(Struct, frozen=True):
     once for each edit. What is `added` is the person's, also a line of the plugin's that git took away and brought back: it
     is not to be put again."""
     always: bool = False
-    """Whether `on_edits` is called after every change of a file, for plugins that make something of the whole file. After a write of
-    its own it is called only if that came later than the end of its task."""
+    """Whether `on_edits` is called after every change of a file, for plugins that make something of the whole file."""
 
 
 class PluginSpec(Struct, frozen=True):

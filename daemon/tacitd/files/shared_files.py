@@ -105,7 +105,8 @@ class SharedFiles:
             found = DISK.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
-        return f"{_stamp_of(found)}{git.look_at(path.parent).checkout}"
+        checkout = git.look_at(path.parent).checkout
+        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {checkout}"
 
     def take_look(self, path: Path, format: Format) -> Look:
         """As `look`, with what is in doubt."""
@@ -273,8 +274,7 @@ class SharedFiles:
 
     def swap(self, plugin: str, task: Task) -> None:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
-        planned = self._decided.pop((plugin, task.number), ())
-        self._finish_paths((one.change.path for one in planned), at_once=True)
+        self._finish_paths(planned.change.path for planned in self._decided.pop((plugin, task.number), ()))
 
     def finish_all(self) -> list[Path]:
         """Finish what this process and those that are gone had planned; return the paths that cannot be changed now."""
@@ -283,11 +283,11 @@ class SharedFiles:
             Path(path) for path, process in found if process == self._process or not is_alive(process)
         )
 
-    def _finish_paths(self, paths: Iterable[Path], *, at_once: bool = False) -> list[Path]:
+    def _finish_paths(self, paths: Iterable[Path]) -> list[Path]:
         left = list[Path]()
         for path in paths:
             try:
-                self._finish_path(path, at_once=at_once)
+                self._finish_path(path)
             except (FileBusyError, FileRefusedError, OSError):
                 left.append(path)
         with self._lock:
@@ -301,36 +301,34 @@ class SharedFiles:
                 raise _make_busy_error(str(path), process)
             self._finish_path(path)
 
-    def _finish_path(self, path: Path, *, at_once: bool = False) -> None:
-        """Apply the plan of a path and commit what was written. The plan stays if the file cannot be changed now. `at_once`: what the plan's
-        task queued has not begun; otherwise it was done with the file as it was, and a look follows, for plugins with `always`."""
+    def _finish_path(self, path: Path) -> None:
+        """Apply the plan of a path and commit what was written. The plan stays if the file cannot be changed now."""
         with self._lock:
             lock = self._swapping.setdefault(path, threading.Lock())
         with lock:
             try:
-                self._apply_plan(path, at_once=at_once)
+                self._apply_plan(path)
             except (FileBusyError, FileRefusedError, OSError) as error:
                 note_failure(self._store, str(path), error, self._clock.now())
                 raise
 
-    def _apply_plan(self, path: Path, *, at_once: bool) -> None:
+    def _apply_plan(self, path: Path) -> None:
         rows = self._store.rows(
-            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root, f.stamp, "
-            "f.doubt FROM plan p JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
+            "SELECT p.leaf, p.expected, p.put, p.theirs, p.listed, p.format, p.change, r.root FROM plan p "
+            "JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
             "WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
             return
-        name, number, root, stamp, doubt = rows[0][5:]
+        name, number, root = rows[0][5:]
         format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
         written: dict[Leaf, str | None] = {}
-        ours: bytes | None = None
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
         def change(data: bytes | None) -> bytes | None:
-            nonlocal written, is_emptied, ours
+            nonlocal written, is_emptied
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: one.put
@@ -341,9 +339,6 @@ class SharedFiles:
             written = changes | {leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put}
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
-            # If it is still the file whose edits were reported last, there is nothing to report of the next one.
-            is_known = at_once and doubt is None and not any(leaf.theirs for leaf in plan.values())
-            ours = after if is_known and self.read_stamp(path) == stamp else None
             return after
 
         self._on_step("before swap")
@@ -356,7 +351,7 @@ class SharedFiles:
         if is_emptied:
             remove_empty(DISK.resolve(path))
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, number, ours)
+        self._commit_written(path, format, plan, written, number)
 
     # --- 4. committing what was written
 
@@ -367,10 +362,7 @@ class SharedFiles:
         plan: Mapping[Leaf, PlannedLeaf],
         written: Mapping[Leaf, str | None],
         number: int,
-        ours: bytes | None,
     ) -> None:
-        """`ours`: all bytes, if no edit of a person is in them that was not reported."""
-        stamp = self.read_stamp(path) if ours is not None else ""
         snapshot = read_snapshot(DISK.resolve(path))
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
@@ -385,8 +377,6 @@ class SharedFiles:
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
                     tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", key, leaf)
-                if put is None:  # typed again, it is reported again
-                    tx.execute("DELETE FROM shared_seen WHERE path = ? AND leaf = ?", key, leaf)
                 if put is not None and named is not None and not undoes and not one.theirs:
                     place = places.get(named, len(places))
                     tx.execute(
@@ -399,23 +389,10 @@ class SharedFiles:
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
                         *(number, at, key, leaf, heading, one.expected, put),
                     )
-            # What git has checked out since the last look is noted by the next one.
-            head = tx.rows("SELECT head FROM shared_file WHERE path = ?", key)
-            is_ours = (
-                snapshot is not None
-                and snapshot.data == ours
-                and head == [(stamp.removeprefix(_stamp_of(snapshot.stat)),)]
-            )
-            if is_ours and not undoes:
-                tx.execute("UPDATE shared_file SET stamp = ? WHERE path = ?", stamp, key)
             tx.execute("DELETE FROM plan WHERE path = ?", key)
             forget_failure(tx, key)
             tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
             note_change(tx, number, self._clock.now())
-
-
-def _stamp_of(found: os.stat_result) -> str:
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} "
 
 
 def _find_edits(

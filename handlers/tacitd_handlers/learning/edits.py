@@ -49,7 +49,7 @@ _TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
 
 
 def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
-    """Take over a change of a source file, also one of tacitd's own that came later than its task."""
+    """Take over a change of a source file. It is called after every change, also one of tacitd's own."""
     place = find_place(path, tools)
     if place is None:
         return Done()

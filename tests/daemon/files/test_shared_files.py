@@ -323,31 +323,8 @@ def test_a_link_that_came_since_the_decision_is_not_written_through(tmp_path: Pa
         after.store.close()
 
 
-@pytest.mark.parametrize("when", ["never", "before", "during"])
-def test_a_file_that_tacitd_alone_changed_is_not_looked_at_again(tmp_path: Path, when: str) -> None:
-    """DESIGN "Files that people edit too": its stamp is that of the write, unless a person's edit stands there that was not reported."""
-    steps = list[str]()
-
-    def take_step(step: str) -> None:
-        steps.append(step)
-        if when == "during" and step == "swapped":
-            one.edit(add="Call mum")
-
-    one = Person(tmp_path, take_step)
-    one.change({A: "Use pnpm"})
-    if when == "before":
-        one.edit(add="Call mum")
-    one.change({B: "Use ruff"})
-    ((stamp,),) = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
-    assert "swapped" in steps and (stamp == one.files.read_stamp(one.path)) == (when == "never")
-    one.store.close()
-
-
-def take_up(one: Person) -> Edits | None:
-    """The person's edits, as the loop finds them; None if the stamp is that of the last look."""
-    known = one.store.rows("SELECT stamp FROM shared_file WHERE path = ?", str(one.path))
-    if known == [(one.files.read_stamp(one.path),)]:
-        return None
+def take_up(one: Person) -> Edits:
+    """The person's edits, as the loop finds them."""
     for _ in range(2):
         found, stamp = find_new_edits(one.files, one.store.rows, one.path, LINES)
         with one.store.write() as tx:
@@ -365,9 +342,9 @@ def test_a_line_that_is_typed_again_after_tacitd_removed_it_is_reported(person: 
     for _ in range(2):
         person.edit(add="Call mum")
         edits = take_up(person)
-        assert edits is not None and list(edits.added.values()) == ["Call mum"]
+        assert list(edits.added.values()) == ["Call mum"]
         person.change(dict.fromkeys(edits.added))
-        assert take_up(person) is None
+        assert not take_up(person).added
 
 
 def test_a_line_that_is_deleted_after_a_commit_beside_a_write_is_the_persons(tmp_path: Path) -> None:
