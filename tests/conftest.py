@@ -55,16 +55,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--crashes",
         type=float,
-        default=float(os.environ.get("TACITD_CRASHES", SHARE)),
+        default=os.environ.get("TACITD_CRASHES"),
         metavar="SHARE",
-        help="run stories again with a crash at this share of the ways to a durable step (default: %(default)s; 1: at each)",
+        help=f"run stories again with a crash at this share of the ways to a durable step (default: {SHARE}, with -n 0; 1: at each)",
     )
     parser.addoption(
         "--disk-faults",
         type=float,
-        default=float(os.environ.get("TACITD_DISK_FAULTS", FAULTS)),
+        default=os.environ.get("TACITD_DISK_FAULTS"),
         metavar="SHARE",
-        help="run stories again with a failure of the disk at this share of the ways to a durable step (default: %(default)s)",
+        help=f"run stories again with a failure of the disk at this share of the ways to a durable step (default: {FAULTS}, with -n 0)",
     )
     parser.addoption(
         "--fail-at",
@@ -105,9 +105,14 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """With `-n`, let an idle worker take tests from another: some tests take a thousand times as long as others, and
-    the longest come last."""
-    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+    the longest come last. Then no story runs again with crashes unless it is asked for: each way to a step is crashed in the first story
+    that has it, so which stories these are would depend on who takes what."""
+    several = bool(getattr(config.option, "numprocesses", None))
+    if several and config.option.dist == "no":
         config.option.dist = "worksteal"
+    for name, share in (("crashes", SHARE), ("disk_faults", FAULTS)):
+        if getattr(config.option, name) is None:
+            setattr(config.option, name, 0.0 if several else share)
 
 
 def pytest_configure(config: pytest.Config) -> None:
