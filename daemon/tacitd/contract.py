@@ -81,9 +81,8 @@ class Tx(Protocol):
 class Database(Protocol):
     """The store, as far as parts below the loop use it."""
 
-    def write(self, *, durable: bool = True) -> AbstractContextManager[Tx]:
-        """A transaction that is committed at the end of the block. `durable` False: a power cut within the next second may take it
-        back. Raises UnwritableError, StoreLostError."""
+    def write(self) -> AbstractContextManager[Tx]:
+        """A transaction that is committed at the end of the block. Raises UnwritableError, StoreLostError."""
         ...
 
     def rows(self, sql: str, *values: Value) -> list[Row]:

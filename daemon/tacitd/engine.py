@@ -50,6 +50,7 @@ from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
 FORGETTING = 86_400.0
+"""Seconds between two removals of rows that are old."""
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes."""
 FAULTS = 10
@@ -267,7 +268,8 @@ class Engine:
             return
         try:
             if self.runner.refused is not None:  # no task begins until something was written
-                self._write_mark()
+                with self.store.write() as tx:
+                    tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self.clock.now()))
                 self.runner.refused = None
             self._watch_clock()
             self._keep_first_start()
@@ -279,8 +281,6 @@ class Engine:
             self._waiters = [one for one in self._waiters if not one.cancelled()]
             self._queue_due(asked=asked or bool(self._waiters))
             self._keep_house()
-            if self.store.is_behind:
-                self._write_mark()
             self._refused, self.problem = (0.0, 0), None
             self.runner.start_ready()
             self.passed_at = self.clock.now()
@@ -299,11 +299,6 @@ class Engine:
         busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
         if self._waiters and not busy and not self.runner.list_ready(1):
             self._answer_waiters()
-
-    def _write_mark(self) -> None:
-        """Write the store, durably."""
-        with self.store.write() as tx:
-            tx.execute("INSERT OR REPLACE INTO setting VALUES('written', ?)", repr(self.clock.now()))
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of

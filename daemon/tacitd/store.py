@@ -13,8 +13,6 @@ What SQLite does, and what follows:
   statement of a `Tx` checks that the transaction is still open.
 - A commit that failed may be durable: after a crash its rows may be there. So whatever is repeated is repeated by key.
 - A file that was deleted or replaced takes commits as before. So its inode is compared before each commit.
-- In a log (WAL) a commit that is not synced survives the end of the process, and becomes durable with the next one that is. A
-  power cut before that takes it back. So it does for what is only repeated then: see `write`.
 - A garbled page is noticed when it is read. So a store that was not closed is checked at a start, and every store once a day.
 """
 
@@ -91,10 +89,6 @@ class Store:
         """What happened to the store before the present one, until that was reported."""
         self._busy_since: float | None = None
         self._in_write = False
-        self._may_defer, self._is_synced = False, True
-        """Whether a commit may be synced later, and whether the next one is synced."""
-        self.is_behind = False
-        """Whether a commit waits for the next one to become durable."""
         self._closed = False
 
     @classmethod
@@ -127,18 +121,13 @@ class Store:
             self._disconnect()
 
     @contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Tx]:
+    def write(self) -> Iterator[Tx]:
         """A transaction that is committed at the end of the block, and rolled back if it raises. Not nested. Raises
-        UnwritableError, BusyStoreError: it is tried again, by key; StoreLostError.
-
-        `durable` False: a power cut (no end of the process) may take it back until the next durable one, which the loop makes
-        within a second. For what is then done again, with the same result and at no cost.
-        """
+        UnwritableError, BusyStoreError: it is tried again, by key; StoreLostError."""
         with self._lock:
             if self._in_write:
                 raise RuntimeError("a write inside a write")
-            durable = durable or not self._may_defer
-            db = self._begin(durable=durable)
+            db = self._begin()
             tx = StoreTransaction(db)
             self._in_write = True
             try:
@@ -147,7 +136,6 @@ class Store:
                 self._on_step("before commit")
                 self._require_file()
                 tx.mark("COMMIT")
-                self.is_behind = not durable
             except sqlite3.Error as error:
                 if error is not tx.fault:
                     raise
@@ -264,7 +252,6 @@ class Store:
         mode = "TRUNCATE" if store_files.is_on_network(self.state_dir) else "WAL"
         for setting in (f"journal_mode={mode}", *SETTINGS):
             db.execute(f"PRAGMA {setting}")
-        self._may_defer, self._is_synced, self.is_behind = self._owner and mode == "WAL", True, False
         if left_open and self._owner:
             self._require_check()
         self.off = store_tables.make_tables(db, self._plugins)
@@ -295,14 +282,11 @@ class Store:
                         db.close()
             self._reader = self._writer = None
 
-    def _begin(self, *, durable: bool) -> sqlite3.Connection:
+    def _begin(self) -> sqlite3.Connection:
         if self._writer is None:
             self._reconnect()
         db = self._require_open()
         try:
-            if durable is not self._is_synced:
-                db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
-                self._is_synced = durable
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._explain(error, self._file)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -51,32 +50,6 @@ def run_faulty(
 
     yield run
     record_property("faults", hits.stat().st_size)
-
-
-@linux
-def test_what_is_only_repeated_is_synced_with_the_next_commit(run_faulty: RunFaulty) -> None:
-    """`Store.write(durable=False)`: it is committed without a sync, and the store says so until a commit is synced. Of a command, whose
-    process ends, each commit is synced."""
-    found = run_faulty(
-        dedent("""
-        daemon = Store.open(state, SystemClock())
-        command = Store.open(state, SystemClock(), owner=False)
-        def defer(store):
-            try:
-                with store.write(durable=False) as tx:
-                    tx.execute("INSERT INTO shown(session, name, digest, at) VALUES('s', 'deferred', x'00', 1)")
-                return store.is_behind
-            except UnwritableError as error:
-                return error.what
-        fault("sync 5")
-        result = [defer(command), defer(daemon), count(daemon), add(daemon, 1)[0], daemon.is_behind]
-        fault()
-        result += [add(daemon, 1), daemon.is_behind, count(daemon)]
-    """)
-    )
-    failed, *rest = found
-    assert "Input/output error" in failed
-    assert rest == [True, 1, "UnwritableError", True, "ok", False, 2]
 
 
 @linux

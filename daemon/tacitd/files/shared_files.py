@@ -368,8 +368,7 @@ class SharedFiles:
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}
         key = str(path)
-        # What is planned is found written after a power cut.
-        with self._store.write(durable=False) as tx:
+        with self._store.write() as tx:
             # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
             undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
             for at, (leaf, put) in enumerate(written.items()):

@@ -250,8 +250,7 @@ class TaskRunner:
         done = outcome if isinstance(outcome, Done) and (outcome.files or outcome.lines) else None
         if done is not None:
             self.files.read(name, task, done)
-        # A plan is durable before its file is swapped, and what a person is told of. Anything else is only done again.
-        with self.store.write(durable=done is not None or task.kind in ASKED) as tx:
+        with self.store.write() as tx:
             if self.store.generation != store:
                 raise StoreLostError("the store is another one than when the task began", "")
             if done is not None:
