@@ -138,7 +138,7 @@ def test_an_unknown_session_is_named_when_it_is_paused(begin: Begin) -> None:
 
 @pytest.mark.scenario
 def test_a_socket_that_is_gone_is_made_again(tmp_path: Path) -> None:
-    """Point 26: a logout removes the runtime directory. The daemon is found by its lock meanwhile."""
+    """Point 26: the socket is removed. The daemon is found by its lock meanwhile."""
     daemon = Daemon(tmp_path / "machine")
     daemon.start()
     try:

@@ -165,11 +165,13 @@ def echo_message(text: str, hint: str = "") -> None:
 def confirm(question: str) -> None:
     """Ask a person, who says yes or ends the command. Raises click.Abort; where nobody can be asked, the option that says yes is named."""
     try:
-        click.confirm(question, abort=True, err=True)
-    except click.Abort:
+        is_yes = click.confirm(question, err=True)
+    except click.Abort:  # the input ended
         if not sys.stdin.isatty():
             echo_message("\nnobody could be asked", "`--yes` says yes")
         raise
+    if not is_yes:
+        raise click.Abort
 
 
 def echo_table(

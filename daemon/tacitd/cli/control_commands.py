@@ -57,7 +57,7 @@ def stop() -> None:
         call_daemon(places.socket, "stop")
     except BusyError as error:
         raise UnavailableError(error.what, _describe_kill(places) or error.hint) from None
-    except UnavailableError as error:  # its socket may be gone: a logout removes the runtime directory
+    except UnavailableError as error:  # its socket may be gone, such as one in /tmp
         pid = find_silent_daemon(places.state_dir)
         if pid is None:
             hint = "nothing is to be stopped; `tacitd run` starts one"

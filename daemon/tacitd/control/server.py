@@ -34,7 +34,7 @@ BUFFER_LIMIT = 2 * protocol.MAX_LINE
 ARRIVE = 10.0
 """Seconds within which a request must arrive, and within which a client must take its answer."""
 LOOK = 2.0
-"""Seconds between two looks whether the socket is still there: a logout removes the runtime directory."""
+"""Seconds between two looks whether the socket is still there: old files in /tmp are removed."""
 LINGER = 2.0
 """Seconds of silence after an answer until the connection is closed."""
 NO_SOCKETS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}

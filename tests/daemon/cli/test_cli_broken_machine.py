@@ -222,7 +222,7 @@ def test_purge_removes_a_store_that_was_put_aside(cli: Cli) -> None:
 
 @pytest.mark.parametrize("command", ["sync", "reload", "status"])
 def test_a_daemon_whose_socket_is_gone_is_not_said_to_be_absent(cli: Cli, command: str) -> None:
-    """A logout removes the runtime directory; a second daemon is not to be started."""
+    """The socket is gone, such as one in /tmp; a second daemon is not to be started."""
     with run_hung_daemon() as pid:
         socket = Paths.from_env(os.environ).socket
         socket.unlink()
@@ -265,3 +265,9 @@ def test_where_nobody_can_be_asked_the_option_is_named(cli: Cli, command: str) -
     said = cli.run(*command.split())
     assert said.code == 1 and said.err.endswith("aborted\n")
     assert "nobody could be asked\nhint: `--yes` says yes\n" in said.err
+
+
+def test_an_answer_in_a_pipe_is_one(cli: Cli) -> None:
+    """`echo n | tacitd uninstall --purge`: somebody was asked, and said no."""
+    said = cli.run("uninstall", "--purge", typed="n\n")
+    assert said.code == 1 and said.err.endswith("aborted\n") and "nobody" not in said.err

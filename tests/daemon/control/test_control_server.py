@@ -350,7 +350,7 @@ def test_the_socket_is_private_and_nothing_else_changes(short: Path, monkeypatch
 def test_a_socket_that_is_made_again_during_close_is_removed(
     short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A daemon that ends while a logout removes its runtime directory leaves no socket behind."""
+    """A daemon that ends while the directory of its socket is removed leaves no socket behind."""
     is_binding, may_bind = threading.Event(), threading.Event()
     monkeypatch.setattr(server, "LOOK", 0.01)
     one = Server(short / "t.sock", METHODS)

@@ -97,7 +97,7 @@ def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: 
 
 
 def test_a_daemon_whose_socket_is_gone_is_not_absent(cli: Cli) -> None:
-    """A logout removes the runtime directory; the daemon holds its lock."""
+    """The socket is gone, such as one in /tmp; the daemon holds its lock."""
     with acquire_lock(cli.state / "lock"):
         (cli.state / "socket").write_text(f"{cli.state}/tacitd.sock\n{os.getpid()}\n")
         here = found(cli)
