@@ -107,12 +107,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """With `-n`, let an idle worker take tests from another: some tests take a thousand times as long as others, and
     the longest come last. Then no story runs again with crashes unless it is asked for: each way to a step is crashed in the first story
     that has it, so which stories these are would depend on who takes what."""
-    several = bool(getattr(config.option, "numprocesses", None))
+    is_worker, several = hasattr(config, "workerinput"), bool(getattr(config.option, "numprocesses", None))
     if several and config.option.dist == "no":
         config.option.dist = "worksteal"
     for name, share in (("crashes", SHARE), ("disk_faults", FAULTS)):
         if getattr(config.option, name) is None:
-            setattr(config.option, name, 0.0 if several else share)
+            setattr(config.option, name, 0.0 if several or is_worker else share)
 
 
 def pytest_configure(config: pytest.Config) -> None:
