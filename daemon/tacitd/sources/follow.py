@@ -129,8 +129,9 @@ class Follower:
         if full or self._first or any(lost) or jumped or (is_due and self._may_have_others(now)):
             self._compare_all(now)
         else:
+            if is_due:
+                self._all_at, self._hot_at = now + ALL_EVERY, now + HOT_EVERY
             self._compare_some(paths | self._stamps.keys() if is_due else paths, now)
-            self._all_at = now + ALL_EVERY if is_due else self._all_at
         self._last = (self._clock.now(), now)
         changes, self._changes = self._changes, {}
         return FileChanges(
@@ -221,7 +222,7 @@ class Follower:
         self._mark, self._listed_at = mark_directories(listing.directories, settled), now
 
     def _compare_some(self, paths: Collection[str], now: float) -> None:
-        """Compare the hinted files, and the hot ones if they are due."""
+        """Compare these files, and the hot ones if they are due."""
         folders = [path for path in paths if self._compare_path(path, now)]
         if folders:
             listing = scan_below(self._source, folders)
