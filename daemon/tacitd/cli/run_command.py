@@ -104,14 +104,12 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals(actions, ending=True), closing(Editors(SystemClock())) as editors:
-
-        def end_by(end: Callable[[], None]) -> None:
-            actions.update(dict.fromkeys((SIGTERM, SIGINT), end))
-
         while before is None or config is not None:
             actions.update(beginning)
+            stop = threading.Event()
+            await_store = partial(actions.update, dict.fromkeys((SIGTERM, SIGINT), stop.set))
             build = partial(App, places, os.environ, config=config, editors=editors)
-            app = open_when_possible(build, places, notifier, on_wait=end_by)
+            app = open_when_possible(build, places, notifier, stop, await_store)
             if app is None:
                 return 0
             _begin_log(mode, quiet, places.state_dir / "tacitd.log", app.config.log.level)
@@ -136,8 +134,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
                 elif mode == "foreground" and not quiet:  # only now: the banner names the socket
                     for text in banner_lines(app):
                         echo_message(text)
-                if before is not None and before.asked_to_stop.is_set():
-                    life.request_stop()  # after the last look at it
+                if stop.is_set() or (before is not None and before.asked_to_stop.is_set()):
+                    life.request_stop()  # after the last look at them
                 if again.is_set():
                     again.clear()
                     life.reload_or_keep()

@@ -10,6 +10,7 @@ is sent.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import math
 import os
 import signal
@@ -38,6 +39,8 @@ from tacitd.status import make_status_line, read_stored_status
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
+END_WITHIN = 18.0
+"""Seconds from the request to stop until the process is ended, whatever it does. The service manager and `tacitd stop` wait for 20."""
 TRIM_EVERY = 5.0
 """Minimum seconds between two times that free memory is returned to the system. A full comparison needs some for a moment."""
 SAY_EVERY = 5.0
@@ -122,6 +125,8 @@ class Supervision(Struct):
         if self.app.asked_to_stop.is_set() and self.app.stopping.is_set():
             return
         logger.info("stopping")
+        # What could hang cannot hold up the end for ever: the stacks are printed, and nothing is lost, as at a power cut.
+        faulthandler.dump_traceback_later(END_WITHIN, exit=True)
         self.notifier.send(STOPPING="1")
         self.app.request_stop()
 
@@ -179,17 +184,18 @@ def handle_signals(
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
+    # First, so that no signal is lost between the two.
+    known = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     # Instead of the default action.
     before = {number: signal.signal(number, lambda *_: None) for number in actions}
-    known = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_listen, args=(reader, actions), name="tacitd-signals", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(known)
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if ending else handler)
+        signal.set_wakeup_fd(known)
         writer.close()  # the thread reads the end of file and ends
         thread.join(1.0)
         reader.close()
@@ -214,11 +220,12 @@ def open_when_possible(
     build: Callable[[], App],
     places: Paths,
     notifier: Notifier,
-    on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
+    stop: threading.Event,
+    on_wait: Callable[[], object] = bool,
 ) -> App | None:
-    """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises
-    what `build` raises. `on_wait` gets what ends the wait, when it begins."""
-    stop, waits = threading.Event(), False
+    """Build the app and open it, as soon as the store can be written; None if `stop` was set before. Raises what `build`
+    raises. `on_wait` is called when the wait begins."""
+    waits = False
     while not stop.is_set():
         try:
             app = build()
@@ -234,7 +241,7 @@ def open_when_possible(
         except UnwritableError as error:
             if not waits:
                 logger.warning("nothing is read until the store can be opened: {}", error)
-                on_wait(stop.set)
+                on_wait()
             waits = True
             _answer_meanwhile(places, error, stop, notifier)
     return None

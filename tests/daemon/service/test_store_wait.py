@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def test_stop_ends_the_wait(tmp_path: Path) -> None:
     def build() -> App:
         raise UnwritableError("tacitd.sqlite: No space left on device", "free space on that disk")
 
-    thread = threading.Thread(target=lambda: found.append(open_when_possible(build, places, Notifier())))
+    wait = partial(open_when_possible, build, places, Notifier(), threading.Event())
+    thread = threading.Thread(target=lambda: found.append(wait()))
     thread.start()
     until(lambda: places.socket.exists())
     (problem,) = call_daemon(places.socket, "status", {}, PATIENCE)["degraded"]

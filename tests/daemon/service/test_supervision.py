@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,6 +150,37 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
         os.kill(os.getpid(), signal.SIGHUP)
         assert done.wait(PATIENCE)
     assert where == ["tacitd-signals"] and signal.getsignal(signal.SIGHUP) == before
+
+
+def test_a_signal_that_comes_with_its_handler_is_acted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that came between the two steps of installing was lost: the daemon did not end."""
+    done, install = threading.Event(), signal.signal
+
+    def install_and_send(number: signal.Signals, handler: Any) -> Any:
+        before = install(number, handler)
+        if not done.is_set():
+            os.kill(os.getpid(), number)
+        return before
+
+    original = install(signal.SIGHUP, signal.SIG_IGN)
+    monkeypatch.setattr(signal, "signal", install_and_send)
+    try:
+        with handle_signals({signal.SIGHUP: done.set}):
+            assert done.wait(PATIENCE)
+    finally:
+        install(signal.SIGHUP, original)
+
+
+def test_a_daemon_that_hangs_while_it_stops_is_ended() -> None:
+    """In time for the service manager, and it prints where it hung."""
+    program = (
+        "import time; from types import SimpleNamespace as Space; from threading import Event\n"
+        "from tacitd.service import supervision as own; own.END_WITHIN = 0.2\n"
+        "app = Space(asked_to_stop=Event(), stopping=Event(), request_stop=bool)\n"
+        "own.Supervision(app, own.Notifier()).request_stop(); time.sleep(600)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and "Timeout" in done.stderr
 
 
 # --- memory that is given back, in a process of its own
