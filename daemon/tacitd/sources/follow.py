@@ -3,9 +3,10 @@
 watch.py gives hints. Nothing here opens a file: opening a FIFO that has the name of a transcript would block. Paths are `str`,
 because twenty thousand `Path` objects take more time and memory than a whole pass.
 
-A hinted file is compared in the next poll. Files that changed, or that a client's hook named, within the hour are compared every 2 s,
-all files and directories every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. The
-directories are listed again if one of them changed, and every five minutes. While one has no watch, that is done every few seconds.
+A hinted file is compared in the next poll, and four times in the next second if a client's hook named it. Files that changed, or
+that a hook named, within the hour are compared every 2 s, all files and directories every 60 s, and at once after lost hints, a
+clock jump, a sleep, a stopped process, or on request. The directories are listed again if one of them changed, and every five
+minutes. While one has no watch, that is done every few seconds.
 
 One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
 the kernel's clock (4 ms) keeps its stamp.
@@ -39,6 +40,9 @@ MANY = 2000
 """So many hot files are compared in every pass, the newest: 5 ms, a quarter of a percent of a core."""
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
+HINT_LASTS, HINTED_EVERY = 1.0, 0.25
+"""Seconds for which, and between whose comparisons, a file is compared that a hook named: a client may run the hook of a prompt before
+it writes the prompt."""
 ALL_EVERY = 60.0
 """Seconds between two comparisons of all files, if each directory has a watch."""
 LIST_EVERY = 300.0
@@ -92,8 +96,8 @@ class Follower:
         """When the hot files changed last (monotonic seconds), oldest first."""
         self._changes: dict[str, bool] = {}
         """What is to be reported: True for a change, False for a file that is gone."""
-        self._hinted: set[str] = set()
-        """Files that a hook named since the last poll."""
+        self._hinted: dict[str, float] = {}
+        """Files that a hook named, and until when each poll compares them: monotonic seconds."""
         self._bare = set[str]()
         """Directories without a transcript when all were listed. The others are in the paths of `_stamps`, which saves a megabyte."""
         self._mark: int | None = None
@@ -119,8 +123,10 @@ class Follower:
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
-        paths, self._hinted = self._hinted, set()
-        paths |= {os.fspath(hint) for root in self._roots for hint in root.watcher.drain_hints()}
+        paths = {
+            os.fspath(hint) for root in self._roots for hint in root.watcher.drain_hints()
+        } | self._hinted.keys()
+        self._hinted = {path: until for path, until in self._hinted.items() if now < until}
         # Time in sleep, and a set clock, move the clocks differently; a stopped process polls late. Hints may have been lost then.
         wall, monotonic = self._last
         late = now - max(monotonic, min(self._all_at, self._hot_at if self._hot else self._all_at))
@@ -147,15 +153,18 @@ class Follower:
             top = os.path.realpath(root.top)
             if real.startswith(f"{top}/") and self._source.is_transcript(real):
                 known = root.top + real.removeprefix(top)
-                self._hinted.add(known)
+                now = self._clock.monotonic()
+                self._hinted[known] = now + HINT_LASTS
                 self._hot.pop(known, None)  # to the newest place
-                self._hot[known] = self._clock.monotonic()
+                self._hot[known] = now
                 return Path(known)
         return None
 
     def next_in(self) -> float:
         """Seconds until the next poll is due without a hint, at most 60."""
         due = min(self._all_at, self._hot_at if self._hot else self._all_at)
+        if self._hinted:
+            due = min(due, self._last[1] + HINTED_EVERY)
         return max(0.0, due - self._clock.monotonic())
 
     @property

@@ -17,7 +17,16 @@ from support_examples import examples
 from support_follow import Scene
 from tacitd.sources import follow
 from tacitd.sources.claude_code.transcripts import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, LIST_EVERY, FileChanges, scan_below, stamp_of
+from tacitd.sources.follow import (
+    ALL_EVERY,
+    HINT_LASTS,
+    HINTED_EVERY,
+    HOT_EVERY,
+    LIST_EVERY,
+    FileChanges,
+    scan_below,
+    stamp_of,
+)
 
 
 @pytest.fixture
@@ -43,11 +52,16 @@ def test_a_file_that_a_hook_names_is_compared_often(scene: Scene) -> None:
     os.utime(path.with_name("other.jsonl"), (1e9, 1e9))
     scene.follower.poll()
     assert scene.follower.note_hint(path) == path
-    for _ in range(2):
-        assert scene.follower.next_in() <= HOT_EVERY
-        assert scene.later(HOT_EVERY) == FileChanges()
+    for _ in range(2):  # before the next comparison of all
+        assert scene.follower.poll() == FileChanges()
+        assert scene.follower.next_in() == pytest.approx(HINTED_EVERY)
+        assert scene.later(HINTED_EVERY) == FileChanges()
     scene.write("s.jsonl")
-    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
+    assert scene.later(HINTED_EVERY) == FileChanges(changed=(path,))
+    assert scene.later(HINT_LASTS) == FileChanges()
+    assert scene.follower.next_in() == pytest.approx(HOT_EVERY - HINT_LASTS - 3 * HINTED_EVERY), (
+        "hot for an hour"
+    )
     for odd in (path.parent.parent.parent / "s.jsonl", path.with_suffix(".txt"), Path("/etc/passwd")):
         assert scene.follower.note_hint(odd) is None
 
