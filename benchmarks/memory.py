@@ -30,7 +30,7 @@ REQUESTS, REQUEST = 30, 4 << 20
 FOLDERS = 5000
 GROWN_EVERY = 10
 """One of so many transcripts grew while the daemon was stopped."""
-ASKED_WITH = {10_000: (1, 1, 1, 1, 0.2, 60, 0.3, 2), 20_000: (2, 2, 2, 2, 0.4, 80, 0.3, 2)}
+ASKED_WITH = {10_000: (0.5, 1, 0.5, 1, 0.2, 55, 0.3, 2), 20_000: (1, 2, 1, 2, 0.4, 60, 0.3, 2)}
 """What is asked with so many transcripts, in the order of `measure_files`."""
 KEPT = 20.0
 """MB that a daemon which has handled a large transcript may keep more than a fresh one."""

@@ -154,11 +154,11 @@ class Engine:
         now = self.started_at = self.clock.now()
         self._clocks = now, self.clock.monotonic()
         self.follower.start()
-        self.follower.poll(full=True)
+        self.follower.take_stock()
         known = self.follower.list_own()
         if new := self.first_start.read(self.source.names):
             of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
-            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
+            self.reader.take_baselines(find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self.store.write() as tx:

@@ -36,7 +36,11 @@ def main() -> None:
     if is_heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     is_daemon = sys.argv[1:2] == ["run"]
-    if not is_daemon:  # its memory counts
+    if is_daemon:
+        from tacitd.without_asyncio import import_without_asyncio
+
+        import_without_asyncio()
+    else:  # a daemon's memory counts
         gc.set_threshold(GARBAGE)
     from tacitd.cli.program import main as run
 

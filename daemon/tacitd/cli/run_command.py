@@ -33,7 +33,6 @@ from tacitd.logging_setup import to_file, to_journal, to_stderr
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
 from tacitd.service.detach import run_detached
-from tacitd.service.doctor import examine_client
 from tacitd.service.supervision import Notifier, Supervision, handle_signals, limit_heap, open_when_possible
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.watch import SilentWatcher
@@ -239,6 +238,8 @@ def banner_lines(app: App) -> Iterator[str]:
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
     missing = {one["id"]: (one["what"], one["hint"]) for one in document["degraded"]}
     if app.engine.first_start.is_now:
+        from tacitd.service.doctor import examine_client
+
         found = examine_client(app.paths, app.config, app.environ)
         missing = {one.id: (one.what, one.hint) for one in found} | missing
     for what, hint in missing.values():

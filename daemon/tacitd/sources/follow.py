@@ -110,7 +110,7 @@ class Follower:
         self._all_at = self._hot_at = 0.0
 
     def start(self) -> None:
-        """The first `poll` afterwards compares everything, so that no change between the two is missed."""
+        """The first comparison afterwards is of everything, so that no change between the two is missed."""
         for root in self._roots:
             root.watcher.start()
 
@@ -118,8 +118,21 @@ class Follower:
         for root in self._roots:
             root.watcher.stop()
 
+    def take_stock(self) -> None:
+        """Compare everything, at the start: what is there is not reported as a change, but is among the `stamps`."""
+        self._compare(full=True)
+        self._changes = {}
+
     def poll(self, *, full: bool = False) -> FileChanges:
         """Compare what may have changed (everything with `full`), and return the changes."""
+        self._compare(full=full)
+        changes, self._changes = self._changes, {}
+        return FileChanges(
+            tuple(Path(path) for path, is_there in changes.items() if is_there),
+            tuple(Path(path) for path, is_there in changes.items() if not is_there),
+        )
+
+    def _compare(self, *, full: bool) -> None:
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
@@ -139,11 +152,6 @@ class Follower:
                 self._all_at, self._hot_at = now + ALL_EVERY, now + HOT_EVERY
             self._compare_some(paths | self._stamps.keys() if is_due else paths, now)
         self._last = (self._clock.now(), now)
-        changes, self._changes = self._changes, {}
-        return FileChanges(
-            tuple(Path(path) for path, is_there in changes.items() if is_there),
-            tuple(Path(path) for path, is_there in changes.items() if not is_there),
-        )
 
     def note_hint(self, path: Path) -> Path | None:
         """If it is a transcript below a root, compare this file in the next poll and often from then on, and return the path by which it

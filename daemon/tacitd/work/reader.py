@@ -181,12 +181,12 @@ class Reader:
         due = -math.inf if self._unread else min((at for at, _ in self._stalled.values()), default=math.inf)
         return max(0.0, due - self.clock.monotonic())
 
-    def take_baselines(self, positions: Iterable[tuple[Path, Position]]) -> None:
+    def take_baselines(self, positions: Iterable[tuple[str, Position]]) -> None:
         """At the first start: these transcripts count as read."""
         with self.store.write() as tx:
             tx.executemany(
                 "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
-                [(str(path), self.source.name_of(path), one.offset, one.crc) for path, one in positions],
+                [(path, self.source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
 
     def read_pass(self) -> list[Grown]:

@@ -9,7 +9,6 @@ lane waits: what a person changes meanwhile may make the model's answer useless 
 from __future__ import annotations
 
 import threading
-from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, wait
@@ -40,6 +39,8 @@ STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 PAUSE = 60.0
 """Seconds before a task that raised what is no Exception is begun again."""
+CANCELLED = "CancelledError"
+"""That of asyncio is no Exception. By name, because asyncio takes as much memory as thousands of transcripts."""
 THREADS = 12
 """With those that are stuck."""
 LISTED = 12
@@ -237,7 +238,9 @@ class TaskRunner:
             raise
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except (Exception, SystemExit, CancelledError) as error:  # noqa: BLE001  one broken plugin stops no other
+        except BaseException as error:  # one broken plugin stops no other
+            if not isinstance(error, Exception | SystemExit) and type(error).__name__ != CANCELLED:
+                raise
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             what, hint = f"{type(error).__name__}: {error}", "see the log"
             if isinstance(error, OSError) and error.errno:
