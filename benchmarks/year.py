@@ -168,9 +168,9 @@ def main(argv: list[str]) -> int:
         after = dict(list_sizes(daemon.state))
     print(f"{options.days} days of 50 sessions with five prompts, 15 projects; made in {made:.0f} s")
     rows = [
-        ("start, s", fresh.start, first.start, later.start, 2.0),
+        ("start, s", fresh.start, first.start, later.start, 1.0),
         ("start, CPU s", fresh.start_cpu, first.start_cpu, later.start_cpu, 2.0),
-        ("after the start, MB", fresh.rss, first.rss, later.rss, 80.0),
+        ("after the start, MB", fresh.rss, first.rss, later.rss, 60.0),
         ("at most, MB", fresh.peak, first.peak, later.peak, None),
         ("the 10 s after, CPU s", fresh.settling, first.settling, later.settling, None),
         ("idle, % of a core", fresh.idle, first.idle, later.idle, 0.3),
