@@ -69,11 +69,11 @@ import json, os, sys
 from pathlib import Path
 from tacitd.clock import SystemClock
 from tacitd.errors import *
-from tacitd.state import store_files
+from tacitd.files import mounts
 from tacitd.store import Store, open_readonly, savepoint
 state = Path(sys.argv[1])
 if "MOUNTS" in os.environ:
-    store_files.MOUNTS = Path(os.environ["MOUNTS"])
+    mounts.MOUNTS = Path(os.environ["MOUNTS"])
 def add(store, number):
     "Add a session by key; 'ok', or what the store says."
     try:

@@ -28,7 +28,7 @@ MAY = {
     "model": {"clock", "config", "contract", "errors", "events", "store", "text"},
     "sources": {"clock", "errors", "events", "files", "handler", "text"},
     "state": {"__version__", "clock", "contract", "errors", "events", "files", "text"},
-    "store": {"clock", "contract", "errors", "state"},
+    "store": {"clock", "contract", "errors", "files", "state"},
     "contract": set(),
     "work": {
         "clock",

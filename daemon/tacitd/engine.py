@@ -70,6 +70,8 @@ BETWEEN = 0.5
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
+LOOK_EVERY = 3.0
+"""Seconds between two looks whether the watchers still run, which cost some microseconds."""
 LEAVE_WITHIN = 300.0
 """Seconds that a reload waits for tasks: longer than a model call gets by default."""
 
@@ -200,10 +202,15 @@ class Engine:
 
     def _sleep(self, seconds: float) -> None:
         """Wait until the next pass. If only a task has ended, the next one begins, and the pass comes soon: most tasks are over in a
-        moment, and nothing else of a pass depends on their ends."""
+        moment, and nothing else of a pass depends on their ends. A watcher that has ended is noticed within seconds."""
         now = self.clock.monotonic()
         until, soon = now + seconds, now + BETWEEN
-        while self.wake.wait(max(0.0, until - self.clock.monotonic())):
+        while True:
+            left = max(0.0, until - self.clock.monotonic())
+            if not self.wake.wait(min(left, LOOK_EVERY)):
+                if left <= LOOK_EVERY or not self.follower.is_well:
+                    break
+                continue
             if self.wake.take() or self._stop.is_set() or self.problem is not None:
                 break
             with suppress(Exception):  # the pass meets it too

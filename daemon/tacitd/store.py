@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 from tacitd.clock import Clock
 from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
+from tacitd.files.mounts import is_on_network
 from tacitd.state import store_files, store_tables
 from tacitd.state.store_files import BUSY, DAMAGE, DISK, LONG, STORE, code_of, describe_error
 from tacitd.state.store_tables import blank_columns, make_blanker
@@ -249,7 +250,7 @@ class Store:
         db = self._writer = _open_file(self.path, "rw", wait)
         found = self.path.stat()
         self._file = found.st_dev, found.st_ino
-        mode = "TRUNCATE" if store_files.is_on_network(self.state_dir) else "WAL"
+        mode = "TRUNCATE" if is_on_network(self.state_dir) else "WAL"
         for setting in (f"journal_mode={mode}", *SETTINGS):
             db.execute(f"PRAGMA {setting}")
         if left_open and self._owner:
@@ -392,7 +393,7 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     except OSError as error:  # such as a directory of another user
         raise describe_error(path, error, COMMAND_WAIT) from error
     # A transaction that a killed process left in a journal can only be undone by a connection that may write.
-    mode = "rw" if store_files.is_on_network(state_dir) else "ro"
+    mode = "rw" if is_on_network(state_dir) else "ro"
     try:
         try:
             db, versions = _open_read(path, mode)

@@ -15,7 +15,7 @@ from support_faulty_disk import Crash
 from support_store import CrashSteps
 from tacitd.contract import Tx
 from tacitd.errors import ConfigError, UnavailableError, UnwritableError
-from tacitd.state import store_files, store_tables
+from tacitd.state import store_tables
 from tacitd.state.store_files import STORE
 from tacitd.store import Store, open_readonly, savepoint
 from tacitd.testing import FakeClock
@@ -89,7 +89,7 @@ def test_a_network_file_system_gets_no_write_ahead_log(
     state = tmp_path / "a state"
     mounts = tmp_path / "mounts"
     mounts.write_text(lines.format(str(state.resolve()).replace(" ", "\\040")))
-    monkeypatch.setattr(store_files, "MOUNTS", mounts)
+    monkeypatch.setattr("tacitd.files.mounts.MOUNTS", mounts)
     store = Store.open(state, FakeClock())
     with store.write() as tx:
         tx.execute(INSERT, "a")

@@ -40,7 +40,7 @@ def test_kills_lose_nothing_that_was_committed(
     """RELIABILITY 1: what a commit reported is there after SIGKILL, whole transactions only; a command reads at once."""
     state, chance, mounts = tmp_path / "state", random.Random(SEED), tmp_path / "mounts"
     mounts.write_text(f"1 0 0:1 / / rw - {'nfs4' if network else 'ext4'} disk rw\n")
-    monkeypatch.setattr(store_files, "MOUNTS", mounts)
+    monkeypatch.setattr("tacitd.files.mounts.MOUNTS", mounts)
     for _ in range(KILLS if not network else KILLS // 2):
         durable = _kill_after(start_writer(state, MOUNTS=str(mounts)), chance.randrange(1, 60))
         assert (state / f"{store_files.STORE}-wal").exists() is not network

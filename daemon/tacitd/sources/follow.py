@@ -176,6 +176,11 @@ class Follower:
         return max(0.0, due - self._clock.monotonic())
 
     @property
+    def is_well(self) -> bool:
+        """Whether no watcher has ended since the last poll."""
+        return all(root.watcher.is_well for root in self._roots)
+
+    @property
     def stamps(self) -> Mapping[str, Stamp]:
         """Every known transcript with its last stamp. A live view."""
         return self._stamps

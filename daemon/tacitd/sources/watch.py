@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock, SystemClock
+from tacitd.files.mounts import is_on_network
 from tacitd.handler import Degradation
 
 if TYPE_CHECKING:
@@ -64,8 +65,13 @@ class SilentWatcher:
         """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
         return False
 
+    @property
+    def is_well(self) -> bool:
+        """Whether `repair_watching` would find nothing that has ended. Cheap. Any thread."""
+        return True
+
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """Those of the directories that give no hints."""
+        """Those of the directories that may give no hints."""
         return []
 
     def list_problems(self) -> list[Degradation]:
@@ -111,6 +117,10 @@ class WatchdogWatcher(SilentWatcher):
         threads = [self._observer, *self._observer.emitters]
         return all(one.is_alive() for one in (*threads, reader) if isinstance(one, threading.Thread))
 
+    @property
+    def is_well(self) -> bool:
+        return self._observer is None or self.alive
+
     def drain_hints(self) -> set[Path]:
         with self._lock:
             hints, self._hints = self._hints, set()
@@ -127,7 +137,7 @@ class WatchdogWatcher(SilentWatcher):
         return self._build() or had
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        if self._observer is None:
+        if self._observer is None or is_on_network(Path(self._real)):
             return list(directories)
         table: dict[bytes, int] = {}
         for emitter in self._observer.emitters:
@@ -145,7 +155,10 @@ class WatchdogWatcher(SilentWatcher):
 
     def list_problems(self) -> list[Degradation]:
         if self._failed is None:
-            return []
+            if self._observer is None or not is_on_network(Path(self._real)):
+                return []
+            what = f"{self._top} is on a file system that other machines write too: it is polled every few seconds"
+            return [Degradation("watch.network", what, limit_hint(None))]
         what = f"{self._top} cannot be watched ({self._failed}); it is polled instead"
         return [Degradation("watch.failed", what, limit_hint(getattr(self._failed, "errno", None)))]
 

@@ -14,7 +14,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 from tacitd.errors import (
@@ -32,13 +31,6 @@ BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite appends to the name for its own files."""
 KEPT_DAYS = 30
 """Days for which a store that was put aside is kept."""
-MOUNTS = Path("/proc/self/mountinfo")
-_NETWORK = (
-    "9p afs beegfs ceph cifs drvfs fuse.glusterfs fuse.sshfs fuse.vmhgfs-fuse gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 "
-    "prl_fs smb3 smbfs vboxsf vmhgfs"
-)
-NETWORK = frozenset(_NETWORK.split())
-"""File systems that other machines write too, or that share no memory maps with them: the write-ahead log is not safe there."""
 _ASIDE = compile_lazily(
     re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z"
 )
@@ -63,24 +55,6 @@ def was_left_open(path: Path) -> bool:
             if Path(f"{path}{end}").stat().st_size > 0:
                 return True
     return False
-
-
-@cache
-def is_on_network(directory: Path) -> bool:
-    """Whether a directory is on a network file system. False where the system does not say so, as on macOS."""
-    try:
-        lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return False
-    place, best = os.path.realpath(directory), ("", "")
-    for line in lines:
-        mount, _, kind = line.partition(" - ")
-        root = mount.split(" ")[4]
-        if "\\" in root:
-            root = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), root)
-        if len(root) >= len(best[0]) and f"{place}/".startswith(f"{root.rstrip('/')}/"):
-            best = root, kind.split(" ")[0]
-    return best[1] in NETWORK
 
 
 def put_aside(path: Path, now: float) -> Path | None:

@@ -18,6 +18,8 @@ from support_follow import Hand
 from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.sources import watch
+from tacitd.sources.claude_code.transcripts import ClaudeCode
+from tacitd.sources.follow import Follower
 from tacitd.sources.watch import WatchdogWatcher
 
 
@@ -128,10 +130,35 @@ def test_dead_thread_is_found_and_mended(watched: Watched, tmp_path: Path) -> No
     for emitter in observer.emitters:
         emitter.stop()
         emitter.join(PATIENCE)
-    assert not watched.watcher.alive
-    assert watched.watcher.repair_watching() and watched.watcher.alive
+    assert not watched.watcher.is_well
+    assert watched.watcher.repair_watching() and watched.watcher.is_well
     (tmp_path / "projects/a/s.jsonl").write_text("x")
     assert watched.hears(tmp_path / "projects/a/s.jsonl")
+
+
+def test_what_other_machines_write_is_polled(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 7, "file system without events": a new file and an old one, within 4 s, and a line says so."""
+    old, new = tmp_path / "projects/a/s.jsonl", tmp_path / "projects/b/t.jsonl"
+    old.write_text("x")
+    for path in (old, old.parent, old.parent.parent):
+        os.utime(path, (1e9, 1e9))
+    monkeypatch.setattr(watch, "is_on_network", lambda _: True)
+    follower = Follower(ClaudeCode(tmp_path), watched.clock, lambda *_: watched.watcher, watched.woken.set)
+    follower.take_stock()
+    monkeypatch.setattr(WatchdogWatcher, "_add", lambda *_, **__: None)
+    watched.watcher.drain_hints()
+    new.parent.mkdir()
+    new.write_text("x")
+    old.write_text("xy")
+    found, waited = set[Path](), 0.0
+    while not found >= {old, new}:
+        waited += follower.next_in()
+        assert 0 < waited <= 4
+        watched.clock.move(follower.next_in())
+        found |= set(follower.poll().changed)
+    assert [one.id for one in follower.list_degradations()] == ["watch.network"]
 
 
 def test_linked_root_gives_paths_as_asked(tmp_path: Path) -> None:
