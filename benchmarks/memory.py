@@ -15,6 +15,9 @@ import socket
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,10 +26,9 @@ sys.path[:0] = [str(ROOT / "tests")]
 from corpus import Corpus, parse_size  # noqa: E402
 from daemon_figures import MINUTE, AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
+from tacitd.control.protocol import MAX_LINE  # noqa: E402
 
 START_LIMIT = 300.0
-REQUESTS, REQUEST = 30, 4 << 20
-"""How many requests of how many bytes are sent."""
 FOLDERS = 5000
 GROWN_EVERY = 10
 """One of so many transcripts grew while the daemon was stopped."""
@@ -146,21 +148,40 @@ def measure_growth(place: Path, size: int) -> float:
     return peak - before
 
 
-def measure_requests(place: Path) -> float:
-    """The memory in MB that large requests on the socket leave behind."""
+def measure_requests(place: Path) -> list[AskedRow]:
+    """By how many MB what is wrong on the socket makes the memory grow, at most: RELIABILITY row 17."""
     daemon = Daemon(place)
     daemon.start()
-    before, _ = read_memory(_pid(daemon))
-    request = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y" * REQUEST}}
-    raw = json.dumps(request).encode() + b"\n"
-    for _ in range(REQUESTS):
-        with socket.socket(socket.AF_UNIX) as caller:
-            caller.connect(str(daemon.socket))
-            caller.sendall(raw)
-            caller.recv(1 << 16)
-    after, _ = read_memory(_pid(daemon))
+    daemon.sync()
+    pid = _pid(daemon)
+    before, _ = read_memory(pid)
+    call = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":%s}}\n'
+    most = MAX_LINE - len(call)
+    kinds = {
+        "a request of 100 MB": [b"x" * 100_000_000],
+        "20 of the longest requests at once": [call % (b'"%s"' % (b"y" * most))] * 20,
+        "a request with as many lists as it can have": [call % (b"[%s0]" % (b"[]," * (most // 3)))],
+        "1,000 connections with unfinished requests": [b"x" * 100_000] * 1000,
+    }
+    rows = list[AskedRow]()
+    for name, sent in kinds.items():
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the highest memory so far is forgotten
+        with ExitStack() as held, ThreadPoolExecutor(20) as pool:
+            list(pool.map(partial(_send, held, daemon.socket), sent))
+        rows.append(AskedRow(f"{name}: at most, MB", 10, read_memory(pid)[1] - before))
     daemon.stop()
-    return after - before
+    return rows
+
+
+def _send(held: ExitStack, path: Path, data: bytes) -> None:
+    """Send a request, and get its answer if it is a whole one. The connection stays open."""
+    caller = held.enter_context(socket.socket(socket.AF_UNIX))
+    with suppress(OSError):
+        caller.settimeout(20.0)
+        caller.connect(str(path))
+        caller.sendall(data)
+        if data.endswith(b"\n"):
+            caller.recv(1 << 16)
 
 
 def main(argv: list[str]) -> int:
@@ -205,7 +226,7 @@ def main(argv: list[str]) -> int:
                 AskedRow("450 MB of answers: added at most, MB", GROWTH, measure_growth(place(), 450 * 10**6))
             )
         if options.only in (None, "requests"):
-            rows.append(AskedRow("30 requests of 4 MB: added, MB", 10, measure_requests(place())))
+            rows += measure_requests(place())
     return 0 if print_rows(rows) else 1
 
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-MAX_LINE = 4 << 20
-"""Maximum bytes of one request. Most have a few hundred; `scan` names every transcript."""
+MAX_LINE = 256 << 10
+"""Maximum bytes of one request: lists of lists take forty times as many in memory. Most have a few hundred."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -17,7 +17,7 @@ import sys
 import time
 
 MARK = "TACITD_CHILD"
-LONGEST = 1 << 20
+LONGEST = 1 << 17
 """Bytes of a hook's input that are sent. Of a longer one nothing is: the transcript has it."""
 PATIENCE = 0.05
 """Seconds for the socket, so that a daemon that hangs delays nothing."""
