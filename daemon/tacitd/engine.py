@@ -16,7 +16,7 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.clock import Clock
+from tacitd.clock import Clock, doubt_clock
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.files.row_history import forget_unlisted
 from tacitd.handler import Degradation
@@ -393,6 +393,9 @@ class Engine:
         now = self.clock.now()
         find_missing_projects(self.store, self.lookup, self.choices, now)
         if self.clock.monotonic() < self._next_forgetting:
+            return
+        ((newest,),) = self.store.rows("SELECT max(typed) FROM prompt WHERE typed <= ?", now)
+        if doubt_clock(now, newest):
             return
         with self.store.write() as tx:
             forget_old_texts(tx, now)

@@ -89,6 +89,24 @@ def test_a_session_whose_transcript_is_gone_is_forgotten_and_known_again(tmp_pat
     assert sorted(scene.handler.words) == [["use gone"], ["use kept"], ["use pnpm"]]
 
 
+def test_nothing_is_forgotten_while_the_clock_is_far_ahead(tmp_path: Path) -> None:
+    """DESIGN "Work": one start in another decade removes nothing. What a person types then shows that the time is right."""
+    scene = Scene(tmp_path)
+    scene.type("s", "use pnpm")
+    scene.settle(1000)
+    counted = "SELECT (SELECT count(*) FROM activity), (SELECT count(*) FROM prompt_text)"
+    before = scene.app.store.rows(counted)
+    assert before[0][0] > 0 and before[0][1] == 1
+    scene.kill()
+    scene.clock.advance(10 * 365 * 86_400)
+    scene.start(Scripted())
+    scene.settle(7200)
+    assert scene.app.store.rows(counted) == before
+    scene.type("t", "use tabs")
+    scene.settle(7200)
+    assert scene.app.store.rows("SELECT text FROM prompt_text") == [("use tabs",)]
+
+
 def test_sessions_of_a_root_that_is_away_are_not_forgotten(tmp_path: Path) -> None:
     """RELIABILITY row 8: a home that is mounted later is no reason to read all of it again."""
     scene = Scene(tmp_path)

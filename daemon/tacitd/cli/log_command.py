@@ -70,7 +70,7 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool, no_pa
         with suppress(KeyboardInterrupt):
             _follow(newest[-1].number if newest else 0, as_json)
     elif not shown and count:
-        echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
+        echo_message(f"nothing happened in the last {since or '90 days'}")
 
 
 def _follow(mark: int, as_json: bool) -> None:

@@ -24,7 +24,6 @@ from tacitd.clock import SystemClock
 from tacitd.config.durations import format_duration
 from tacitd.config.settings import Config
 from tacitd.contract import Task
-from tacitd.control.server import Server
 from tacitd.errors import PARKED, TacitdError, UnavailableError
 from tacitd.events import NoProject
 from tacitd.files.editors import Editors
@@ -33,10 +32,18 @@ from tacitd.logging_setup import to_file, to_journal, to_stderr
 from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
 from tacitd.service.detach import run_detached
-from tacitd.service.supervision import Notifier, Supervision, handle_signals, limit_heap, open_when_possible
+from tacitd.service.supervision import (
+    Notifier,
+    Supervision,
+    handle_signals,
+    limit_end,
+    limit_heap,
+    make_server,
+    open_when_possible,
+)
 from tacitd.session_context.plugin_view import ask_each
 from tacitd.sources.watch import SilentWatcher
-from tacitd.state.paths import Paths, short_socket
+from tacitd.state.paths import Paths
 from tacitd.work.activities import activity_line, find_newest, list_since
 from tacitd.work.work_status import describe_waiting
 
@@ -106,7 +113,12 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         while before is None or config is not None:
             actions.update(beginning)
             stop = threading.Event()
-            await_store = partial(actions.update, dict.fromkeys((SIGTERM, SIGINT), stop.set))
+
+            def end_wait(stop: threading.Event = stop) -> None:
+                limit_end()
+                stop.set()
+
+            await_store = partial(actions.update, dict.fromkeys((SIGTERM, SIGINT), end_wait))
             build = partial(App, places, os.environ, config=config, editors=editors)
             app = open_when_possible(build, places, notifier, stop, await_store)
             if app is None:
@@ -119,9 +131,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
                 actions.update({number: reactions[number] for number in signals})
                 try:
                     # Last: a client that receives an answer may send a signal at once.
-                    is_usual = places.socket.parent == places.state_dir
-                    spare = partial(short_socket, places.state_dir) if is_usual else None
-                    app.listen(Server(places.socket, build_methods(app), spare=spare))
+                    app.listen(make_server(places, build_methods(app)))
                     life.announce_ready()
                 except TacitdError as error:
                     logger.error("the daemon cannot start: {}", error)

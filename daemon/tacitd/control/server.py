@@ -1,8 +1,8 @@
 """The server of the control socket: access, limits and time limits. What a method does belongs in `methods.py`.
 
 The socket is bound in a directory that only its owner can enter; the peer's uid is checked as well. One thread accepts;
-each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 4 MB for a request,
-8 MB for all unfinished requests together, 10 s for a request to arrive, 2 s of silence after an answer. Then the
+each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 256 KB for a request,
+512 KB for all unfinished requests together, 10 s for a request to arrive, 2 s of silence after an answer. Then the
 connection is closed, so that `nc -U` ends.
 """
 
@@ -24,7 +24,7 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
-from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
+from tacitd.errors import FAILED, TacitdError, UnavailableError, UnwritableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]
 
@@ -37,9 +37,11 @@ LOOK = 2.0
 """Seconds between two looks whether the socket is still there: old files in /tmp are removed."""
 LINGER = 2.0
 """Seconds of silence after an answer until the connection is closed."""
-NO_SOCKETS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-"""What file systems without sockets answer: vfat, some of containers and networks."""
-TOO_LONG = "a request may have at most 4 MB, and less while many requests arrive at once"
+NO_SOCKETS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, None}
+"""What file systems without sockets answer: vfat, some of containers and networks. None: the path is too long."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+"""What a file system answers on which nothing can be made now."""
+TOO_LONG = "a request may have at most 256 KB, and less while many requests arrive at once"
 
 
 class Server:
@@ -67,17 +69,20 @@ class Server:
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
-        """Bind and listen, while the daemon's lock is held: an existing socket is a leftover then. Raises
-        UnavailableError."""
-        self._socket = self._bind()
+        """Bind and listen, while the daemon's lock is held: an existing socket is a leftover then. On a full disk that is done as soon
+        as there is room. Raises UnavailableError."""
+        try:
+            self._socket = self._bind()
+        except UnwritableError as error:
+            logger.warning("{}", error)
         threading.Thread(target=self._accept, name="tacitd-socket", daemon=True).start()
 
     def _bind(self) -> socket.socket:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_directory(self.path.parent)
-        _remove_stale_socket(self.path)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _check_directory(self.path.parent)
+            _remove_stale_socket(self.path)
             bound.bind(str(self.path))
             self.path.chmod(0o600)  # no umask, which files of other threads would get too
             bound.listen(CONNECTIONS)
@@ -86,8 +91,15 @@ class Server:
             if error.errno in NO_SOCKETS and self._spare is not None:
                 self.path, self._spare = self._spare(), None
                 return self._bind()
+            if error.errno in FULL:
+                raise UnwritableError(f"no socket can be made at {self.path}: {error.strerror}") from None
             hint = _explain_refusal(self.path.parent, error)
-            raise UnavailableError(f"cannot bind the socket {self.path}: {error.strerror}", hint) from None
+            raise UnavailableError(
+                f"cannot bind the socket {self.path}: {error.strerror or error}", hint
+            ) from None
+        except UnavailableError:
+            bound.close()
+            raise
         bound.settimeout(LOOK)
         return bound
 
@@ -104,8 +116,11 @@ class Server:
                 self.path.unlink()
 
     def _accept(self) -> None:
-        assert self._socket is not None
         while not self._closing.is_set():
+            if self._socket is None:
+                self._closing.wait(LOOK)
+                self._look_for_socket()
+                continue
             try:
                 connection, _ = self._socket.accept()
             except TimeoutError:
@@ -126,11 +141,11 @@ class Server:
 
     def _look_for_socket(self) -> None:
         """Make the socket again if it was removed; if that cannot be done yet, the next look does."""
-        with self._binding, contextlib.suppress(OSError, UnavailableError):
+        with self._binding, contextlib.suppress(OSError, UnavailableError, UnwritableError):
             if os.path.lexists(self.path) or self._closing.is_set():
                 return
             old, self._socket = self._socket, self._bind()
-            logger.warning("{} was removed, and is there again", self.path)
+            logger.warning("{} is there again", self.path)
             if old is not None:
                 old.close()
 

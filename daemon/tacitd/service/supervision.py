@@ -20,6 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from loguru import logger
@@ -34,7 +35,8 @@ from tacitd.handler import Degradation
 from tacitd.housekeeping import reload_config
 from tacitd.methods import answer_ping
 from tacitd.plugins import find_declarations
-from tacitd.state.paths import Paths
+from tacitd.state.paths import Paths, short_socket
+from tacitd.state.socket_file import write_socket_file
 from tacitd.status import make_status_line, read_stored_status
 
 STUCK_AFTER = 1800.0
@@ -89,6 +91,7 @@ class Supervision(Struct):
     _last_status: str = ""
     _next_status: float = 0.0
     _next_trim: float = 0.0
+    _is_ending: bool = False
 
     def announce_ready(self) -> None:
         """Lock, socket, watches and the first listing are up."""
@@ -98,6 +101,8 @@ class Supervision(Struct):
 
     def run(self) -> None:
         self.app.run(self.report_health, min(MAX_SLEEP, (self.notifier.interval or math.inf) / 2))
+        if self.app.asked_to_stop.is_set():
+            self._begin_end()  # `tacitd stop` asks the App
 
     def report_health(self) -> None:
         """Called after each pass of the engine's loop. Engine thread."""
@@ -124,11 +129,15 @@ class Supervision(Struct):
         """Begin to stop. A second call does nothing. Any thread."""
         if self.app.asked_to_stop.is_set() and self.app.stopping.is_set():
             return
-        logger.info("stopping")
-        # What could hang cannot hold up the end for ever: the stacks are printed, and nothing is lost, as at a power cut.
-        faulthandler.dump_traceback_later(END_WITHIN, exit=True)
-        self.notifier.send(STOPPING="1")
+        self._begin_end()
         self.app.request_stop()
+
+    def _begin_end(self) -> None:
+        if not self._is_ending:
+            self._is_ending = True
+            logger.info("stopping")
+            limit_end()
+            self.notifier.send(STOPPING="1")
 
     def reload_or_keep(self) -> None:
         """Have the App replaced by one with the new configuration, or keep it and log why. Any thread."""
@@ -142,6 +151,11 @@ class Supervision(Struct):
             logger.error("not reloaded, the old configuration stays in force: {}", error)
         if not changed:
             self.notifier.send(READY="1", STATUS=self._last_status)
+
+
+def limit_end() -> None:
+    """What hangs cannot hold up the end for ever: the stacks are printed then, and nothing is lost, as at a power cut."""
+    faulthandler.dump_traceback_later(END_WITHIN, exit=True)
 
 
 def find_fault(app: App, now: float) -> str:
@@ -209,6 +223,12 @@ def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[],
                     action()
 
 
+def make_server(places: Paths, methods: Mapping[str, Method]) -> Server:
+    """On a short path in /tmp if none can be in the state directory."""
+    is_usual = places.socket.parent == places.state_dir
+    return Server(places.socket, methods, spare=partial(short_socket, places.state_dir) if is_usual else None)
+
+
 # --- a daemon whose store cannot be opened
 
 
@@ -274,8 +294,9 @@ def _answer_meanwhile(
         sync=sync,
         stop=lambda _: stop.set(),
     )
-    with acquire_lock(places.state_dir / "lock"), closing(Server(places.socket, methods)) as server:
+    with acquire_lock(places.state_dir / "lock"), closing(make_server(places, methods)) as server:
         server.open()
+        write_socket_file(places.state_dir, server.path)
         notifier.send(READY="1", STATUS=f"waits: {error.what}")
         notifier.notify_alive(time.monotonic())
         stop.wait(AGAIN)

@@ -24,6 +24,7 @@ __all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_current_dir",
 SOCKET = "tacitd.sock"
 SOCKET_FILE = "socket"
 """File in the state directory: the path of the running daemon's socket, and on a second line its process. `kill -9` leaves it behind."""
+SHORT = Path("/tmp")
 LONGEST = 100
 """Maximum bytes of a socket's path: Linux takes 107, macOS 103."""
 
@@ -44,16 +45,21 @@ class Paths(NamedTuple):
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Paths:
-        """Given an environment, return all paths. Raises ConfigError if the socket's path cannot be used.
+        """Given an environment, return all paths. Raises ConfigError if TACITD_SOCKET cannot be used.
 
         Where there is no socket, the one counts whose path the daemon wrote to the state directory: its environment has another
-        TACITD_SOCKET, or its file system has no sockets.
+        TACITD_SOCKET, or its file system has no sockets. One in a directory that is not this user's alone does not count: somebody
+        else may answer there.
         """
         socket, state = socket_path(env), state_dir(env)
-        if not os.path.exists(socket) and _named(env, "TACITD_SOCKET") is None:  # noqa: PTH110 - another user's: there is none
-            named = Path(read_socket_file(state)[0])
-            with suppress(OSError):
-                socket = named if named.is_absolute() and named.is_socket() else socket
+        if _named(env, "TACITD_SOCKET") is None:
+            if is_foreign(socket.parent):
+                socket = state / SOCKET
+            if not os.path.exists(socket):  # noqa: PTH110 - another user's: there is none
+                named = Path(read_socket_file(state)[0])
+                with suppress(OSError):
+                    is_usable = named.is_absolute() and named.is_socket() and not is_foreign(named.parent)
+                    socket = named if is_usable else socket
         return cls(find_home(env), config_dir(env), state, config_file(env), socket)
 
 
@@ -140,7 +146,7 @@ def socket_path(env: Mapping[str, str]) -> Path:
     """The socket of the daemon with this state directory: TACITD_SOCKET, otherwise `tacitd.sock` in that directory. A path of more than
     100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
 
-    Raises ConfigError if TACITD_SOCKET is too long, or if the short directory is not private to this user.
+    Raises ConfigError if TACITD_SOCKET is too long.
     """
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
@@ -154,9 +160,19 @@ def socket_path(env: Mapping[str, str]) -> Path:
 
 
 def short_socket(state: Path) -> Path:
-    """Where the socket is if the state directory has a long path, or a file system without sockets. Raises ConfigError, see
-    `socket_path`."""
-    return _short_directory() / f"{sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]}.sock"
+    """Where the socket is if the state directory has a long path, or a file system that takes no socket."""
+    name = sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]
+    return SHORT / f"tacitd-{os.getuid()}" / f"{name}.sock"
+
+
+def is_foreign(directory: Path) -> bool:
+    """Whether others than this user could put something into this directory, which exists."""
+    try:
+        status = directory.lstat()
+    except OSError:
+        return False
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return not is_own or bool(status.st_mode & 0o022)
 
 
 def _named(env: Mapping[str, str], variable: str) -> Path | None:
@@ -181,18 +197,3 @@ def _platform(env: Mapping[str, str], kind: str, unix: str) -> Path:
     home = find_home(env)
     found: Path = getattr(platformdirs, f"user_{kind}_path")("tacitd", appauthor=False)
     return home / found.relative_to(Path.home()) if found.is_relative_to(Path.home()) else found
-
-
-def _short_directory(parent: Path = Path("/tmp")) -> Path:
-    """`/tmp/tacitd-<uid>`, which need not exist. Raises ConfigError if it exists and is not private to this user."""
-    directory = parent / f"tacitd-{os.getuid()}"
-    try:
-        status = directory.lstat()
-    except FileNotFoundError:
-        return directory
-    private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) & 0o077 == 0
-    if private and status.st_uid == os.getuid():
-        return directory
-    raise ConfigError(
-        f"{directory} is not a private directory of your user", "remove it, or set TACITD_SOCKET"
-    )

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from tacitd.clock import doubt_clock
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UsageError
 from tacitd.events import Project
@@ -202,7 +203,11 @@ def _list_places(tools: Tools) -> list[Place]:
 
 
 def forget_old(tx: Tx, now: float) -> None:
-    """Delete what is not needed any more: facts without a line, and the folders of sessions that ended long ago."""
+    """Delete what is not needed any more: facts without a line, and the folders of sessions that ended long ago. Nothing while the
+    clock is not believed."""
+    ((newest,),) = tx.rows("SELECT max(typed) FROM prompt WHERE typed <= ?", now)
+    if doubt_clock(now, newest):
+        return
     tx.execute(
         "DELETE FROM learning_fact WHERE line IS NULL AND said_at < ? AND state IN ('known', 'left out', 'refused', 'forgotten') "
         "AND NOT EXISTS(SELECT 1 FROM learning_line_fact l WHERE l.fact = number)",

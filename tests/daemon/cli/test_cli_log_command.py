@@ -56,7 +56,7 @@ def test_what_happened_is_shown_without_a_daemon(cli: Cli, tmp_path: Path) -> No
 def test_without_a_store_it_says_so(cli: Cli) -> None:
     """And makes no file."""
     said = cli.run("log")
-    assert said.code == 0 and said.out == "" and said.err == "nothing happened yet\n"
+    assert said.code == 0 and said.out == "" and said.err == "nothing happened in the last 90 days\n"
     assert cli.run("log", "--since", "7d").err == "nothing happened in the last 7d\n"
     assert cli.run("log", "--since", "soon").code == 2
     assert not cli.state.exists()

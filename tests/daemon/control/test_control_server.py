@@ -147,6 +147,29 @@ def test_unfinished_requests_share_a_limit(served: Server, monkeypatch: pytest.M
         until(lambda: served._unfinished == 0, "it was not answered")
 
 
+def test_a_full_disk_delays_only_the_socket(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY rows 3 and 4: the daemon runs on without it, and makes it as soon as there is room."""
+    bind, room = socket.socket.bind, threading.Event()
+
+    def refuse(one: socket.socket, path: Any) -> None:
+        if not room.is_set():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        bind(one, path)
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    monkeypatch.setattr(server, "LOOK", 0.02)
+    served = Server(short / "t.sock", METHODS)
+    served.open()
+    try:
+        with pytest.raises(UnavailableError):
+            call_daemon(served.path, "ping")
+        room.set()
+        until(served.path.exists)
+        assert call_daemon(served.path, "ping")
+    finally:
+        served.close()
+
+
 def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
     """RELIABILITY row 17: a byte now and then does not keep a connection open for ever."""
     clock = FakeClock()

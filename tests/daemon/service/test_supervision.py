@@ -171,13 +171,14 @@ def test_a_signal_that_comes_with_its_handler_is_acted_on(monkeypatch: pytest.Mo
         install(signal.SIGHUP, original)
 
 
-def test_a_daemon_that_hangs_while_it_stops_is_ended() -> None:
-    """In time for the service manager, and it prints where it hung."""
+@pytest.mark.parametrize("how", ["life.request_stop()", "app.asked_to_stop.set(); life.run()"])
+def test_a_daemon_that_hangs_while_it_stops_is_ended(how: str) -> None:
+    """After a signal and after `tacitd stop`, in time for who waits for it, and it prints where it hung."""
     program = (
         "import time; from types import SimpleNamespace as Space; from threading import Event\n"
         "from tacitd.service import supervision as own; own.END_WITHIN = 0.2\n"
-        "app = Space(asked_to_stop=Event(), stopping=Event(), request_stop=bool)\n"
-        "own.Supervision(app, own.Notifier()).request_stop(); time.sleep(600)"
+        "app = Space(asked_to_stop=Event(), stopping=Event(), request_stop=bool, run=lambda *_: None)\n"
+        f"life = own.Supervision(app, own.Notifier()); {how}; time.sleep(600)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1 and "Timeout" in done.stderr

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tacitd.errors import ConfigError
+from tacitd.errors import ConfigError, UnavailableError
+from tacitd.service.supervision import make_server
 from tacitd.state import paths
 from tacitd.state.paths import Paths
 
@@ -62,21 +65,49 @@ def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
         paths.socket_path({"HOME": "/h", "TACITD_SOCKET": "/" + "d" * 120})
 
 
-@pytest.mark.parametrize("how", ["open to others", "a link", "a file"])
-def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how: str) -> None:
-    """RELIABILITY row 17: the socket's directory belongs to this user alone."""
-    directory = tmp_path / f"tacitd-{os.getuid()}"
-    assert paths._short_directory(tmp_path) == directory
-    if how == "open to others":
-        directory.mkdir()
-        directory.chmod(0o777)
-    elif how == "a link":
-        directory.symlink_to(tmp_path)
+@pytest.fixture(params=["open to others", "a link", "a file"])
+def foreign(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A place into which others could put a socket."""
+    place = tmp_path / f"tacitd-{os.getuid()}"
+    if request.param == "open to others":
+        place.mkdir()
+        place.chmod(0o777)
+    elif request.param == "a link":
+        place.symlink_to(tmp_path)
     else:
-        directory.touch()
-    with pytest.raises(ConfigError) as error:
-        paths._short_directory(tmp_path)
-    assert error.value.code == 78 and error.value.hint
+        place.touch()
+    return place
+
+
+def test_no_command_fails_or_asks_there_if_others_made_the_short_directory(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 17: the socket's directory is this user's alone. The daemon itself says so, when it binds."""
+    monkeypatch.setattr(paths, "SHORT", tmp_path)
+    state = tmp_path / ("d" * 120)
+    found = Paths.from_env({"HOME": "/h", "TACITD_STATE_DIR": str(state)})
+    assert found.socket == state / paths.SOCKET
+    server = make_server(found, {})
+    with pytest.raises(UnavailableError, match="tacitd-"):
+        server.open()
+
+
+def test_a_socket_where_others_may_write_is_not_asked(tmp_path: Path) -> None:
+    """The file that names it is left behind by `kill -9`; meanwhile somebody else may have made the directory."""
+    place = tmp_path / "p"
+    place.mkdir(0o700)
+    env = {"HOME": str(tmp_path), "TACITD_STATE_DIR": str(tmp_path)}
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        here = os.getcwd()
+        os.chdir(place)  # the whole path may be too long
+        try:
+            bound.bind("s")
+        finally:
+            os.chdir(here)
+        (tmp_path / paths.SOCKET_FILE).write_text(f"{place / 's'}\n1\n")
+        assert Paths.from_env(env).socket == place / "s"
+        place.chmod(0o777)
+        assert Paths.from_env(env).socket == paths.socket_path(env)
 
 
 def test_a_fifo_in_place_of_the_file_that_names_the_socket_is_passed_over(tmp_path: Path) -> None:

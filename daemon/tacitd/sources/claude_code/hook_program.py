@@ -98,12 +98,17 @@ def print_text(text: str) -> None:
 
 
 def find_socket(state: str) -> str:
-    """The socket of the daemon, which writes its path to a file at its start."""
+    """The socket of the daemon, which writes its path to a file at its start. Raises FileNotFoundError if others than this user may
+    write in its directory: somebody else could answer there."""
     try:
         fd = os.open(state + "/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        return os.fsdecode(os.read(fd, 4096)).partition("\n")[0]
+        path = os.fsdecode(os.read(fd, 4096)).partition("\n")[0]
     except OSError:
-        return state + "/tacitd.sock"
+        path = state + "/tacitd.sock"
+    directory = os.lstat(path.rpartition("/")[0])
+    if directory.st_uid != os.getuid() or directory.st_mode & 0o022:
+        raise FileNotFoundError(path)
+    return path
 
 
 def describe_absence(state: str) -> str:

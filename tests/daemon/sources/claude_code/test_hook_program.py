@@ -122,6 +122,18 @@ def test_without_a_text_nothing_is_printed(home: Path, answers: list[bytes]) -> 
     assert done.stdout == b""
 
 
+def test_nothing_is_sent_where_others_may_write(home: Path) -> None:
+    """Such as a directory in /tmp that another user made after the daemon's was removed: a prompt is the person's."""
+    thread, got = serve(home, [b"{}\n"], 1)
+    home.chmod(0o777)
+    run(home, encode(STOP))
+    assert got == [b""]
+    home.chmod(0o700)
+    run(home, encode(STOP))
+    thread.join()
+    assert json.loads(got[0])["params"]["input"] == STOP
+
+
 def test_without_the_daemons_file_the_socket_is_in_the_state_directory(home: Path) -> None:
     """And with none or two arguments it does nothing."""
     (home / "socket").unlink()
