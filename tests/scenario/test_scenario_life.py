@@ -58,13 +58,15 @@ def test_it_leaves_within_two_seconds_when_idle(
 ) -> None:
     """RELIABILITY 14: SIGTERM ends it with 0; so does `tacitd stop`; a second start finds everything in place."""
     daemon = make()
-    took = [60.0]
-    while min(took) >= 2.0 and len(took) < 8:  # the best of several: the machine may be busy with other tests
+    wanted, took = int(os.environ.get("TACITD_STOPS", "1")), list[float]()
+    while len([one for one in took if one < 2.0]) < wanted and len(took) < max(8, wanted):
         daemon.start()
         took.append(daemon.stop())
         assert not daemon.socket.exists()
-    assert min(took) < 2.0
-    record_property("reached", f"{min(took):.1f} s when idle")
+    in_time = [one for one in took if one < 2.0]
+    # In a full run each of them; beside other tests the machine may be too busy for some.
+    assert len(in_time) == wanted and (wanted == 1 or len(took) == wanted), took
+    record_property("reached", f"{max(in_time):.1f} s when idle")
     daemon.start()
     assert daemon.cli("stop").returncode == 0
     assert daemon.process is not None

@@ -17,7 +17,7 @@ from tacitd.sources.transcript import read_prompts
 LINES = int(os.environ.get("TACITD_FUZZED_LINES", "2000"))
 """How many lines are read. Asked: 1,000,000."""
 SEED = int(os.environ.get("TACITD_SEED", "0"))
-FILE = 5_000
+FILE = min(5_000, LINES // 4)
 """Lines of a transcript."""
 GROWTH = 16
 """Megabytes by which the process may grow after the second transcript; the test itself has the lines of one."""
