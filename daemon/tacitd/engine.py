@@ -279,6 +279,7 @@ class Engine:
             self._end_sessions()
             self._post_compactions()
             self._waiters = [one for one in self._waiters if not one.cancelled()]
+            ran = bool(self.runner.running)  # what one of them made may be due only in the next pass
             self._queue_due(asked=asked or bool(self._waiters))
             self._keep_house()
             self._refused, self.problem = (0.0, 0), None
@@ -296,7 +297,7 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
+        busy = ran or self.inbox or self.reader.has_unread or self._ending or self.runner.running
         if self._waiters and not busy and not self.runner.list_ready(1):
             self._answer_waiters()
 
