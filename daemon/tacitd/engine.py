@@ -279,7 +279,6 @@ class Engine:
             self._end_sessions()
             self._post_compactions()
             self._waiters = [one for one in self._waiters if not one.cancelled()]
-            ran = bool(self.runner.running)  # what one of them made may be due only in the next pass
             self._queue_due(asked=asked or bool(self._waiters))
             self._keep_house()
             self._refused, self.problem = (0.0, 0), None
@@ -297,9 +296,12 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        busy = ran or self.inbox or self.reader.has_unread or self._ending or self.runner.running
+        busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
         if self._waiters and not busy and not self.runner.list_ready(1):
-            self._answer_waiters()
+            # A task that has ended in this pass may have taken prompts, as that of `scan` does.
+            rows, rules, now = self.store.rows, self.plugins.rules, self.clock.now()
+            if not find_due_prompts(rows, rules, now, asked=True)[0]:
+                self._answer_waiters()
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of
