@@ -2,7 +2,8 @@
 
     python benchmarks/hooks.py [--runs 20]
 
-Prints medians in milliseconds, and how many starts of Python each is: at most two are asked. The plugin's hook as the client runs it,
+Prints medians in milliseconds, and how many starts of Python each is: at most two are asked. A row that takes more ends with `MORE`, and the
+exit code is 1 then. The plugin's hook as the client runs it,
 with a daemon, without one and with one that hangs, also with a slow `python3` first on the PATH, as pyenv's shims are; and
 `tacitd statusline`. All are run in turn, so that a busy machine slows them alike.
 """
@@ -85,8 +86,8 @@ def wait_for_text(data: bytes, environ: Mapping[str, str]) -> None:
         time.sleep(0.1)
 
 
-def compare_processes(runs: int) -> None:
-    """Print the rows."""
+def compare_processes(runs: int) -> bool:
+    """Print the rows. Return whether none takes more than is asked."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         daemon = Daemon(folder / "d", claude=False)
@@ -120,22 +121,27 @@ def compare_processes(runs: int) -> None:
         for _ in range(runs + 1):  # the first one warms up
             for row, (command, data, more) in rows.items():
                 found[row].append(time_process(command, data, {**environ, **more}))
-    yardstick = 0.0
+    yardstick, slow = 0.0, 0
     for row, times in found.items():
-        took = statistics.median(times[1:])
-        yardstick = took if row.startswith("python3") else yardstick
-        against = "" if row.startswith("python3") else f"  {took / yardstick:4.1f} times, asked {TIMES}"
+        took, against = statistics.median(times[1:]), ""
+        if row.startswith("python3"):
+            yardstick = took
+        else:
+            is_slow = took / yardstick > TIMES
+            slow += is_slow
+            against = f"  {took / yardstick:4.1f} times, asked {TIMES}{'  MORE' * is_slow}"
         print(f"{row:55} {took:8.1f} ms{against}", flush=True)
+    return not slow
 
 
-def main() -> None:
-    """Run what was asked for."""
+def main() -> int:
+    """Run what was asked for; return 0 if no row takes more than is asked, otherwise 1."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=20)
-    compare_processes(parser.parse_args().runs)
+    return 0 if compare_processes(parser.parse_args().runs) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -25,6 +25,7 @@ from tacitd.app import App
 from tacitd.config.settings import Config
 from tacitd.contract import Batch, Done, Later, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError
+from tacitd.housekeeping import scan_transcripts
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model, ModelRequest, NoAnswer
@@ -236,8 +237,7 @@ class Scene:
 
     def scan(self, paths: Sequence[Path], since: float, roots: Sequence[str] = ()) -> int:
         """What `tacitd scan` asks for; returns how many of the paths are transcripts."""
-        found = self.call("scan", since=since, transcripts=list(map(str, paths)), projects=list(roots))
-        return int(found["transcripts"])
+        return scan_transcripts(self.app, list(map(str, paths)), since, roots)
 
     def rescued(self) -> list[dict[str, Any]]:
         return list_rescued(self.app.store.rows, self.clock.now())

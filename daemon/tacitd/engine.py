@@ -305,7 +305,10 @@ class Engine:
             return
         busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
         if self._waiters and not busy and not self.runner.list_ready(1):
-            self._answer_waiters()
+            # A task that has ended in this pass may have taken prompts, as that of `scan` does.
+            rows, rules, now = self.store.rows, self.plugins.rules, self.clock.now()
+            if not find_due_prompts(rows, rules, now, asked=True)[0]:
+                self._answer_waiters()
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of

@@ -20,6 +20,7 @@ from tacitd.handler import Degradation, StoredItem
 from tacitd.model.port import ModelHealth
 from tacitd.session_context.plugin_view import list_items
 from tacitd.state.paths import report_file
+from tacitd.work.old_prompts import scan_transcript
 from tacitd.work.task_rows import ENGINE, insert_task
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ def run_own_job(app: App, task: Task) -> Outcome:
             return Later("files that the words are in are changed first", not_before=app.clock.now() + 1.0)
         purge_own_files(app, task.key, list(task.data["texts"]), list_other_items(app, task.key))
         return Done()
+    if task.kind == "command":
+        data = task.data
+        scan_transcripts(app, data["transcripts"], data["since"], data["projects"])
+        # What was not read any more, because the daemon stops, is read after its next start.
+        return Later("the daemon stopped meanwhile") if app.stopping.is_set() else Done()
     if task.key != SYNC_JOB:
         keep_house(app)
         with suppress(TacitdError):  # the loop meets it too, and says so
@@ -56,6 +62,18 @@ def run_own_job(app: App, task: Task) -> Outcome:
             insert_task(tx, new, app.clock.now())
 
     return Done(queue)
+
+
+def scan_transcripts(app: App, transcripts: Sequence[str], since: float, roots: Collection[str]) -> int:
+    """Read these transcripts again, until the daemon stops: prompts not older than `since` (seconds since 1970) of `roots` (none: all).
+    Returns how many of the paths are transcripts. Raises UnwritableError."""
+    source, known = app.engine.source, app.engine.follower.stamps
+    parts = app.store, source, app.projects.find_project, list(app.plugins.rules)
+    paths = [Path(one) for one in transcripts if one in known and not source.is_subagent(one)]
+    for path in paths:
+        if not app.stopping.is_set():
+            scan_transcript(*parts, path, since, set(roots), app.clock.now())
+    return len(paths)
 
 
 def purge_own_files(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:

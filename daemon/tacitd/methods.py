@@ -26,21 +26,15 @@ from tacitd.files.purge import contains_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.handler import Decision, DecisionChoice, Degradation, StoredItem
 from tacitd.housekeeping import IN_FORCE, list_other_items, purge_own_files, reload_config
-from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints
 from tacitd.session_context.plugin_view import list_items
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED, find_newest, list_since
-from tacitd.work.asked_tasks import AskedTasks
-from tacitd.work.old_prompts import scan_transcript
-from tacitd.work.project_rows import store_project
-from tacitd.work.prompt_rows import retry_rejected
+from tacitd.work.asked_tasks import AskedTasks, make_command
 from tacitd.work.stored_problems import find_store_refusal
-from tacitd.work.task_rows import ENGINE, NewTask, make_parked_due
+from tacitd.work.task_rows import ENGINE, NewTask
 
-RETRY = "retry"
-"""The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 QUESTIONS = ("status", "lag", "statusline", "session_text")
 """Methods that only read, which may be asked twice."""
@@ -55,9 +49,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "sync": lambda params: _sync(app, params),
         "wake": lambda _: _wake(app),
         "due": lambda params: _run_job(app, params),
-        "scan": lambda params: _scan(app, params),
         "lag": lambda params: _lag(app, params),
-        "retry": lambda params: _retry(app, params),
         "hint": lambda params: _take_hint(app, params),
         "statusline": lambda _: {"line": make_status_line(app.read_status())},
         "session_text": partial(_make_session_text, app, texts),
@@ -188,12 +180,8 @@ def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     if plugin is None:
         raise UnavailableError(f"the plugin {params['plugin']} does not run", "`tacitd status` says why")
     project = _project(app, params["project"]) if params.get("project") else None
-    number, root = None, ""
-    if project is not None:
-        root = str(project.root)
-        with app.store.write() as tx:
-            number = store_project(tx, project, app.clock.now())
-    new = NewTask(plugin.name, root, "command", str(params["key"]), number, "", dict(params.get("data", {})))
+    with app.store.write() as tx:
+        new = make_command(tx, params, project, app.clock.now())
     done = _asked(app).run(plugin, new)
     return {"made": [asdict(one) for one in done.notices]}
 
@@ -244,38 +232,6 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"no handler has a job {job!r}")
     app.engine.wake.set()
     return {"job": job, "project": str(project.root) if project else None}
-
-
-def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Read these transcripts again: prompts not older than `since` (seconds since 1970) of `projects` (roots; none: all)."""
-    source, known = app.engine.source, app.engine.follower.stamps
-    roots = {str(root) for root in params.get("projects", ())}
-    parts = app.store, source, app.projects.find_project, list(app.plugins.rules)
-    names = [name for name in map(str, params["transcripts"]) if name in known]
-    paths = [Path(name) for name in names if not source.is_subagent(name)]
-    for path in paths:
-        scan_transcript(*parts, path, float(params["since"]), roots, app.clock.now())
-    app.engine.wake.set()
-    return {"transcripts": len(paths)}
-
-
-def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Try rejected prompts again: `ids`, or `all`, and then all parked work too. `parked` is without tasks that wait for a
-    known time."""
-    if bool(params.get("all")) == bool(params.get("ids")):
-        raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
-    ids = None if params.get("all") else {str(id) for id in params["ids"]}
-    parked, now = 0, app.clock.now()
-    with app.store.write() as tx:
-        found = [number for plugin, number in retry_rejected(tx, ids) if plugin in app.plugins.by_name]
-        allow_again(tx, "prompt", map(str, found))
-        if ids is None:
-            parked = make_parked_due(tx, now)
-            facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
-            allow_again(tx, "fact", [row for (row,) in facts])
-            app.plugins.queue_jobs(tx, RETRY)
-    app.engine.wake.set()
-    return {"retried": len(found), "parked": parked}
 
 
 def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:

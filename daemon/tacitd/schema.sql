@@ -104,7 +104,7 @@ CREATE TABLE behind(                    -- an observer that raised; normally emp
 CREATE TABLE task(
   number INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: a task that runs and was asked for again has another
   plugin TEXT NOT NULL,
-  lane TEXT NOT NULL,                   -- one task at a time for each (plugin, lane): the project's root, or ''
+  lane TEXT NOT NULL,                   -- one task at a time for each (plugin, lane): the project's root, '', or 'scan'
   kind TEXT NOT NULL,                   -- TaskKind
   key TEXT NOT NULL,                    -- what it is about: one waiting task for each (plugin, kind, key)
   project INTEGER REFERENCES project,

@@ -13,6 +13,7 @@ from tacitd.contract import Done, Later, Outcome, Rejected
 from tacitd.errors import FileRefusedError
 from tacitd.sources import lines
 from tacitd.work import reader as reader_module
+from tacitd.work.old_prompts import request_scan
 
 # the past
 
@@ -64,6 +65,21 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     scene.restart()
     scene.settle()
     assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
+
+
+def test_a_sync_waits_for_the_prompts_that_a_request_to_scan_takes(tmp_path: Path) -> None:
+    """DESIGN "Control": `sync` returns when the tasks of every byte are done; a request to scan is a task that takes more of them."""
+    scene = Scene(tmp_path)
+    scene.settle(1000)
+    scene.type("s", "old", age=5000)
+    scene.settle()
+    with scene.app.store.write() as tx:
+        paths = [str(scene.path("s")), "/etc/passwd"]
+        request_scan(tx, paths, scene.clock.wall - 6000, [str(scene.root)], scene.clock.now())
+    waiter = scene.sync()
+    assert not waiter.done() and scene.handler.words == []
+    scene.settle(0)
+    assert waiter.done() and scene.handler.words == [["old"]]
 
 
 def test_a_session_whose_transcript_is_gone_is_forgotten_and_known_again(tmp_path: Path) -> None:

@@ -13,8 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from support_daemon import ECHO_FACTS, LEARNING, PROGRAM, SYNTHESIS, Daemon, MakeDaemon, until
+from support_daemon import (
+    ECHO_FACTS,
+    EXTRACTION,
+    LEARNING,
+    PROGRAM,
+    SYNTHESIS,
+    Daemon,
+    MakeDaemon,
+    bullets,
+    until,
+)
+from support_waiting import PATIENCE
 from tacitd.clock import parse_utc
+from tacitd.errors import PARKED
 
 pytestmark = pytest.mark.scenario
 
@@ -181,6 +193,65 @@ def test_rows_are_changed_without_a_daemon_and_beside_a_hung_one(make: MakeDaemo
     daemon.type_("s1", "Prefers amber-1")
     daemon.synthesize()
     assert daemon.learned == ["Prefers amber-1"]
+
+
+def test_what_is_asked_for_beside_a_stopped_daemon_is_done_when_it_goes_on(make: MakeDaemon) -> None:
+    """DESIGN "Commands": rows are written by the command, a task waits for the daemon, and what it waits for is said (75)."""
+    refused = {"match": f"(?s){EXTRACTION}.*pnpm please", "reply": "[1] Use pnpm 9.9.9"}
+    fails = {"match": f"(?s){EXTRACTION}.*put-aside", "fault": "echo"}
+    daemon = make([fails, refused, *LEARNING], DISPATCH__FIRST_PAUSE="200ms", DISPATCH__LONGEST_PAUSE="200ms")
+    daemon.type_("s0", "Prefers old-1")
+    team, secret = daemon.new_project("team"), daemon.new_project("secret")
+    daemon.start()
+    for number in range(3):
+        daemon.type_(f"s{number + 1}", f"Prefers put-aside-{number}")
+    daemon.type_("s4", "Prefers amber-1")
+    daemon.type_("s5", "pnpm please")
+    daemon.type_("s6", "Prefers basalt-1", team)
+    daemon.sync()
+    daemon.wait_until(lambda status: status["rescued"] == 3 and not status["parked"])
+    daemon.synthesize()
+    daemon.synthesize(team)
+    assert daemon.learned == ["Prefers amber-1"] and bullets(team / "LEARNED.md") == ["Prefers basalt-1"]
+    hidden = team / ".git/info/exclude"
+    assert "LEARNED.md" in hidden.read_text()
+    (item,), kept = daemon.list_review(), {one["text"]: one["id"] for one in daemon.list_rescued()}
+    assert item["text"] == "Use pnpm 9.9.9"
+    daemon.claude.rules(LEARNING)
+    process = daemon.process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    try:
+        for code, *asked in (
+            (0, "pause", "--session", "s7"),
+            (0, "pause", "--session", "s8"),
+            (0, "resume", "--session", "s8"),
+            (0, "rescue"),
+            (0, "rescue", "drop", kept["Prefers put-aside-0"]),
+            (PARKED, "rescue", "retry", kept["Prefers put-aside-1"]),
+            (PARKED, "rescue", "retry", "--all"),
+            (0, "exclude", str(secret)),
+            (PARKED, "share", str(team)),
+            (PARKED, "accept", item["id"]),
+            (PARKED, "forget", "amber-1"),
+            (PARKED, "scan", "--since", "1d", "--yes"),
+        ):
+            done = daemon.cli(*asked, cwd=daemon.project)
+            assert done.returncode == code, (asked, done.stderr)
+            assert ("is stored, and is done when it goes on" in done.stderr) is (
+                code == PARKED or asked[0] == "exclude"
+            ), done.stderr
+    finally:
+        process.send_signal(signal.SIGCONT)
+    until(lambda: "LEARNED.md" not in hidden.read_text(), PATIENCE, lambda: hidden.read_text())
+    until(lambda: daemon.learned == ["Use pnpm 9.9.9"], PATIENCE, lambda: str(daemon.learned))
+    daemon.wait_until(lambda status: status["rescued"] == 0)
+    daemon.type_("s7", "Prefers chalk-1")
+    daemon.type_("s9", "Prefers chalk-2", secret)
+    daemon.synthesize()
+    lines = ["Prefers old-1", "Prefers put-aside-1", "Prefers put-aside-2", "Use pnpm 9.9.9"]
+    assert sorted(daemon.learned) == lines
+    assert not any("chalk" in words for words in daemon.put_to_model()) and daemon.list_review() == []
 
 
 def _held(pipe: int) -> int:

@@ -11,19 +11,21 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 
-from tacitd.errors import FAILED, TacitdError, UnavailableError, UsageError, describe_os_error
+from tacitd.errors import FAILED, ParkedError, TacitdError, UnavailableError, UsageError, describe_os_error
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
+    from tacitd.control.client import BusyError
     from tacitd.events import Project
     from tacitd.handler import DoctorFinding
     from tacitd.store import Store
@@ -32,6 +34,7 @@ __all__ = [
     "PROJECT_OPTION",
     "SINCE_OPTION",
     "CallMethod",
+    "StoredError",
     "add_pager_option",
     "connect_or_run",
     "echo_findings",
@@ -44,6 +47,7 @@ __all__ = [
     "format_moment",
     "get_paths",
     "json_option",
+    "leave_to_daemon",
     "open_store",
     "parse_since",
     "resolve_directory",
@@ -68,14 +72,16 @@ def get_paths() -> Paths:
 
 @contextmanager
 def connect_or_run() -> Iterator[CallMethod]:
-    """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends."""
+    """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends. Beside a daemon that
+    does not answer, a task that a method would run is left to it: the call raises StoredError then, otherwise BusyError."""
     from tacitd.control.client import BusyError, call_daemon
 
     places = get_paths()
     try:
         call_daemon(places.socket, "ping", timeout=5.0)
-    except BusyError:  # it holds the lock
-        raise
+    except BusyError as error:  # it holds the lock
+        yield partial(_leave_task, error)
+        return
     except UnavailableError:
         from tacitd.cli.run_command import run_in_process
 
@@ -83,6 +89,41 @@ def connect_or_run() -> Iterator[CallMethod]:
             yield own
         return
     yield lambda method, /, **params: call_daemon(places.socket, method, params, timeout=None)
+
+
+def _leave_task(error: BusyError, method: str, /, **params: Any) -> NoReturn:
+    """Insert the task that the daemon would have inserted. Raises StoredError; `error` if there is none, or more is to be done with it."""
+    if method not in ("task", "decide") or params.get("purge"):
+        raise error
+    from tacitd.clock import SystemClock
+    from tacitd.handler import Decision
+    from tacitd.work.asked_tasks import make_command, make_decision
+    from tacitd.work.task_rows import insert_task
+
+    now = SystemClock().now()
+    project = find_project(params["project"]) if params.get("project") else None
+    with open_store() as store, store.write() as tx:
+        if method == "task":
+            new = make_command(tx, params, project, now)
+        else:
+            root = Path(params["root"]) if params["root"] else None
+            decision = Decision(params["id"], params["choice"], root, params["text"])
+            new = make_decision(tx.rows, params["plugin"], decision)
+        insert_task(tx, new, now)
+    raise leave_to_daemon(error)
+
+
+class StoredError(ParkedError):
+    """What a command asked for is a row, and the daemon does not answer."""
+
+
+def leave_to_daemon(error: UnavailableError) -> StoredError:
+    """Have a daemon that does not answer begin what a command stored once it goes on; return the error with which the command ends."""
+    from tacitd.control.client import END_HINT, BusyError
+
+    wake_daemon(0.1)
+    hint = END_HINT if isinstance(error, BusyError) else error.hint
+    return StoredError(f"{error.what}: what you asked for is stored, and is done when it goes on", hint)
 
 
 def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any]]:
@@ -93,12 +134,13 @@ def ask_plugin(call: CallMethod, plugin: str, **data: Any) -> list[dict[str, Any
     return made
 
 
-def wake_daemon() -> bool:
-    """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within two seconds."""
+def wake_daemon(seconds: float = 2.0) -> bool:
+    """Have the daemon read what was typed up to now, and begin what is due. Returns whether one answered within so many seconds; one that
+    does not is woken once it goes on."""
     from tacitd.control.client import call_daemon
 
     with suppress(TacitdError):
-        call_daemon(get_paths().socket, "wake", timeout=2.0)
+        call_daemon(get_paths().socket, "wake", timeout=seconds)
         return True
     return False
 

@@ -18,12 +18,13 @@ from tacitd.cli.common import (
     find_project,
     get_paths,
     json_option,
+    leave_to_daemon,
     open_store,
     read_store,
     resolve_directory,
     wake_daemon,
 )
-from tacitd.cli.program import OrderedGroup
+from tacitd.cli.program import OrderedGroup, load_plugin_table
 from tacitd.cli.status_command import call_running_daemon, find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.control.client import BusyError, call_daemon
@@ -34,7 +35,7 @@ from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.text.wording import count_noun
 from tacitd.work.project_rows import list_aliases
 from tacitd.work.prompt_rows import drop_prompts, list_rescued
-from tacitd.work.task_rows import make_parked_due
+from tacitd.work.task_rows import RETRY, make_parked_due, try_again
 from tacitd.work.work_status import PAUSED, PAUSED_SESSION, describe_waiting
 from tacitd.work.write_modes import set_pause
 
@@ -247,16 +248,22 @@ def retry(ctx: click.Context, ids: tuple[str, ...], everything: bool) -> None:
     """
     if everything == bool(ids):
         raise UsageError("name ids, or --all", "`tacitd rescue` lists the ids")
-    with connect_or_run() as call:
-        said = call("retry", all=True) if everything else call("retry", ids=list(ids))
-        after = call("sync") if said["retried"] or everything else None
-    if ids and not said["retried"]:
+    plugins = [one.name for one in load_plugin_table().plugins if any(job.name == RETRY for job in one.jobs)]
+    with open_store() as store, store.write() as tx:
+        prompts, tasks = try_again(tx, None if everything else set(ids), plugins, SystemClock().now())
+    if ids and not prompts:
         raise TacitdError("nothing was rejected under these ids", "`tacitd rescue` lists the ids")
-    parked = f", {count_noun(said['parked'], 'parked work item')}" if everything else ""
-    echo_message(f"tried again: {count_noun(said['retried'], 'rejected prompt')}{parked}")
-    if after is not None:
-        echo_sync(after)
-        ctx.exit(PARKED if find_undone(after) or not after["done"] else 0)
+    parked = f", {count_noun(tasks, 'parked work item')}" if everything else ""
+    what = f"{count_noun(prompts, 'rejected prompt')}{parked}"
+    try:
+        with connect_or_run() as call:
+            after = call("sync")
+    except UnavailableError as error:
+        echo_message(f"to be tried again: {what}")
+        raise leave_to_daemon(error) from None
+    echo_message(f"tried again: {what}")
+    echo_sync(after)
+    ctx.exit(PARKED if find_undone(after) or not after["done"] else 0)
 
 
 # --- `tacitd project`

@@ -11,10 +11,11 @@ from typing import Any
 from tacitd.control.protocol import encode_request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
-STUCK_HINT = (
-    "try again; if it still does not answer, run `tacitd restart`, or `kill -9` the process whose number is in the "
-    "file `lock` of its state directory and start it again: no work is lost"
+END_HINT = (
+    "if it still does not answer, run `tacitd restart`, or `kill -9` the process whose number is in the file `lock` of "
+    "its state directory and start it again: no work is lost"
 )
+STUCK_HINT = f"try again; {END_HINT}"
 
 
 class BusyError(UnavailableError):

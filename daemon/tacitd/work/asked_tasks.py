@@ -10,13 +10,14 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from tacitd.contract import Done
+from tacitd.contract import Done, Rows, Tx
 from tacitd.errors import ParkedError, TacitdError, UnavailableError
+from tacitd.events import Project
 from tacitd.files.row_history import find_row_change, make_change_key, require_undoable
 from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.store import Store
 from tacitd.work.inbox import make_stopped_error
-from tacitd.work.project_rows import read_choices
+from tacitd.work.project_rows import read_choices, store_project
 from tacitd.work.running_plugin import RunningPlugin
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import TaskRunner
@@ -32,6 +33,25 @@ _DID = {
     "edit": "stored with your words",
     "restore": "not forgotten any more",
 }
+
+
+def make_command(tx: Tx, asked: Mapping[str, Any], project: Project | None, now: float) -> NewTask:
+    """The task of a person's command. `asked`: the parameters of the method `task`."""
+    number, root = None, ""
+    if project is not None:
+        number, root = store_project(tx, project, now), str(project.root)
+    data = dict(asked.get("data", {}))
+    return NewTask(str(asked["plugin"]), root, "command", str(asked["key"]), number, "", data)
+
+
+def make_decision(
+    rows: Rows, plugin: str, decision: Decision, purge: Sequence[str] = (), texts: Sequence[str] = ()
+) -> NewTask:
+    """The task of a person's decision. `purge`: the plugins that are to purge these texts then."""
+    root = str(decision.root or "")
+    data = asdict(decision) | {"root": root, "purge": list(purge), "texts": list(texts)}
+    projects: dict[str, int] = dict(rows("SELECT root, number FROM project"))
+    return NewTask(plugin, root, "decision", decision.id, projects.get(root), "", data)
 
 
 @dataclass(eq=False)
@@ -133,14 +153,11 @@ class AskedTasks:
     ) -> Decided:
         """Have a person's decision carried out. `items`: those that the plugin lists. `purge`: the plugins that are to purge
         its words then. Raises as `run`."""
-        root = str(decision.root or "")
         known = [one for one in items if one.id == decision.id]
         every = (text for one in known for text in (one.text, *one.earlier, *one.words) if text)
         texts = list(dict.fromkeys(every))
-        data = asdict(decision) | {"root": root, "purge": list(purge), "texts": texts if purge else []}
-        projects: dict[str, int] = dict(self.store.rows("SELECT root, number FROM project"))
-        new = NewTask(plugin.name, root, "decision", decision.id, projects.get(root), "", data)
+        new = make_decision(self.store.rows, plugin.name, decision, purge, texts if purge else ())
         done = self.run(plugin, new)
-        self._wait_for_messages(plugin.name, root)
+        self._wait_for_messages(plugin.name, new.lane)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
         return Decided("; ".join(said) or _DID[decision.choice], tuple(texts))

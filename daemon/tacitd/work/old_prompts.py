@@ -1,4 +1,5 @@
-"""`tacitd scan`: prompts of old transcripts become rows, because a person asked for them. No position moves.
+"""`tacitd scan`: prompts of old transcripts become rows, because a person asked for them. No position moves. The request is a task of the
+engine, which the command inserts.
 
 A prompt that a plugin handled or rejected before is not taken again. One that was passed over, or that is from before the first
 start, is.
@@ -10,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
@@ -21,6 +23,16 @@ from tacitd.store import Store
 from tacitd.work.passing import blank_prompt, keep_context
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import insert_prompt, insert_text, queue_prompt
+from tacitd.work.task_rows import ENGINE, NewTask, insert_task
+
+
+def request_scan(
+    tx: Tx, transcripts: Sequence[str], since: float, roots: Collection[str], now: float
+) -> None:
+    """Have these transcripts read again: see `scan_transcript`."""
+    data = {"transcripts": list(transcripts), "since": since, "projects": list(roots)}
+    # In a lane of its own: a long one must not keep the engine's other tasks waiting.
+    insert_task(tx, NewTask(ENGINE, "scan", "command", f"scan {uuid4()}", data=data), now)
 
 
 def scan_transcript(

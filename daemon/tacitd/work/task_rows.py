@@ -7,7 +7,7 @@ session's prompts waits for the plugin. Live work goes before that of `scan`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from msgspec import Struct, field
 
 from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Rows, StoredPrompt, Task, Tx
 from tacitd.events import NoProject, Project
-from tacitd.model.budget import list_paid
+from tacitd.model.budget import allow_again, list_paid
 from tacitd.plugin import GatherRule
 from tacitd.work.activities import insert_activities, insert_parked
 from tacitd.work.project_rows import ASKED
-from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
+from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of, retry_rejected
 
 _ASKED = f"kind IN {ASKED}"
 _IS_READY = """k.due <= ? AND NOT (k.kind IN ('session-ended', 'compaction') AND EXISTS(
@@ -44,6 +44,8 @@ ORDER BY CASE WHEN {_ASKED} THEN 0 WHEN kind = 'session-started' THEN 1 WHEN kin
 _PUT_OFF = "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?"
 ENGINE = "engine"
 """The plugin of the engine's own tasks."""
+RETRY = "retry"
+"""The job in which a plugin tries its own rejected work again."""
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -224,6 +226,20 @@ def make_parked_due(tx: Tx, now: float) -> int:
     ((count,),) = tx.rows(f"SELECT count(*) FROM task WHERE {where} AND kind <> 'session-started'", now)
     tx.execute(f"UPDATE task SET due = min(due, ?) WHERE {where}", now, now)
     return int(count)
+
+
+def try_again(tx: Tx, ids: Collection[str] | None, plugins: Iterable[str], now: float) -> tuple[int, int]:
+    """A person wants these rejected prompts to be tried again; None: all of them, and everything that is parked. `plugins`: those with a
+    job RETRY. Returns how many prompts, and how many tasks that wait for no known time."""
+    found, parked = retry_rejected(tx, ids), 0
+    allow_again(tx, "prompt", (str(number) for _, number in found))
+    if ids is None:
+        parked = make_parked_due(tx, now)
+        facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
+        allow_again(tx, "fact", [row for (row,) in facts])
+        for plugin in plugins:
+            insert_task(tx, NewTask(plugin, "", "job", RETRY, data={"job": RETRY}), now)
+    return len(found), parked
 
 
 FURTHEST = 40 * 86_400.0

@@ -11,6 +11,7 @@ from uuid import uuid4
 import click
 
 from tacitd.cli.common import (
+    StoredError,
     connect_or_run,
     echo_message,
     escape_output,
@@ -150,11 +151,14 @@ def exclude(project: str, undo: bool) -> None:
 
 
 def _follow(root: object, do: str, what: str) -> list[str] | None:
-    """Have git's exclude file and the copies follow the choice; return the files that stay; None if a daemon runs that does not answer:
-    the choice is stored and counts, `what` is to follow."""
+    """Have git's exclude file and the copies follow the choice; return the files that stay; None if they wait: the choice is stored and
+    counts, `what` is to follow."""
     try:
         with connect_or_run() as call:
             done = call("task", plugin="learning", key=f"{do} {uuid4()}", project=str(root), data={"do": do})
+    except StoredError as error:
+        echo_message(error.what, error.hint)
+        return None
     except UnavailableError as error:
         echo_message(f"{error.what}: the choice is stored; run this again later, so that {what} follows")
         return None

@@ -35,13 +35,15 @@ from tacitd.cli.common import (
     find_project,
     get_paths,
     json_option,
+    leave_to_daemon,
+    open_store,
     read_store,
     show_progress,
 )
 from tacitd.cli.control_commands import echo_sync
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
-from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
+from tacitd.errors import FAILED, PARKED, TacitdError, UnavailableError, UsageError
 from tacitd.events import Project
 from tacitd.model.call_caps import SCAN_SHARE
 from tacitd.plugins import find_plugins
@@ -51,6 +53,7 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.source import OwnCalls, Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.text.wording import count_noun
+from tacitd.work.old_prompts import request_scan
 from tacitd_handlers.learning.answers import EXTRACTION_ANSWER, FACTS_BYTES
 from tacitd_handlers.shared.model_text import FACT_LIMIT
 
@@ -148,8 +151,14 @@ def scan(
         return
     if not yes:
         confirm("Go on?")
-    with connect_or_run() as call:
-        ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
+    transcripts = [str(path) for path in found]
+    with open_store() as store, store.write() as tx:
+        request_scan(tx, transcripts, floor, roots, time.time())
+    try:
+        with connect_or_run() as call:
+            ctx.exit(_run_scan(call, transcripts, roots))
+    except UnavailableError as error:
+        raise leave_to_daemon(error) from None
 
 
 def _parse_since(since: str) -> float:
@@ -258,10 +267,9 @@ def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> N
         echo_message(f"typed while paused, and sent to the model now: {paused} of them")
 
 
-def _run_scan(call: CallMethod, transcripts: list[str], floor: float, roots: list[str]) -> int:
+def _run_scan(call: CallMethod, transcripts: list[str], roots: list[str]) -> int:
     due = [{"job": "synthesize", "project": root} for root in roots]
     try:
-        call("scan", since=floor, transcripts=transcripts, projects=roots)
         said = _sync(call, transcripts, due)
     except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
@@ -285,8 +293,10 @@ def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -
     # Not of an executor, which would be waited for at the end, also after Ctrl-C.
     threading.Thread(target=sync, name="sync", daemon=True).start()
     with show_progress("learning") as advance:
-        while not said.done():
+        is_done = False
+        while not is_done:
+            is_done = said.done()
             lag = call("lag", transcripts=transcripts)
-            advance(lag["done"], lag["total"])
+            advance(lag["done"], lag["total"] or None)  # none: they are read first
             wait([said], LOOK)
     return said.result()

@@ -184,17 +184,17 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nothing(cli: Cli, file: str) -> No
 
 
 def test_a_choice_is_stored_beside_a_daemon_that_does_not_answer(cli: Cli) -> None:
-    """`exclude` and `trust` end with 0, as `pause` does; git's exclude file waits for `share`."""
+    """`exclude` and `trust` end with 0, as `pause` does; git's exclude file waits for `share`. The files follow when it goes on."""
     init(cli.home / "app")
     with run_hung_daemon():
         for command, code, text in (
-            ("share .", PARKED, "so that git's exclude file follows"),
+            ("share .", PARKED, "is done when it goes on"),
             ("exclude .", 0, "app is excluded"),
             ("trust --remove .", 0, "only what tacitd wrote"),
         ):
             said = cli.run(*command.split(), cwd=cli.home / "app")
             assert said.code == code and text in said.err, said.err
-            assert "did not answer" in said.err and "the choice is stored; run this again" in said.err
+            assert "did not answer" in said.err and "what you asked for is stored" in said.err
     choices = (cli.state / "choices.jsonl").read_text()
     assert '"share"' in choices and '"exclude"' in choices
 

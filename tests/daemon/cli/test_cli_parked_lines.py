@@ -164,8 +164,8 @@ ROW = {
 }
 
 
-def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> None:
-    """Replace the daemon by one with these answers to `retry` and `sync`."""
+def answer(patch: pytest.MonkeyPatch, retry: tuple[int, int], **sync: Any) -> None:
+    """Replace the daemon by one with this answer to `sync`. `retry`: how many prompts and tasks are to be tried again."""
     said = {
         "done": True,
         "parked": [],
@@ -178,8 +178,9 @@ def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> Non
 
     @contextmanager
     def somewhere() -> Iterator[Any]:
-        yield lambda method, **_: {"retry": retry, "sync": said}[method]
+        yield lambda method, **_: {"sync": said}[method]
 
+    patch.setattr(control_commands, "try_again", lambda *_: retry)
     patch.setattr(control_commands, "connect_or_run", somewhere)
 
 
@@ -206,6 +207,6 @@ def test_retry_says_what_became_of_it(
     code: int,
     said: str,
 ) -> None:
-    answer(monkeypatch, {"retried": retry[0], "parked": retry[1]}, **sync)
+    answer(monkeypatch, retry, **sync)
     done = cli.run("rescue", "retry", arguments)
     assert (done.code, done.err) == (code, said)
