@@ -5,7 +5,6 @@ Each method takes named parameters and returns a JSON value. docs/socket.md list
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +48,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "sync": lambda params: _sync(app, params),
         "wake": lambda _: _wake(app),
         "due": lambda params: _run_job(app, params),
-        "lag": lambda params: _lag(app, params),
+        "lag": lambda _: _count_scanned(app),
         "hint": lambda params: _take_hint(app, params),
         "statusline": lambda _: {"line": make_status_line(app.read_status())},
         "session_text": partial(_make_session_text, app, texts),
@@ -234,14 +233,12 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"job": job, "project": str(project.root) if project else None}
 
 
-def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
-    """How many of these transcripts' prompts were handled by handlers that call the model."""
-    ((total, waiting),) = app.store.rows(
-        "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt_text w JOIN prompt_task t ON t.prompt = w.prompt "
-        "WHERE w.transcript IN (SELECT value FROM json_each(?)) AND w.priority = 'scan'",
-        json.dumps(list(map(str, params["transcripts"]))),
+def _count_scanned(app: App) -> dict[str, int]:
+    """How many prompts of old transcripts wait for a handler that calls the model."""
+    ((waiting,),) = app.store.rows(
+        "SELECT count(*) FROM prompt_task t JOIN prompt_text w USING(prompt) WHERE t.state = 'waiting' AND w.priority = 'scan'"
     )
-    return {"done": total - waiting, "total": total}
+    return {"waiting": waiting}
 
 
 def _stop(app: App) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def scan(
         request_scan(tx, transcripts, floor, roots, time.time())
     try:
         with connect_or_run() as call:
-            ctx.exit(_run_scan(call, transcripts, roots))
+            ctx.exit(_run_scan(call, roots))
     except UnavailableError as error:
         raise leave_to_daemon(error) from None
 
@@ -267,10 +267,10 @@ def _echo_estimate(est: Estimate, handled: int, paused: int, as_json: bool) -> N
         echo_message(f"typed while paused, and sent to the model now: {paused} of them")
 
 
-def _run_scan(call: CallMethod, transcripts: list[str], roots: list[str]) -> int:
+def _run_scan(call: CallMethod, roots: list[str]) -> int:
     due = [{"job": "synthesize", "project": root} for root in roots]
     try:
-        said = _sync(call, transcripts, due)
+        said = _sync(call, due)
     except KeyboardInterrupt:  # only beside a daemon: an engine in this process stops by itself
         echo_message("not waiting any longer: the work goes on in the background; `tacitd pause` stops it")
         return FAILED
@@ -278,7 +278,7 @@ def _run_scan(call: CallMethod, transcripts: list[str], roots: list[str]) -> int
     return PARKED if said["parked"] else 0
 
 
-def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -> Any:
+def _sync(call: CallMethod, due: list[dict[str, str]]) -> Any:
     """Have everything handled now, and the jobs done that are due then; on a terminal, show meanwhile how far it is."""
     if not sys.stderr.isatty():
         return call("sync", due=due)
@@ -293,10 +293,11 @@ def _sync(call: CallMethod, transcripts: list[str], due: list[dict[str, str]]) -
     # Not of an executor, which would be waited for at the end, also after Ctrl-C.
     threading.Thread(target=sync, name="sync", daemon=True).start()
     with show_progress("learning") as advance:
-        is_done = False
+        is_done, total = False, 0
         while not is_done:
             is_done = said.done()
-            lag = call("lag", transcripts=transcripts)
-            advance(lag["done"], lag["total"] or None)  # none: they are read first
+            waiting = call("lag")["waiting"]
+            total = max(total, waiting)
+            advance(total - waiting, total or None)  # none: they are read first
             wait([said], LOOK)
     return said.result()

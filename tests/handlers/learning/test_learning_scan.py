@@ -256,7 +256,7 @@ def test_a_scan_is_not_done_while_something_is_parked(capsys: pytest.CaptureFixt
         "parked": [parked],
         "waits": [],
     }
-    assert scan._run_scan(lambda method, **_: said, [], ["/app"]) == 75
+    assert scan._run_scan(lambda method, **_: said, ["/app"]) == 75
     assert "paused" in capsys.readouterr().err
 
 
@@ -267,6 +267,6 @@ def test_an_interrupt_says_that_the_work_goes_on(capsys: pytest.CaptureFixture[s
         if method == "sync":
             raise KeyboardInterrupt
 
-    assert scan._run_scan(call, [], ["/app"]) == 1
+    assert scan._run_scan(call, ["/app"]) == 1
     said = capsys.readouterr().err
     assert "the work goes on in the background; `tacitd pause` stops it\n" in said and "aborted" not in said
