@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+
+import pytest
+
 from support_world import Begin, Fact, Facts
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
@@ -235,6 +239,33 @@ def test_a_linked_worktree_has_the_lines_of_its_repository(begin: Begin) -> None
         world.type("s1", "use pnpm, not npm", cwd=tree).leave("s1")
         assert world.bullets("LEARNED.md") == [PNPM]
         assert PNPM in (tree / RULE).read_text() and PNPM in world.read(RULE)
+
+
+def test_a_stopped_rebase_in_a_linked_worktree_holds_up_only_its_own_copy(begin: Begin) -> None:
+    """X-07, DESIGN "Doubt": learning goes on in the main tree and the other trees; `status` names the tree that waits."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        tree, other = (world.home / "work" / name for name in ("tree", "other"))
+        for one in (tree, other):
+            world.git("worktree", "add", "-q", str(one))
+        world.type("s0", "hello there").wait(60)
+        for one, text in ((tree, "theirs\n"), (world.project, "ours\n")):
+            world.write(one / "README", text).git("commit", "-qam", text.strip(), cwd=one)
+        with pytest.raises(subprocess.CalledProcessError):
+            world.git("rebase", "-q", "main", cwd=tree)
+        world.type("s2", "keep answers short").leave("s2")
+        world.type("s3", "use tabs in Go files").leave("s3")
+        world.wait(300)
+        expected = world.bullets("LEARNED.md")
+        assert sorted(expected) == sorted([PNPM, SHORT, GO])
+        assert world.bullets(RULE) == world.bullets(other / RULE) == expected
+        assert world.bullets(tree / RULE) == [PNPM]
+        said = world.run("status").out
+        assert f"in {tree} wait: git changes files there (" in said and "rebase-merge is there" in said
+        world.git("rebase", "--abort", cwd=tree)
+        world.wait(60)
+        assert world.bullets(tree / RULE) == expected
+        assert "git changes" not in world.run("status").out
 
 
 def test_a_modules_line_is_loaded_by_its_path(begin: Begin) -> None:

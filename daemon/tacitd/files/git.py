@@ -29,6 +29,9 @@ TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
 INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
+UNSETTLED = 30.0
+"""Seconds until the next look at a work tree in which a command changes the index, or something is under way."""
+UNSETTLED_HINT = "finish or abort the merge or rebase; remove a lock if no git runs"
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SMALL = 1 << 20
 _MOST_WORKTREES = 200
@@ -67,6 +70,8 @@ class GitLook(NamedTuple):
 
     root: Path
     """Of its project, as `find_project_root` returns it."""
+    tree: Path
+    """The top level of the work tree; the root without git."""
     unsettled: Path | None
     """What shows that a git command is changing the index now, or that a merge, rebase, cherry-pick or revert is under way: a file or
     directory in the git directory."""
@@ -278,7 +283,9 @@ def look_at(directory: Path) -> GitLook:
         found = _repository_at(root)  # it may be bare
     marks = [found.git_dir / name for name in (INDEX_LOCK, *_UNDER_WAY)] if found is not None else []
     unsettled = next((mark for mark in marks if mark.exists()), None)
-    return GitLook(root, unsettled, _read_checkout(found) if found is not None else "")
+    if found is None:
+        return GitLook(root, root, unsettled, "")
+    return GitLook(root, found.here, unsettled, _read_checkout(found))
 
 
 def is_ignored(root: Path, path: Path) -> bool:

@@ -34,8 +34,6 @@ from tacitd.text.hashes import blake2b
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
-UNSETTLED = 30.0
-"""Seconds until the next look while git merges or has a lock."""
 NO_EDITS = Edits({}, {}, frozenset())
 
 
@@ -117,10 +115,10 @@ class SharedFiles:
         sql = "SELECT head, doubt, coalesce(doubt_of, x''), coalesce(doubt_since, 0.0) FROM shared_file WHERE path = ?"
         head_then, doubt_then, doubt_of, since = (*rows(sql, key), ("", None, b"", 0.0))[0]
         # Before the file is read: what git takes away in between is found by the next look.
-        root, mark, head = git.look_at(path.parent)
+        root, tree, mark, head = git.look_at(path.parent)
         if mark is not None:
-            hint = "finish or abort the merge or rebase; remove a lock if no git runs"
-            raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
+            what = f"git changes files of {tree} ({mark} is there)"
+            raise FileBusyError(what, git.UNSETTLED_HINT, seconds=git.UNSETTLED)
         target = DISK.resolve(path)
         snapshot = read_snapshot(target)
         if snapshot is None:

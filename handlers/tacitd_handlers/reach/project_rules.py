@@ -67,7 +67,7 @@ from tacitd_handlers.reach.rule_text import (
 from tacitd_handlers.shared.places import read_plain_bytes
 from tacitd_handlers.shared.problems import report_problem
 
-PROBLEM = "learning.copies"
+PROBLEM, BUSY = "learning.copies", "learning.git"
 THEIRS = "has a block that this tacitd did not write, or that was changed: move lines of yours out of it, and delete it"
 
 
@@ -77,7 +77,8 @@ THEIRS = "has a block that this tacitd did not write, or that was changed: move 
 def write_copies(task: Task, tools: Tools) -> Done:
     """Bring the copies of a task's project up to date, or remove them if there are to be none.
 
-    Raises FileBusyError while git or an editor changes one of the files.
+    Those in a linked work tree in which git changes files wait until it is done. Raises FileBusyError while git changes files of the
+    main one, or an editor one of the files.
     """
     if not isinstance(task.project, Project) or not task.project.root.is_dir():
         return Done()
@@ -90,8 +91,9 @@ def write_copies(task: Task, tools: Tools) -> Done:
             return restored
         look.follow_sources()
     look.remove_leftovers()
-    id, problems = f"{PROBLEM}:{task.project.root}", look.problems
-    report_problem(tools, id, "; ".join(dict.fromkeys(problems)) if is_wanted else "", HINT)
+    root = task.project.root
+    for id, problems, hint in ((PROBLEM, look.problems, HINT), (BUSY, look.list_busy(), git.UNSETTLED_HINT)):
+        report_problem(tools, f"{id}:{root}", "; ".join(dict.fromkeys(problems)) if is_wanted else "", hint)
     return Done(look.apply, look.changes, notices=look.kept)
 
 
@@ -108,11 +110,27 @@ class _CopyRound:
         self._sources: dict[Path, tuple[str | None, list[LineRow]]] = {}
         """Text and lines of tacitd's; no text for one that is missing or refused."""
         self._trusts = False
+        self._busy = dict[Path, Path]()
+        """By linked work tree whose copies wait, what shows that git changes files there."""
 
     def apply(self, tx: Tx) -> None:
-        """A LEARNED.md that tacitd made is copied as a whole from now on."""
+        """A LEARNED.md that tacitd made is copied as a whole from now on. What waits for git is done later."""
         if self._trusts:
             tx.execute("UPDATE project SET trusted = 1 WHERE number = ?", self._number)
+        if self._busy:
+            place = Place(self._number, self._project.root, self._project)
+            queue_copies(tx, place, self._tools.clock.now() + git.UNSETTLED)
+
+    def list_busy(self) -> list[str]:
+        waits = "the copies of learned lines in {} wait: git changes files there ({} is there)"
+        return [waits.format(tree, mark) for tree, mark in self._busy.items()]
+
+    def _is_busy(self, tree: Path) -> bool:
+        """Whether the copies of a work tree wait for git. The main one has the sources: while git changes files there, all wait."""
+        mark = git.look_at(tree).unsettled if tree != self._project.root else None
+        if mark is not None:
+            self._busy[tree] = mark
+        return mark is not None
 
     def restore_sources(self) -> Done | None:
         """Put back files that `git clean` took; lines of a file that went otherwise may be learned again. None if none is missing."""
@@ -177,6 +195,8 @@ class _CopyRound:
     def _plan_block(self, copy: Copy, text: str) -> None:
         """Plan the block in an AGENTS.md. It is the person's file, so git shows it as before; one that is made is hidden."""
         tools, path = self._tools, copy.path
+        if self._is_busy(copy.tree):
+            return
         try:
             why = _why_no_block(copy, self._project, tools)
         except FileRefusedError as error:
@@ -208,7 +228,7 @@ class _CopyRound:
         rows = self._tools.rows
         is_noted = rows("SELECT 1 FROM shared_leaf WHERE path = ? LIMIT 1", str(copy.path))
         before = read_plain_bytes(copy.path, LARGEST)
-        if is_noted and before == text.encode():
+        if (is_noted and before == text.encode()) or self._is_busy(copy.tree):
             return
         leaves = COPY.read_leaves(text.encode())
         is_known = match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
@@ -270,7 +290,7 @@ class _CopyRound:
         """Remove copies that are not wanted any more and have nothing of a person."""
         rows, now = self._tools.rows, self._tools.clock.now()
         for path in list_written(rows, self._project.root, BLOCK):
-            if path in self._wanted or not path.exists():
+            if path in self._wanted or not path.exists() or self._is_busy(path.parent):
                 continue
             there = self._tools.look(path, BLOCK).now
             if there and there != dict(rows(_WRITTEN, str(path))):
@@ -280,7 +300,7 @@ class _CopyRound:
                 cause = Cause(f"block {now}", "tacitd", "it is not needed any more")
                 self._remove(path, BLOCK, {WHOLE: None}, cause)
         for path in list_written(rows, self._project.root, COPY):
-            if path in self._wanted or not os.path.lexists(path):
+            if path in self._wanted or not os.path.lexists(path) or self._is_busy(find_tree(path)):
                 continue
             what = find_obstacle(path, find_tree(path), rows)
             view = self._tools.look(path, COPY) if not what else None

@@ -80,7 +80,8 @@ def test_linked_worktree_has_its_own_head_and_shares_the_rest(repo: Path) -> Non
     assert read_head(linked) == _git(linked, "rev-parse", "HEAD") != read_head(repo)
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     (repo / ".git/worktrees/linked/MERGE_HEAD").write_text("x")
-    assert git.look_at(linked).unsettled and not git.look_at(repo).unsettled
+    assert git.look_at(linked / "a").unsettled and not git.look_at(repo).unsettled
+    assert git.look_at(linked / "a")[:2] == (repo, linked) and git.look_at(repo / "a")[:2] == (repo, repo)
     for tree, look in ((tree, git.look_at(tree / "a/folder/to/come")) for tree in (repo, linked)):
         assert (look.root, look.checkout) == (repo, git.read_checkout(tree))
 

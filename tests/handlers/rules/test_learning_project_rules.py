@@ -191,6 +191,58 @@ def test_git_must_not_show_a_new_copy(bench: RulesBench) -> None:
     assert not bench.rule().exists() and "a .gitignore includes it again" in bench.problems[0]
 
 
+@pytest.mark.parametrize("mark", ["index.lock", "MERGE_HEAD"])
+def test_the_copies_in_a_busy_work_tree_wait(bench: RulesBench, mark: str) -> None:
+    """DESIGN "Doubt": those of the other trees are made, changed and removed; those that wait are named, and follow when git is done."""
+    tree, other = link_tree(bench), link_tree(bench, "other")
+    bench.put(PNPM)
+    busy = bench.project / ".git/worktrees/linked" / mark
+    busy.touch()
+    bench.begin_session("s1")
+    assert bench.problems == []  # nothing waits
+    bench.put(SHORT)
+    assert bench.bullets(bench.rule()) == bench.bullets(bench.rule(other)) == [PNPM, SHORT]
+    assert bench.bullets(bench.rule(tree)) == [PNPM]
+    (said,) = bench.problems
+    assert str(tree) in said and str(busy) in said
+    busy.unlink()
+    bench.pass_minutes(1)
+    assert bench.bullets(bench.rule(tree)) == [PNPM, SHORT] and bench.problems == []
+    busy.touch()
+    bench.choose("exclude")
+    bench.copy_now()
+    assert [bench.rule(one).exists() for one in (bench.project, tree, other)] == [False, True, False]
+    busy.unlink()
+    bench.pass_minutes(1)
+    assert not bench.rule(tree).exists()
+
+
+def test_all_copies_wait_for_the_main_work_tree(bench: RulesBench) -> None:
+    """It has the sources: what a rebase there shows for a while is no reason to change a copy."""
+    tree = link_tree(bench)
+    bench.put(PNPM)
+    busy = bench.project / ".git/rebase-merge"
+    busy.mkdir()
+    with pytest.raises(ParkedError):
+        bench.put(SHORT)
+    bench.pass_minutes(3)
+    assert (
+        bench.bullets("LEARNED.md")
+        == bench.bullets(bench.rule())
+        == bench.bullets(bench.rule(tree))
+        == [PNPM]
+    )
+    busy.rmdir()
+    bench.pass_minutes(3)
+    expected = [PNPM, SHORT]
+    assert (
+        bench.bullets("LEARNED.md")
+        == bench.bullets(bench.rule())
+        == bench.bullets(bench.rule(tree))
+        == expected
+    )
+
+
 # --- none, and what is left
 
 
