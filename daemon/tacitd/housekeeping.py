@@ -46,10 +46,10 @@ def run_own_job(app: App, task: Task) -> Outcome:
         with suppress(TacitdError):  # the loop meets it too, and says so
             app.store.check()
         return Done()
-    for path in app.files.finish_all():  # also what a crash left
+    for path in app.files.finish_all(app.stalls):  # also what a crash left
         logger.warning("{} cannot be changed now; tacitd tries again", path)
-    app.engine.unfinished = set()
-    edited = app.plugins.list_edited()
+    app.engine.unfinished = {one for one in app.engine.unfinished if app.engine.is_stuck(one)}
+    edited = app.plugins.list_edited(app.stalls)
 
     def queue(tx: Tx) -> None:
         for new in edited:

@@ -48,7 +48,8 @@ QUESTIONS = ("status", "lag", "statusline", "session_text")
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
     call_soon = app.engine.inbox.call_soon
-    texts = SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ, call_soon)
+    parts = app.engine.source, app.found.plugins, app.store, app.clock, app.environ, call_soon
+    texts = SessionTexts(*parts, app.stalls)
     table: dict[str, RpcMethod] = {
         "ping": lambda _: answer_ping(find_store_refusal(app.engine)),
         "status": lambda _: app.read_status(),
