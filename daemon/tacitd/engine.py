@@ -19,7 +19,7 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.files.row_history import forget_unlisted
-from tacitd.files.stalls import Stalls
+from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
@@ -467,11 +467,12 @@ class Engine:
 
     def is_stuck(self, project: int | None) -> bool:
         """Whether the file system of a project, or of a directory in it, does not answer. Any thread."""
-        return bool(self.stalls.list_stuck()) and self.is_stuck_at(self._find_root(project))
+        return bool(self.stalls.list_stuck()) and self.is_stuck_at(self._find_root(project), 0.0)
 
-    def is_stuck_at(self, root: str) -> bool:
-        is_in = any(stuck.startswith(f"{root}/") for stuck in self.stalls.list_stuck())
-        return bool(root) and (is_in or self.stalls.is_stuck(root))
+    def is_stuck_at(self, root: str, patience: float = PATIENCE) -> bool:
+        """As `Stalls.is_stuck`."""
+        is_in = any(stuck.startswith(f"{root}/") for stuck in self.stalls.list_stuck(patience))
+        return bool(root) and (is_in or self.stalls.is_stuck(root, patience))
 
     def find_unread(self) -> dict[str, int]:
         """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""

@@ -52,8 +52,12 @@ def run_own_job(app: App, task: Task) -> Outcome:
     edited = app.plugins.list_edited(app.stalls)
 
     def queue(tx: Tx) -> None:
+        waits = "SELECT 1 FROM task WHERE plugin = ? AND kind = ? AND key = ?"
         for new in edited:
-            insert_task(tx, new, app.clock.now())
+            if not tx.rows(
+                waits, new.plugin, new.kind, new.key
+            ):  # an undo may have queued it with more meanwhile
+                insert_task(tx, new, app.clock.now())
 
     return Done(queue)
 

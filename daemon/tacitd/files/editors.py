@@ -52,7 +52,7 @@ AT_ONCE = 64
 """Highest number of kept descriptors; beyond it the oldest is checked early and closed."""
 AT_MOST = 0.2
 """Seconds for which `status` waits for the disk of one of them."""
-LAST_LOOK = 0.5
+LAST_LOOK = 0.75
 """Seconds for which the end of the process waits for the disk of one of them."""
 T = TypeVar("T")
 
@@ -144,7 +144,9 @@ class Editors:
 
     def check_old_files(self) -> None:
         """Save what was written into the old files. One that cannot be saved now is kept."""
-        self._ask_each(self._take_kept(), self._check_file, DISK_PATIENCE)
+        for _, answer in self._ask_each(self._take_kept(), self._check_file, DISK_PATIENCE):
+            if answer.done():
+                answer.result()
 
     def close(self) -> None:
         """Check all of them a last time and close their descriptors. For the end of the process, which waits for no disk that hangs."""

@@ -30,8 +30,8 @@ class Stalls:
         self._clock = clock
         self.threads = threads
         self._numbers = itertools.count()
-        self._open: dict[int, tuple[str, float]] = {}
-        """The directories of the questions that wait for an answer, and from when on they count as stuck: monotonic seconds."""
+        self._open: dict[int, tuple[str, float, float]] = {}
+        """Of each question that waits for an answer: its directory, since when (monotonic seconds), and how many seconds it may take."""
 
     def begin(
         self, place: str, question: Callable[[], T], patience: float = PATIENCE, most: int = STUCK
@@ -40,9 +40,9 @@ class Stalls:
         wait."""
         answer, number = Future[T](), next(self._numbers)
         if self.threads:
-            if self.is_stuck(place) or len(self._open) >= most:
+            if self.is_stuck(place, patience) or len(self._open) >= most:
                 return None
-            self._open[number] = place, self._clock.monotonic() + patience
+            self._open[number] = place, self._clock.monotonic(), patience
 
         def ask() -> None:
             try:
@@ -88,10 +88,11 @@ class Stalls:
         wait(others, patience)
         return answers
 
-    def list_stuck(self) -> list[str]:
-        now = self._clock.monotonic()
-        return list(dict.fromkeys(place for place, since in self._open.copy().values() if now >= since))
+    def list_stuck(self, patience: float = 0.0) -> list[str]:
+        """The directories of questions that take longer than they may, and than `patience`."""
+        now, found = self._clock.monotonic(), self._open.copy().values()
+        return list(dict.fromkeys(place for place, since, own in found if now - since >= max(own, patience)))
 
-    def is_stuck(self, place: str) -> bool:
+    def is_stuck(self, place: str, patience: float = 0.0) -> bool:
         """Whether a directory, or one above it, is."""
-        return any(place == stuck or place.startswith(f"{stuck}/") for stuck in self.list_stuck())
+        return any(place == stuck or place.startswith(f"{stuck}/") for stuck in self.list_stuck(patience))
