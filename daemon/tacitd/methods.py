@@ -230,7 +230,8 @@ def _wake(app: App) -> dict[str, Any]:
 
 
 def _project(app: App, directory: object) -> Project:
-    place = app.projects.find_project(str(directory))
+    cwd = str(directory)
+    place = app.stalls.ask(cwd, partial(app.projects.find_project, cwd))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place

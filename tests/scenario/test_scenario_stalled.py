@@ -3,6 +3,7 @@ calls of the real daemon hang."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from support_daemon import Daemon, MakeDaemon, bullets, until
 from support_store import build_shim
 from support_waiting import PATIENCE
+from tacitd.errors import TacitdError
 
 pytestmark = pytest.mark.scenario
 STALL = r"""
@@ -204,6 +206,26 @@ def test_a_daemon_beside_a_hanging_disk_ends_in_time_and_starts(mount: Mount, kn
     mount.daemon.type_("s4", "Prefers uv over pip")
     mount.daemon.synthesize()
     assert "Prefers uv over pip" in mount.daemon.learned
+
+
+def test_a_task_that_hangs_holds_up_no_other_and_no_end(mount: Mount) -> None:
+    """RELIABILITY 14, 20b: a person undoes a change on the hanging disk, which takes a worker; `sync` in the other project returns, and
+    the end is orderly."""
+    changes = json.loads(mount.daemon.cli("history", "--json", cwd=mount.root).stdout)
+    mount.stall()
+    with ThreadPoolExecutor(1) as pool:
+        undone = pool.submit(mount.daemon.call, "undo", id=changes[0]["id"])
+        until(
+            lambda: bool(mount.daemon.status()["handlers"]["learning"]["busy"]), PATIENCE, mount.daemon.said
+        )
+        mount.daemon.type_("s3", "Prefers ruff over flake8")
+        mount.run("synthesize")
+        assert "Prefers ruff over flake8" in mount.daemon.learned
+        assert mount.daemon.stop() < 2 * STOP
+        assert isinstance(undone.exception(PATIENCE), TacitdError)
+    mount.answer()
+    mount.daemon.start()
+    until(lambda: not bullets(mount.root / "LEARNED.md"), PATIENCE, mount.daemon.said)
 
 
 def test_what_a_person_edits_on_a_hanging_disk_is_noticed_once_it_answers(mount: Mount) -> None:

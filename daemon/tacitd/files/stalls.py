@@ -95,4 +95,4 @@ class Stalls:
 
     def is_stuck(self, place: str, patience: float = 0.0) -> bool:
         """Whether a directory, or one above it, is."""
-        return any(place == stuck or place.startswith(f"{stuck}/") for stuck in self.list_stuck(patience))
+        return any(f"{place}/".startswith(f"{stuck}/") for stuck in self.list_stuck(patience) if stuck)
