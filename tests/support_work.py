@@ -66,7 +66,7 @@ class WorkBench(Scene):
         self.store, self.reader, self.runner = self.app.store, self.engine.reader, self.engine.runner
         self.store._on_step = self.on_step
         self.reader._pass_bytes = self.pass_bytes
-        self.reader.lookup._threads = self.threads
+        self.app.stalls.threads = self.threads
         if self.on_done is not None:
             self.runner.on_done = self.on_done
 

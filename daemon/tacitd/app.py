@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -22,6 +23,7 @@ from tacitd.events import Project
 from tacitd.files.editors import Editors
 from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.files.shared_files import SharedFiles
+from tacitd.files.stalls import Stalls
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
@@ -57,6 +59,8 @@ from tacitd.work.write_modes import WriteModes
 HOUSEKEEPING = 50.0
 """Seconds, within which a person's edit of a handler's file is found."""
 OWN_JOBS = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
+COPIES = 0.2
+"""Seconds for which a start waits for the disk of a project."""
 GRACE = 11.0
 """Seconds for tasks when the daemon stops: longer than a model call gets, so that no child outlives it."""
 
@@ -127,7 +131,8 @@ class App:
         else:
             about = clock, environ, work, self.stopping, own_sessions
             self.model = make_daemon_model(config, self.budget, *about)
-        self.editors = editors or Editors(clock)
+        self.editors = editors or Editors(clock, stalls=Stalls(clock, threads=pool is None))
+        self.stalls = self.editors.stalls
         # What a program writes late into an old file is looked for by the App that follows, too.
         self._end_editors = self.editors.close if editors is None else self.editors.check_old_files
         self.files = SharedFiles(store, clock, editors=self.editors)
@@ -139,7 +144,7 @@ class App:
             is_off=lambda root: self.write_modes.get_mode(Project(root, False)) == "off",
             list_aliases=lambda: list_aliases(store.rows),
         )
-        find_project = self.projects.find_project
+        lookup = ProjectLookup(self.projects.find_project, clock, self.stalls)
         sessions = Sessions(clock, config.session.idle, source.read_claims)
         services = ToolServices(
             store,
@@ -148,9 +153,9 @@ class App:
             self.files,
             self.model,
             self.budget,
-            find_project,
+            self.projects.find_project,
             self.write_modes.get_mode,
-            lambda project: sessions.is_live_in(lambda cwd: find_project(cwd) == project),
+            lambda project: sessions.is_live_in(lambda cwd: lookup.find_project(cwd) == project),
             lambda task: find_model_refusal(store.rows, task.session, task.lane, clock.now()),
             found.collect_prompt_extensions(),
             config.list_directives(paths.home),
@@ -158,7 +163,6 @@ class App:
         self.plugins = RunningPlugins(found.plugins, config, services, environ, self.degraded)
         self.runnables = {name: one.runnable for name, one in self.plugins.by_name.items()}
         self.runnables[ENGINE] = Runnable(partial(run_own_job, self))
-        lookup = ProjectLookup(find_project, clock, threads=pool is None)
         observers = self.plugins.observers
         runner = TaskRunner(
             store,
@@ -178,6 +182,7 @@ class App:
             sessions,
             runner,
             lookup,
+            self.stalls,
             source,
             self.plugins,
             clock,
@@ -189,8 +194,7 @@ class App:
     def open(self) -> None:
         """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
-        places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
-        self.editors.find_copies(sorted(places))
+        self._find_copies()
         self._logged = find_newest(self.store.rows)
         self._store_settings()
         self.engine.start()
@@ -206,6 +210,16 @@ class App:
         keep_house(self)
         self.note_state()
         self.check_sources()
+
+    def _find_copies(self) -> None:
+        """Of all projects; a start waits only a moment for those whose disks do not answer."""
+        by_root = defaultdict[str, set[Path]](set)
+        sql = "SELECT f.path, coalesce(p.root, '') FROM shared_file f LEFT JOIN project p ON p.number = f.project"
+        for path, root in self.store.rows(sql):
+            by_root[root].add(Path(path).parent)
+        self.editors.find_copies(sorted(by_root.pop("", ())))
+        find = self.editors.find_copies
+        self.stalls.ask_each(((root, partial(find, sorted(by_root[root]))) for root in by_root), COPIES)
 
     def check_sources(self) -> None:
         """Look for edits of shared files now, in a worker."""
@@ -264,7 +278,7 @@ class App:
         """Stop everything and release the lock. Commits are durable already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
-        steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
+        steps += [partial(self.engine.runner.stop, GRACE, self.engine.is_stuck_at), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
         steps += [self._end_editors, partial(save_budget, self)]
         steps += [self._note_last_state] if self._is_open else []

@@ -19,6 +19,7 @@ from loguru import logger
 from tacitd.clock import Clock, doubt_clock
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.files.row_history import forget_unlisted
+from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
 from tacitd.schedule import Schedule
 from tacitd.sources.follow import Follower
@@ -86,6 +87,7 @@ class Engine:
     sessions: Sessions
     runner: TaskRunner
     lookup: ProjectLookup
+    stalls: Stalls
     source: Source
     plugins: RunningPlugins
     clock: Clock
@@ -303,7 +305,8 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        busy = self.inbox or self.reader.has_unread or self._ending or self.runner.running
+        runs = any(not self.is_stuck_at(lane) for _, lane in self.runner.running)
+        busy = self.inbox or self.reader.has_unread or self._ending or runs
         if self._waiters and not busy and not self.runner.list_ready(1):
             # A task that has ended in this pass may have taken prompts, as that of `scan` does.
             rows, rules, now = self.store.rows, self.plugins.rules, self.clock.now()
@@ -464,16 +467,25 @@ class Engine:
         that were planned before this start are not written yet: what is made of them would be of their earlier lines."""
         if task.plugin == ENGINE or task.kind in ASKED:
             return False
-        stuck, choices = self.lookup.list_stuck(), self.choices
+        choices = self.choices
         if task.project in self.unfinished or choices.find_pause("", task.session):
             return True
-        if not (stuck or choices.paused):
-            return False
-        found = self.store.rows("SELECT root FROM project WHERE number = ?", task.project)
-        root = found[0][0] if found else ""
-        if root and any(cwd == root or cwd.startswith(f"{root}/") for cwd in stuck):
+        if self.is_stuck(task.project):
             return True
-        return bool(choices.find_pause(root, task.session))
+        return bool(choices.paused and choices.find_pause(self._find_root(task.project), task.session))
+
+    def _find_root(self, project: int | None) -> str:
+        found = self.store.rows("SELECT root FROM project WHERE number = ?", project)
+        return str(found[0][0]) if found else ""
+
+    def is_stuck(self, project: int | None) -> bool:
+        """Whether the file system of a project, or of a directory in it, does not answer. Any thread."""
+        return bool(self.stalls.list_stuck()) and self.is_stuck_at(self._find_root(project), 0.0)
+
+    def is_stuck_at(self, root: str, patience: float = PATIENCE) -> bool:
+        """As `Stalls.is_stuck`."""
+        is_in = any(stuck.startswith(f"{root}/") for stuck in self.stalls.list_stuck(patience))
+        return bool(root) and (is_in or self.stalls.is_stuck(root, patience))
 
     def find_unread(self) -> dict[str, int]:
         """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""
@@ -492,7 +504,7 @@ class Engine:
             found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
         if self.fault is not None:
             found.append(self.fault)
-        if stuck := self.lookup.list_stuck():
+        if stuck := self.stalls.list_stuck():
             what = (
                 f"the file system of {', '.join(stuck[:LISTED])} does not answer; what was typed there waits"
             )

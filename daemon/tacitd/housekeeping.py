@@ -52,14 +52,18 @@ def run_own_job(app: App, task: Task) -> Outcome:
         with suppress(TacitdError):  # the loop meets it too, and says so
             app.store.check()
         return Done()
-    for path in app.files.finish_all():  # also what a crash left
+    for path in app.files.finish_all(app.stalls):  # also what a crash left
         logger.warning("{} cannot be changed now; tacitd tries again", path)
-    app.engine.unfinished = set()
-    edited = app.plugins.list_edited()
+    app.engine.unfinished = {one for one in app.engine.unfinished if app.engine.is_stuck(one)}
+    edited = app.plugins.list_edited(app.stalls)
 
     def queue(tx: Tx) -> None:
+        waits = "SELECT 1 FROM task WHERE plugin = ? AND kind = ? AND key = ?"
         for new in edited:
-            insert_task(tx, new, app.clock.now())
+            if not tx.rows(
+                waits, new.plugin, new.kind, new.key
+            ):  # an undo may have queued it with more meanwhile
+                insert_task(tx, new, app.clock.now())
 
     return Done(queue)
 

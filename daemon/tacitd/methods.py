@@ -41,7 +41,8 @@ QUESTIONS = ("status", "lag", "statusline", "session_text")
 
 def build_methods(app: App) -> dict[str, RpcMethod]:
     call_soon = app.engine.inbox.call_soon
-    texts = SessionTexts(app.engine.source, app.found.plugins, app.store, app.clock, app.environ, call_soon)
+    parts = app.engine.source, app.found.plugins, app.store, app.clock, app.environ, call_soon
+    texts = SessionTexts(*parts, app.stalls)
     table: dict[str, RpcMethod] = {
         "ping": lambda _: answer_ping(find_store_refusal(app.engine)),
         "status": lambda _: app.read_status(),
@@ -216,7 +217,8 @@ def _wake(app: App) -> dict[str, Any]:
 
 
 def _project(app: App, directory: object) -> Project:
-    place = app.projects.find_project(str(directory))
+    cwd = str(directory)
+    place = app.stalls.ask(cwd, partial(app.projects.find_project, cwd))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place

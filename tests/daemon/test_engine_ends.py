@@ -171,7 +171,7 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ProjectFinder, "find_project", find_or_hang)
     scene = Scene(tmp_path, pool=Threads())
-    scene.engine.lookup._threads = True
+    scene.app.stalls.threads = True
     stalled = scene.project("stalled")
     loop = threading.Thread(target=scene.app.run, args=(lambda: None, 0.05))
     loop.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -27,6 +28,7 @@ from tacitd.contract import Task
 from tacitd.errors import PARKED, TacitdError, UnavailableError
 from tacitd.events import NoProject
 from tacitd.files.editors import Editors
+from tacitd.files.stalls import Stalls
 from tacitd.handler import load_hook
 from tacitd.logging_setup import to_file, to_journal, to_stderr
 from tacitd.methods import build_methods
@@ -109,7 +111,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     config: Config | None = None
     before: App | None = None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    with handle_signals(actions, ending=True), closing(Editors(SystemClock())) as editors:
+    clock = SystemClock()
+    with handle_signals(actions, ending=True), closing(Editors(clock, stalls=Stalls(clock))) as editors:
         while before is None or config is not None:
             actions.update(beginning)
             stop = threading.Event()
@@ -154,6 +157,11 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
             # Only now: a signal, or a call, may have come while it was closed.
             config = None if app.asked_to_stop.is_set() else app.reloaded
             before = app
+    if before.engine.runner.running:
+        # Python would wait for their threads, of which one may hang in the file system of its project. Nothing of them is committed.
+        logger.complete()
+        sys.stdout.flush()
+        os._exit(0)
     return 0
 
 

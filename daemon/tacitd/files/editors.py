@@ -13,10 +13,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +36,8 @@ from tacitd.files.atomic import (
     replace_file,
 )
 from tacitd.files.disk import DISK, Disk, read_all
+from tacitd.files.stalls import PATIENCE as DISK_PATIENCE
+from tacitd.files.stalls import Stalls
 from tacitd.text.hashes import sha256
 
 REST = 1.0
@@ -44,6 +50,11 @@ WATCHED = 60.0
 """Seconds after the swap, after which an old file is checked for the last time."""
 AT_ONCE = 64
 """Highest number of kept descriptors; beyond it the oldest is checked early and closed."""
+AT_MOST = 0.2
+"""Seconds for which `status` waits for the disk of one of them."""
+LAST_LOOK = 0.75
+"""Seconds for which the end of the process waits for the disk of one of them."""
+T = TypeVar("T")
 
 
 class _OldFile(Struct, frozen=True):
@@ -60,9 +71,11 @@ class _OldFile(Struct, frozen=True):
 class Editors:
     """What is known of other programs that edit the same files. Thread-safe."""
 
-    def __init__(self, clock: Clock, disk: Disk = DISK) -> None:
+    def __init__(self, clock: Clock, disk: Disk = DISK, stalls: Stalls | None = None) -> None:
+        """`stalls`: without it, each look takes as long as the disk needs."""
         self._clock = clock
         self._disk = disk
+        self.stalls = stalls or Stalls(clock, threads=False)
         self._lock = threading.Lock()
         self._written: dict[Path, bytes] = {}
         """The digest of what tacitd wrote last."""
@@ -105,9 +118,15 @@ class Editors:
 
     def _is_young(self, mark: Path) -> bool:
         try:
-            return abs(self._clock.now() - self._disk.stat(mark).st_mtime) < PATIENCE
+            return abs(self._clock.now() - self._ask_stat(mark).st_mtime) < PATIENCE
         except OSError:
             return False
+        except FileBusyError:  # its disk hangs: the change waits
+            return True
+
+    def _ask_stat(self, path: Path) -> os.stat_result:
+        """For `status` too, which must not wait. Raises OSError, FileBusyError."""
+        return self.stalls.ask(str(path.parent), partial(self._disk.stat, path), AT_MOST)
 
     # --- after a change
 
@@ -116,32 +135,55 @@ class Editors:
 
     def keep_old_file(self, target: Path, old: Path, seen: bytes) -> None:
         """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed and whose bytes were `seen`."""
-        with suppress(OSError), self._lock:  # without a descriptor, late writes are not found
+        with suppress(OSError):  # without a descriptor, late writes are not found
             fd = self._disk.open_read(old)
-            self._kept.append(_OldFile(fd, target, sha256(seen).digest(), self._clock.monotonic()))
-            while len(self._kept) > AT_ONCE:
-                self._close_file(self._kept.pop(0))
+            with self._lock:
+                self._kept.append(_OldFile(fd, target, sha256(seen).digest(), self._clock.monotonic()))
+                early, self._kept = self._kept[:-AT_ONCE], self._kept[-AT_ONCE:]
+            self._ask_each(early, self._close_file, DISK_PATIENCE)
 
     def check_old_files(self) -> None:
         """Save what was written into the old files. One that cannot be saved now is kept."""
-        with self._lock:
-            for one in self._kept.copy():
-                self._kept.remove(one)
-                try:
-                    checked = self._save_changes(one)
-                except (OSError, FileRefusedError):
-                    self._kept.append(one)
-                    continue
-                if self._clock.monotonic() - one.since < WATCHED:
-                    self._kept.append(checked)
-                else:
-                    self._disk.close(one.fd)
+        for _, answer in self._ask_each(self._take_kept(), self._check_file, DISK_PATIENCE):
+            if answer.done():
+                answer.result()
 
     def close(self) -> None:
-        """Check all of them a last time and close their descriptors. For the end of the process."""
+        """Check all of them a last time and close their descriptors. For the end of the process, which waits for no disk that hangs."""
+        for one, answer in self._ask_each(self._take_kept(), self._find_late, LAST_LOOK):
+            if answer.done():
+                with suppress(OSError, FileRefusedError):
+                    self._save_late(one, answer.result())
+                self._disk.close(one.fd)
+        for one in self._take_kept():
+            self._disk.close(one.fd)
+
+    def _take_kept(self) -> list[_OldFile]:
         with self._lock:
-            while self._kept:
-                self._close_file(self._kept.pop(0))
+            taken, self._kept = self._kept, []
+        return taken
+
+    def _ask_each(
+        self, files: Sequence[_OldFile], question: Callable[[_OldFile], T], patience: float
+    ) -> list[tuple[_OldFile, Future[T]]]:
+        """Ask about each. From then on only the thread of its question has the file; one whose disk is stuck is kept."""
+        questions = [(str(one.target.parent), partial(question, one)) for one in files]
+        answers = list(zip(files, self.stalls.ask_each(questions, patience), strict=True))
+        with self._lock:
+            self._kept += [one for one, answer in answers if answer is None]
+        return [(one, answer) for one, answer in answers if answer is not None]
+
+    def _check_file(self, one: _OldFile) -> None:
+        is_over = self._clock.monotonic() - one.since >= WATCHED
+        try:
+            one = self._save_late(one, self._find_late(one))
+        except (OSError, FileRefusedError):
+            is_over = False
+        if is_over:
+            self._disk.close(one.fd)
+            return
+        with self._lock:
+            self._kept.append(one)
 
     def find_copies(self, directories: Iterable[Path]) -> None:
         """Record the copies in these directories that earlier processes left."""
@@ -153,32 +195,38 @@ class Editors:
         """The copies that exist, and for each the file that it was written for; None: by an earlier process, for one beside it."""
         for path in list(self._copies):
             try:
-                self._disk.stat(path)
+                self._ask_stat(path)
             except FileNotFoundError:
                 self._copies.pop(path, None)
-            except OSError:  # the disk may not be there now
+            except (OSError, FileBusyError):  # the disk may not be there now
                 continue
         return sorted(self._copies.items())
 
     def _close_file(self, one: _OldFile) -> None:
         with suppress(OSError, FileRefusedError):
-            self._save_changes(one)
+            self._save_late(one, self._find_late(one))
         self._disk.close(one.fd)
 
-    def _save_changes(self, one: _OldFile) -> _OldFile:
-        """If the old file has changed, write its copy. Raises OSError and FileRefusedError."""
+    def _find_late(self, one: _OldFile) -> bytes | None:
+        """What the old file contains; None if it has not changed. Raises OSError and FileRefusedError."""
         found = self._disk.fstat(one.fd)
         if found.st_nlink or found.st_size > LIMIT:
             # With another name (a backup by hard links) a write is meant for that name. A file this long is not text.
-            return one
+            return None
         data = read_all(one.fd, self._disk)
-        digest = sha256(data).digest()
+        if sha256(data).digest() == one.known or not data.strip():
+            return None
         now = read_snapshot(one.target, self._disk)
-        if digest == one.known or not data.strip() or (now is not None and now.data == data):
+        return None if now is not None and now.data == data else data
+
+    def _save_late(self, one: _OldFile, data: bytes | None) -> _OldFile:
+        """Write it to a copy. Raises OSError and FileRefusedError."""
+        if data is None:
             return one
         taken, name = set(self._disk.names(one.target.parent)), one.target.name + SAVED_SUFFIX
         names = (name, *(f"{name}-{count}" for count in range(2, len(taken) + 3)))
         copy = one.target.with_name(next(free for free in names if free not in taken))
-        replace_file(copy, data, mode=found.st_mode & 0o777, disk=self._disk)
+        mode = self._disk.fstat(one.fd).st_mode & 0o777
+        replace_file(copy, data, mode=mode, disk=self._disk)
         self._copies[copy] = one.target
-        return replace(one, known=digest)
+        return replace(one, known=sha256(data).digest())

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -29,6 +30,7 @@ from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
 from tacitd.files.row_history import make_change_key, note_change
+from tacitd.files.stalls import Stalls
 from tacitd.files.write_checks import refuse_leading_away
 from tacitd.text.hashes import blake2b
 
@@ -274,18 +276,18 @@ class SharedFiles:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
         self._finish_paths(planned.change.path for planned in self._decided.pop((plugin, task.number), ()))
 
-    def finish_all(self) -> list[Path]:
-        """Finish what this process and those that are gone had planned; return the paths that cannot be changed now."""
+    def finish_all(self, stalls: Stalls | None = None) -> list[Path]:
+        """Finish what this process and those that are gone had planned; return the paths that cannot be changed now. `stalls`: without
+        it, each takes as long as its disk needs."""
         found = self._store.rows("SELECT DISTINCT path, process FROM plan")
-        return self._finish_paths(
-            Path(path) for path, process in found if process == self._process or not is_alive(process)
-        )
+        paths = (Path(path) for path, process in found if process == self._process or not is_alive(process))
+        return self._finish_paths(paths, stalls)
 
-    def _finish_paths(self, paths: Iterable[Path]) -> list[Path]:
-        left = list[Path]()
+    def _finish_paths(self, paths: Iterable[Path], stalls: Stalls | None = None) -> list[Path]:
+        left, stalls = list[Path](), stalls or Stalls(self._clock, threads=False)
         for path in paths:
             try:
-                self._finish_path(path)
+                stalls.ask(str(path.parent), partial(self._finish_path, path))
             except (FileBusyError, FileRefusedError, OSError):
                 left.append(path)
         with self._lock:

@@ -17,8 +17,9 @@ from zlib import crc32
 from loguru import logger
 
 from tacitd.clock import Clock, local_date
-from tacitd.errors import TacitdError
+from tacitd.errors import FileBusyError, TacitdError
 from tacitd.files.git import find_project_root
+from tacitd.files.stalls import Stalls
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, cut_text, name_occasion
 from tacitd.session_context.plugin_view import (
@@ -36,6 +37,8 @@ from tacitd.text.wording import count_noun
 ADVICE_BUDGET = 1_500
 """Characters about one failed call."""
 ADVICE_LINES = 3
+PATIENCE = 4.0
+"""Seconds for which the files of a session's project are waited for."""
 LONGEST_LOOK = 64 << 20
 """Bytes of a transcript in which an earlier context is looked for: some 50 ms."""
 
@@ -51,6 +54,7 @@ class SessionTexts:
         clock: Clock,
         environ: Mapping[str, str],
         call_soon: Callable[[Callable[[], object]], object],
+        stalls: Stalls,
     ) -> None:
         """`call_soon` runs what a session's start does not wait for."""
         self._source = source
@@ -59,6 +63,7 @@ class SessionTexts:
         self._store = store
         self._clock = clock
         self._call_soon = call_soon
+        self._stalls = stalls
 
     def answer_hook(self, question: HookInput) -> str:
         """What the hook is to print; "" for nothing, also for a transcript that is not below this client's directory: what one
@@ -66,7 +71,12 @@ class SessionTexts:
         real = os.path.realpath(question.transcript)
         if not any(real.startswith(f"{os.path.realpath(root)}/") for root in self._source.roots):
             return ""
-        return self._advise(question) if question.kind == "failure" else self._make_context(question)
+        answer = self._advise if question.kind == "failure" else self._make_context
+        try:  # otherwise sessions of a project whose disk hangs would take every connection
+            return self._stalls.ask(question.cwd, partial(answer, question), PATIENCE)
+        except FileBusyError as error:
+            logger.warning("a session gets no context: {}", error)
+            return ""
 
     def _make_context(self, question: HookInput) -> str:
         # Newer clients keep what hooks printed in the transcript and send it again when a session is resumed. Older ones (2.1.63) forget

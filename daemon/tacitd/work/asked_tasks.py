@@ -94,7 +94,12 @@ class AskedTasks:
     def _wait(self, new: NewTask, number: int) -> None:
         begun, stopped = time.monotonic(), math.inf
         while time.monotonic() - begun < LONGEST:
-            waits = self.store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
+            try:
+                waits = self.store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
+            except (
+                RuntimeError
+            ):  # the store was closed: an end does not wait for a task that hangs in a file system
+                raise make_stopped_error() from None
             runs = self.runner.is_running(new.plugin, new.lane)
             if not waits and not runs:
                 return

@@ -8,14 +8,16 @@ directory that did not exist here get their project once it does.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
+from concurrent.futures import wait
+from functools import partial
 
 from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
+from tacitd.files.stalls import STUCK, Stalls
 from tacitd.store import Store
 from tacitd.work.project_rows import Choices, store_project
 
@@ -23,42 +25,34 @@ PATIENCE = 0.2
 """Seconds for which the loop waits for an answer."""
 FRESH = 5.0
 """Seconds for which an answer holds. Directories are made, moved and removed."""
-STUCK = 16
-"""Questions that may wait for a file system at once. Beyond it no further one is asked."""
+MOST = 2 * STUCK
+"""Directories that may be stuck before no further one is asked for its project: more than for what can be done later."""
 
 Place = Project | NoProject
 
 
 class ProjectLookup:
-    """Answers of `find`, which may block. Use it from one thread."""
+    """Answers of `find`, which may block. Thread-safe."""
 
-    def __init__(self, find: Callable[[str], Place], clock: Clock, *, threads: bool = True) -> None:
-        """`threads=False`: `find` is called at once, for tests without threads."""
+    def __init__(self, find: Callable[[str], Place], clock: Clock, stalls: Stalls) -> None:
         self._find = find
         self._clock = clock
-        self._threads = threads
+        self._stalls = stalls
         self._answers: dict[str, tuple[float, Place]] = {}
         """By directory, with the monotonic seconds of the answer."""
-        self._open: dict[str, float] = {}
-        """Since when the question about a directory waits for its answer: monotonic seconds."""
 
     def find_project(self, cwd: str) -> Place | None:
         """Return the project of a directory, or why it is none; None if there is no answer yet. Waits 0.2 s at most."""
-        if not self._threads:
+        if not self._stalls.threads:
             return self._find(cwd)
         now = self._clock.monotonic()
         at, answer = self._answers.get(cwd, (-math.inf, None))
         if now - at < FRESH:
             return answer
-        if cwd not in self._open:
-            if len(self.list_stuck()) >= STUCK:
-                return None
-            self._open[cwd] = now
-            self._answers.pop(cwd, None)
-            thread = threading.Thread(target=self._answer, args=(cwd,), name="project lookup", daemon=True)
-            thread.start()
-            thread.join(PATIENCE)
-        return self._answers.get(cwd, (0.0, None))[1]
+        if (question := self._stalls.begin(cwd, partial(self._answer, cwd), PATIENCE, MOST)) is not None:
+            wait([question], PATIENCE)
+        at, answer = self._answers.get(cwd, (-math.inf, None))
+        return answer if at >= now else None
 
     def _answer(self, cwd: str) -> None:
         try:
@@ -69,13 +63,6 @@ class ProjectLookup:
             self._answers[cwd] = self._clock.monotonic(), found
         except TacitdError as error:  # of the store, which has the choices: it is asked again
             logger.warning("the project of {} is not known: {}", cwd, error)
-        finally:
-            del self._open[cwd]
-
-    def list_stuck(self) -> list[str]:
-        """The directories whose file system did not answer in time."""
-        now = self._clock.monotonic()
-        return [cwd for cwd, since in self._open.copy().items() if now - since >= PATIENCE]
 
 
 def find_missing_projects(store: Store, lookup: ProjectLookup, choices: Choices, now: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -42,6 +42,7 @@ from tacitd.events import Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, list_lines, plan_row_undo
 from tacitd.files.shared_files import TWO_LOOKS
+from tacitd.files.stalls import Stalls
 from tacitd.handler import Decision, Degradation, Notice, load_hook
 from tacitd.model.budget import mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
@@ -335,27 +336,34 @@ class RunningPlugins:
             one.queue_job(tx, job, project)
         return bool(owners)
 
-    def list_edited(self) -> list[NewTask]:
-        """A task for each shared file that changed since it was looked at last. In a worker."""
-        rows, files = self._services.store.rows, self._services.files
+    def list_edited(self, stalls: Stalls) -> list[NewTask]:
+        """A task for each shared file that changed since it was looked at last; none of a project whose disk does not answer. In a
+        worker."""
+        rows = self._services.store.rows
         known = {
             (plugin, path): stamp
             for plugin, path, stamp in rows("SELECT plugin, path, stamp FROM shared_file")
         }
         waiting = set(rows("SELECT plugin, key FROM task WHERE kind = 'file-changed'"))
-        places, found = [(None, ""), *list_writable(self._services)], list[NewTask]()
-        for plugin in self.by_name.values():
-            for kind, (number, root) in product(plugin.spec.files, places):
-                for path in self._list_paths(plugin.name, kind, root):
-                    key, stamp = f"{EDITS}{path}", files.read_stamp(path)
-                    before = known.get((plugin.name, str(path)))
-                    if (
-                        (plugin.name, key) not in waiting
-                        and stamp != before
-                        and (stamp or before is not None)
-                    ):
-                        found.append(plugin.make_edited(kind, path, root, number))
-        return found
+
+        def list_of_project(number: int | None, root: str) -> list[NewTask]:
+            return [
+                plugin.make_edited(kind, path, root, number)
+                for plugin in self.by_name.values()
+                for kind in plugin.spec.files
+                for path in self._list_paths(plugin.name, kind, root)
+                if (plugin.name, f"{EDITS}{path}") not in waiting
+                and self._is_edited(path, known.get((plugin.name, str(path))))
+            ]
+
+        places = list_writable(self._services)
+        asked = stalls.ask_each((root, partial(list_of_project, number, root)) for number, root in places)
+        answers = [one.result() for one in asked if one is not None and one.done()]
+        return [*list_of_project(None, ""), *chain.from_iterable(answers)]
+
+    def _is_edited(self, path: Path, before: str | None) -> bool:
+        stamp = self._services.files.read_stamp(path)
+        return stamp != before and (bool(stamp) or before is not None)
 
     def _list_paths(self, plugin: str, kind: SharedFileKind, root: str) -> list[Path]:
         try:

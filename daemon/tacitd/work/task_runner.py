@@ -84,7 +84,8 @@ class TaskRunner:
         self._running: dict[tuple[str, str], float] = {}
         self._single = {name for name, one in self.plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
-        self._futures = set[Future[None]]()
+        self._futures: dict[Future[None], str] = {}
+        """With the lane of each."""
         self._kept: dict[tuple[str, str], _Kept] = {}
         """By plugin and lane, the outcome that is committed when its task begins again."""
         self._listed = deque[ReadyTask]()
@@ -122,8 +123,8 @@ class TaskRunner:
                 self._running[one.plugin, one.lane] = now
             future = self.pool.submit(self._work, one)
             if future is not None:
-                self._futures.add(future)
-                future.add_done_callback(self._futures.discard)
+                self._futures[future] = one.lane
+                future.add_done_callback(lambda ended: self._futures.pop(ended, None))
 
     def list_ready(self, most: int = THREADS) -> list[ReadyTask]:
         if self.refused is not None:
@@ -151,11 +152,14 @@ class TaskRunner:
     def hold(self) -> None:
         self._stopping.set()
 
-    def stop(self, grace: float = 0.0) -> bool:
-        """Give tasks that run `grace` seconds: after that, nothing of them is committed. Returns whether all have ended."""
+    def stop(self, grace: float = 0.0, is_stuck: Callable[[str], bool] = lambda lane: False) -> bool:
+        """Give tasks that run `grace` seconds, and none to those of a lane that is stuck: after that, nothing of them is committed.
+        Returns whether all have ended."""
         self._stopping.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
-        _, late = wait(self._futures, grace)
+        running = self._futures.copy()
+        wait([one for one, lane in running.items() if not is_stuck(lane)], grace)
+        late = [one for one in running if not one.done()]
         if late:
             logger.warning("stopped while tasks still ran")
         return not late

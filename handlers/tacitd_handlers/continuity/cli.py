@@ -60,7 +60,7 @@ def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
     with _open_rows() as rows:
         found, faults = documents.list_sessions(rows, SystemClock().now())
-    readable = _select(found, project) if project else found
+        readable = _select(rows, found, project) if project else found
     if as_json:
         echo_json([_row(one) for one in readable])
         return
@@ -105,7 +105,7 @@ def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
     with _open_rows() as rows:
         found, faults = documents.list_sessions(rows, SystemClock().now())
-        _select(found, project)
+        _select(rows, found, project)
         said = resume_project(rows, resolve_directory(project, missing_ok=project is not None))
     _echo_faults(faults)
     if said:
@@ -191,9 +191,11 @@ def _echo_faults(faults: Sequence[str]) -> None:
         echo_message(f"cannot read: {fault}")
 
 
-def _select(found: Sequence[documents.SessionFile], given: str | None) -> list[documents.SessionFile]:
+def _select(
+    rows: Rows, found: Sequence[documents.SessionFile], given: str | None
+) -> list[documents.SessionFile]:
     """The sessions of the project of a directory. It may be gone; then UsageError is raised if there are none."""
-    here = select_sessions(found, resolve_directory(given, missing_ok=given is not None))
+    here = select_sessions(rows, found, resolve_directory(given, missing_ok=given is not None))
     if not here:
         resolve_directory(given)
     return here
@@ -210,7 +212,7 @@ def _session(id: str | None) -> documents.SessionFile:
                 hint = "the daemon writes it; `--session ID` names another one"
                 raise UsageError(f"this session ({own}) has no file yet", hint)
             return documents.find_session(rows, own, now)
-        here = _select(documents.list_sessions(rows, now)[0], None)
+        here = _select(rows, documents.list_sessions(rows, now)[0], None)
     if not here:
         raise UsageError("this project has no session yet", "`tacitd sessions list`, and give --session ID")
     return here[0]

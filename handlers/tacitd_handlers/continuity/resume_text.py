@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,27 +57,29 @@ def read_last_session(cwd: Path, budget: int) -> str:
 def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
     """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
     now = SystemClock().now()
-    here = [one for one in select_sessions(list_sessions(rows, now)[0], cwd) if one.id != without]
+    here = [one for one in select_sessions(rows, list_sessions(rows, now)[0], cwd) if one.id != without]
     if not here:
         return ""
     state, prompts = load_state(rows, here[0].id), list_last_prompts(rows, here[0].id, PROMPTS)
     return build_resume_text([one.document for one in here], now, state, prompts)
 
 
-def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
-    """Return those of the sessions that belong to the project of a directory, in the same order."""
-    _root.cache_clear()  # a repository may have been made or moved since the daemon asked last
-    root = _root(str(cwd))
-    return [one for one in found if one.project and _root(one.project) == root]
-
-
-@cache
-def _root(cwd: str) -> str:
-    """The root of the git repository's main work tree; the directory itself if there is none. One that is gone still belongs to the
-    repository that it was in."""
+def select_sessions(rows: Rows, found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
+    """Return those of the sessions that belong to the project of a directory, in the same order. The disks of other projects, which may
+    hang, are not touched."""
     real = Path(os.path.realpath(cwd))
-    found = git.find_repository(real)
-    return str(found.top if found is not None else real)
+    repository = git.find_repository(real)
+    root = str(repository.top if repository is not None else real)
+    sql = "SELECT s.id, p.root FROM session s JOIN project p ON p.number = s.project"
+    stored: dict[str, str] = dict(rows(sql))
+    own = {root, str(cwd)} if repository is None else {root}
+
+    def is_own(one: SessionFile) -> bool:
+        if one.id in stored:
+            return stored[one.id] == root
+        return one.project in own or (repository is not None and one.project.startswith(f"{root}/"))
+
+    return [one for one in found if is_own(one)]
 
 
 def build_resume_text(

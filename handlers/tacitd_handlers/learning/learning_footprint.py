@@ -6,16 +6,20 @@ Lines and the files that have them are kept. The summary is removed, and so are 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from tacitd.cli.common import read_store
+from tacitd.clock import SystemClock
 from tacitd.contract import Format, Rows, Tools
 from tacitd.errors import FileRefusedError, StoreLostError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.git import find_project_root, is_tracked, list_work_trees
+from tacitd.files.stalls import Stalls
 from tacitd.handler import DoctorFinding, Footprint
 from tacitd.state.paths import find_current_dir, state_dir
 from tacitd.store import open_readonly
@@ -110,15 +114,25 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     state = state_dir(environ)
     problems = "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id"
     found = read_store(lambda rows: rows(problems, f"{PROBLEM}%"), state) or ()
+    by_root = defaultdict[str, list[Path]](list)
     for root, path in read_store(lambda rows: rows(_WITH_LINES), state) or ():
-        if Path(path).is_relative_to(root) and is_published(Path(path), Path(root)):
+        by_root[root].append(Path(path))
+    hint = "list it in .npmignore, or list `files` in package.json"
+    asked = Stalls(SystemClock()).ask_each(
+        (root, partial(_list_published, root, by_root[root])) for root in by_root
+    )
+    for root, answer in zip(by_root, asked, strict=True):
+        for path in answer.result() if answer is not None and answer.done() else ():
             what = f"`npm publish` in {root} would include {path}"
-            hint = "list it in .npmignore, or list `files` in package.json"
             yield DoctorFinding("learning.published", "warning", what, hint)
     for (what,) in found:
         yield DoctorFinding(PROBLEM, "warning", what, HINT)
     if not found:
         yield DoctorFinding(PROBLEM, "ok", "the copies of learned lines can be written")
+
+
+def _list_published(root: str, paths: Iterable[Path]) -> list[Path]:
+    return [path for path in paths if path.is_relative_to(root) and is_published(path, Path(root))]
 
 
 def format_banner_lines(tools: Tools) -> Iterator[str]:

@@ -6,7 +6,8 @@ Only tacitd's own files are listed: the person's rules, and the project's and it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, json_option, read_store, resolve_directory
+from tacitd.clock import SystemClock
 from tacitd.contract import Row, Rows, Value
 from tacitd.errors import FileRefusedError
+from tacitd.files.stalls import Stalls
 from tacitd.handler import DoctorFinding
 from tacitd.sources.registry import find_codex
 from tacitd.state.paths import Paths
@@ -269,16 +272,28 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
 
 
 def check_projects(client_home: Path, roots: Iterable[str]) -> Iterator[DoctorFinding]:
-    """A warning for each way in which learned lines of projects do not reach sessions."""
-    found: dict[str, list[tuple[Path, ReachProblem]]] = {}
-    for root in filter(Path.is_dir, map(Path, roots)):
-        for problem in survey_directory(client_home, root, _find_nothing).missing:
+    """A warning for each way in which learned lines of projects do not reach sessions, and for each project whose disk does not
+    answer."""
+    found, roots = dict[str, list[tuple[Path, ReachProblem]]](), list(roots)
+    asked = Stalls(SystemClock()).ask_each(
+        (root, partial(_list_missing, client_home, Path(root))) for root in roots
+    )
+    for root, answer in zip(roots, asked, strict=True):
+        if answer is None or not answer.done():
+            what = f"the file system of {root} does not answer"
+            yield DoctorFinding("reach.stuck", "warning", what, "check the mount; everything else goes on")
+            continue
+        for problem in answer.result():
             if problem.id:
-                found.setdefault(problem.id, []).append((root, problem))
+                found.setdefault(problem.id, []).append((Path(root), problem))
     for id, places in found.items():
-        root, first = places[0]
+        place, first = places[0]
         more = f", and {len(places) - 1} more" if len(places) > 1 else ""
-        yield DoctorFinding(id, "warning", f"{root}: {first.what}: {first.why}{more}", first.hint)
+        yield DoctorFinding(id, "warning", f"{place}: {first.what}: {first.why}{more}", first.hint)
+
+
+def _list_missing(client_home: Path, root: Path) -> Sequence[ReachProblem]:
+    return survey_directory(client_home, root, _find_nothing).missing if root.is_dir() else ()
 
 
 def _find_nothing(sql: str, *values: Value) -> list[Row]:

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from tacitd.errors import UnwritableError
+from tacitd.files.stalls import Stalls
 from tacitd.handler import StoredItem
 from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest
@@ -70,7 +71,7 @@ def make_texts(
     plugin = PluginSpec("toy", session_text="toy_texts:make_text", items="toy_texts")
     clock = clock or FakeClock()
     store = Store.open(tmp_path / "state", clock, owner=False)
-    return SessionTexts(make_source(home), [plugin], store, clock, {}, call_soon)
+    return SessionTexts(make_source(home), [plugin], store, clock, {}, call_soon, Stalls(clock))
 
 
 def ask(home: Path, **fields: str | Path) -> HookInput:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tacitd.errors import StoreLostError
 from tacitd.events import Project
+from tacitd.files.stalls import Stalls
 from tacitd.testing import FakeClock
 from tacitd.work.project_lookup import FRESH, ProjectLookup
 
@@ -21,9 +22,10 @@ def test_a_store_that_is_lost_during_a_question_makes_no_directory_stuck() -> No
             raise answer
         return answer
 
-    lookup = ProjectLookup(find, clock)
+    stalls = Stalls(clock)
+    lookup = ProjectLookup(find, clock, stalls)
     for known in (place, None, place):
         clock.advance(FRESH)
         assert lookup.find_project("/w") == known
         clock.advance(FRESH)
-        assert lookup.list_stuck() == []
+        assert stalls.list_stuck() == []
