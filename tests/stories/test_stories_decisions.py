@@ -390,3 +390,38 @@ def test_the_report_lists_what_is_in_the_files_now(begin: Begin) -> None:
         assert list_lines() == [SHORT, PNPM]
         assert world.run("forget", "answers short").code == 0
         assert list_lines() == [PNPM] == world.bullets("LEARNED.md")
+
+
+def test_a_line_is_forgotten_in_its_project_alone(begin: Begin) -> None:
+    """S-28: what is forgotten in one project is learned in another one; about the person, it is forgotten in all."""
+    with begin(FACTS) as world:
+        other = world.new_project("other")
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert "never learned again in this project" in world.run("forget", "pnpm").err
+        world.type("s2", "use pnpm, not npm", cwd=other).leave("s2")
+        assert world.bullets(other / "LEARNED.md") == [PNPM]
+        assert "nothing is forgotten here" in world.run("learned", "--forgotten", cwd=other).err
+        world.type("s3", "use pnpm, not npm").leave("s3")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_what_is_forgotten_outlives_the_store(begin: Begin) -> None:
+    """DESIGN "The store": a choice is known to a new store, which has its digest alone. It is counted, and its whole text lifts it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.run("forget", "pnpm")
+        world.stop()
+        for path in world.state.glob("tacitd.sqlite*"):
+            path.unlink()
+        world.start().type("s2", "use pnpm, not npm").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        said = world.run("learned", "--forgotten")
+        assert "1 forgotten text is known by a digest alone" in said.err and "forget --undo TEXT" in said.err
+        assert "nothing is forgotten" not in world.run("learned", "--forgotten", ".", "pnpm").err
+        assert "forgotten already" in world.run("forget", PNPM).err
+        assert world.run("forget", "--undo", "use pnpm").code == 1
+        done = world.run("forget", "--undo", PNPM)
+        assert done.code == 0 and "it may be learned again" in done.err, done
+        assert "nothing is forgotten here" in world.run("learned", "--forgotten").err
+        world.type("s3", "use pnpm, not npm").leave("s3")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]

@@ -58,7 +58,7 @@ QUESTIONS = {
 def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
-    A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
+    What was learned in a project is forgotten in that project; what was learned about you, in all. A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
     it asks.
     """
     if undo and purge:
@@ -109,7 +109,7 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
 def _echo_item(found: FoundItem) -> None:
     item = found.item
     where = f"  ({escape_output(item.where)})" if item.where else ""
-    echo_message(f"{item.id}  {escape_output(item.text or '(its words were purged)')}{where}")
+    echo_message(f"{item.id}  {escape_output(item.text or '(its words are not stored)')}{where}")
 
 
 @click.command(epilog="\b\nExample: tacitd review\nExample: tacitd review --all --json | jq -r '.[].text'")
@@ -191,7 +191,7 @@ class FoundItem(Struct, frozen=True):
     def as_data(self) -> dict[str, Any]:
         """Return JSON: `id`, `kind`, `text`, `where`, `root` ("" for the person), `state`, `by_person`, `review`, `words`."""
         fields = asdict(self.item) | {"root": str(self.item.root or ""), "words": list(self.item.words)}
-        del fields["earlier"]
+        del fields["earlier"], fields["says"]
         return fields
 
 
@@ -270,6 +270,7 @@ def match_items(asked: str, listed: Sequence[FoundItem]) -> list[FoundItem]:
         return found
     wanted = asked.strip().removeprefix("- ").casefold()
     exact = [one for one in listed if wanted and one.item.text.casefold() == wanted]
+    exact = exact or [one for one in listed if one.item.says is not None and one.item.says(wanted)]
     return exact or [one for one in listed if wanted and wanted in one.item.text.casefold()]
 
 

@@ -106,7 +106,11 @@ class Place(Struct, frozen=True):
     @property
     def name(self) -> str:
         """For degradations and tasks: the root, or `person`."""
-        return str(self.root) if self.project is not None else "person"
+        return self.project_root or "person"
+
+    @property
+    def project_root(self) -> str:
+        return str(self.root) if self.project is not None else ""
 
 
 def person_root(environ: Mapping[str, str]) -> Path:
