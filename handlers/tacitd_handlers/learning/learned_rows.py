@@ -304,6 +304,19 @@ def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
     )
 
 
+def relocate_line(tx: Tx, line: LineRow, project: int | None, path: str) -> None:
+    """A line is in another file now; what was counted of it goes with it."""
+    id = make_line_id(path, line.text)
+    tx.execute("DELETE FROM learning_line WHERE id = ? AND number <> ?", id, line.number)
+    tx.execute(
+        "UPDATE learning_line SET id = ?, path = ?, project = ? WHERE number = ?",
+        id,
+        path,
+        project,
+        line.number,
+    )
+
+
 def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> None:
     """A person gave a line another meaning: the new one is theirs, with the facts of the old one, which counts as deleted."""
     number = put_line(tx, now, row.project, row.path, heading, text)
