@@ -231,10 +231,10 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
             "try again once that is mended; `tacitd doctor` checks the machine",
         )
     if not found:
-        raise TacitdError(
-            f"nothing here has the id or the text {shown}",
-            "`tacitd learned` lists the lines with their ids; an id changes when its text does",
-        )
+        hint = "`tacitd learned` lists the lines with their ids; an id changes when its text does"
+        if list(states) == ["forgotten"]:
+            hint = "`tacitd learned --forgotten` lists what is forgotten, and says how to lift it"
+        raise TacitdError(f"nothing here has the id or the text {shown}", hint)
     # A forgotten line that is in its file again is the line: of one id the item that is not forgotten counts.
     ordered = sorted(found, key=lambda one: one.item.state != "forgotten")
     by_id = {(one.plugin, one.item.root, one.item.id): one for one in ordered if one.item.state in states}
