@@ -229,10 +229,11 @@ class LearnedRows:
 
     def is_never(self, text: str) -> bool:
         """Whether a text is never learned again, also by a store that is made anew."""
-        from tacitd_handlers.learning.learned_rows import is_forgotten
+        from tacitd_handlers.learning.learned_rows import digest_same, list_forgotten
 
         in_file = (self.bench._app.paths.state_dir / "choices.jsonl").exists()
-        return is_forgotten(self.bench.rows, text) and in_file
+        forgotten = list_forgotten(self.bench.rows, str(self.root))
+        return any(digest_same(text) in one.sames for one in forgotten) and in_file
 
 
 def find_texts(items: Sequence[StoredItem], state: str) -> list[str]:

@@ -252,6 +252,8 @@ class Cause(Struct, frozen=True):
     session: str = ""
     prompts: Sequence[int] = ()
     undoes: int | None = None
+    joins: bool = False
+    """Whether what it does to several files is one change of the history, which is undone as a whole."""
 
 
 class FileChange(Struct, frozen=True):

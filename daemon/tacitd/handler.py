@@ -64,7 +64,7 @@ class StoredItem(Struct, frozen=True):
     kind: str
     """What it is, for a person: `line`, `lesson`, `profile value`, `refused fact`."""
     text: str
-    """Its whole text on one line; "" if its words were purged."""
+    """Its whole text on one line; "" if its words are not stored any more."""
     where: str = ""
     root: Path | None = None
     """Of its project; None: it belongs to the person."""
@@ -78,6 +78,8 @@ class StoredItem(Struct, frozen=True):
     """The beginnings of the person's words that it came from."""
     earlier: tuple[str, ...] = ()
     """Texts that it had before, which `forget --purge` blanks too."""
+    says: Callable[[str], bool] | None = None
+    """Whether a text says what it says; None where its words are stored."""
 
 
 DecisionChoice = Literal["keep", "drop", "edit", "restore"]

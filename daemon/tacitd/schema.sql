@@ -255,7 +255,7 @@ CREATE INDEX change_prompt_prompt ON change_prompt(prompt);
 
 CREATE TABLE choice(                    -- each row is a line of choices.jsonl too, from which a fresh store is filled
   scope TEXT NOT NULL CHECK(scope IN ('all', 'project', 'session', 'text')),
-  name TEXT NOT NULL,                   -- '', a root, a session's id, or the digest of a text that is never learned again
+  name TEXT NOT NULL,                   -- '', a root, a session's id, or the digest of a text that is never learned again (a root follows, if only there)
   what TEXT NOT NULL CHECK(what IN ('pause', 'exclude', 'share', 'local', 'trust', 'alias', 'never')),
   value TEXT NOT NULL DEFAULT '',       -- of an alias: the directory that sessions mean when they name `name`
   at REAL NOT NULL,

@@ -390,3 +390,83 @@ def test_the_report_lists_what_is_in_the_files_now(begin: Begin) -> None:
         assert list_lines() == [SHORT, PNPM]
         assert world.run("forget", "answers short").code == 0
         assert list_lines() == [PNPM] == world.bullets("LEARNED.md")
+
+
+def test_a_line_is_forgotten_in_its_project_alone(begin: Begin) -> None:
+    """S-28: what is forgotten in one project is learned in another one; about the person, it is forgotten in all."""
+    with begin(FACTS) as world:
+        other = world.new_project("other")
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert "never learned again in this project" in world.run("forget", "pnpm").err
+        world.type("s2", "use pnpm, not npm", cwd=other).leave("s2")
+        assert world.bullets(other / "LEARNED.md") == [PNPM]
+        assert "nothing is forgotten here" in world.run("learned", "--forgotten", cwd=other).err
+        world.type("s3", "use pnpm, not npm").leave("s3")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_what_is_forgotten_outlives_the_store(begin: Begin) -> None:
+    """DESIGN "The store": a choice is known to a new store, which has its digest alone. It is counted, and its whole text lifts it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.run("forget", "pnpm")
+        world.stop()
+        for path in world.state.glob("tacitd.sqlite*"):
+            path.unlink()
+        world.start().type("s2", "use pnpm, not npm").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        said = world.run("learned", "--forgotten")
+        assert "1 forgotten text is known by a digest alone" in said.err and "forget --undo TEXT" in said.err
+        assert "nothing is forgotten" not in world.run("learned", "--forgotten", ".", "pnpm").err
+        assert "forgotten already" in world.run("forget", PNPM).err
+        assert "learned --forgotten" in world.run("forget", "--undo", "use pnpm").err
+        done = world.run("forget", "--undo", PNPM)
+        assert done.code == 0 and "it may be learned again" in done.err, done
+        assert "nothing is forgotten here" in world.run("learned", "--forgotten").err
+        world.type("s3", "use pnpm, not npm").leave("s3")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+
+
+@pytest.mark.parametrize("to", ["api", "everywhere"])
+def test_undo_takes_a_move_back(begin: Begin, to: str) -> None:
+    """DESIGN "Files that people edit too": a move is one change. Undone, the line is where it was, tacitd's as before, with its words;
+    the file that was made for it is gone. The undo can be undone."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.path("api").mkdir()
+        file = "api/AGENTS.md" if to == "api" else "~/.agents/LEARNED.md"
+        before = world.read("LEARNED.md")
+        where = ("--here", "api") if to == "api" else ("--everywhere",)
+        assert world.run("move", find_id(world, PNPM), *where).code == 0
+        world.wait(60)
+        assert world.bullets("LEARNED.md") == [SHORT] and world.bullets(file) == [PNPM]
+        (moved,) = [one for one in world.run("history", "--json").json if "move" in one["what"]]
+        assert [(one["removed"], one["added"]) for one in moved["lines"]] == [(PNPM, ""), ("", PNPM)]
+        undone = world.run("undo", moved["id"])
+        assert undone.code == 0, undone
+        world.wait(60).wait(60)
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM] and world.bullets(file) == []
+        assert world.path(file).exists() == (to == "everywhere")
+        assert world.read("LEARNED.md").split("\n## ")[0] == before.split("\n## ")[0]
+        said = world.run("why", "pnpm").out
+        assert "use pnpm, not npm" in said and "you removed it" not in said
+        (undo,) = [one for one in world.run("history", "--json").json if one["undoes"] == moved["id"]]
+        assert world.run("undo", undo["id"]).code == 0
+        world.wait(60).wait(60)
+        assert world.bullets("LEARNED.md") == [SHORT] and world.bullets(file) == [PNPM]
+        assert world.run("forget", "pnpm").code == 0
+        world.wait(60).wait(60)
+
+
+def test_a_move_is_not_undone_by_half(begin: Begin) -> None:
+    """DESIGN "Files that people edit too": a moved line that the person reworded since stays, and does not come back beside it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.path("api").mkdir()
+        world.run("move", find_id(world, PNPM), "--here", "api")
+        moved = world.run("history", "--json").json[0]
+        world.wait(60).edit("api/AGENTS.md", remove=PNPM, add="- Use pnpm 9, not npm").wait(60)
+        said = world.run("undo", moved["id"])
+        assert said.code != 0 and "removed or changed it since" in said.err
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert world.bullets("api/AGENTS.md") == ["Use pnpm 9, not npm"]

@@ -58,7 +58,7 @@ QUESTIONS = {
 def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
-    A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
+    What was learned in a project is forgotten in that project; what was learned about you, in all. A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
     it asks.
     """
     if undo and purge:
@@ -109,7 +109,7 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
 def _echo_item(found: FoundItem) -> None:
     item = found.item
     where = f"  ({escape_output(item.where)})" if item.where else ""
-    echo_message(f"{item.id}  {escape_output(item.text or '(its words were purged)')}{where}")
+    echo_message(f"{item.id}  {escape_output(item.text or '(its words are not stored)')}{where}")
 
 
 @click.command(epilog="\b\nExample: tacitd review\nExample: tacitd review --all --json | jq -r '.[].text'")
@@ -191,7 +191,7 @@ class FoundItem(Struct, frozen=True):
     def as_data(self) -> dict[str, Any]:
         """Return JSON: `id`, `kind`, `text`, `where`, `root` ("" for the person), `state`, `by_person`, `review`, `words`."""
         fields = asdict(self.item) | {"root": str(self.item.root or ""), "words": list(self.item.words)}
-        del fields["earlier"]
+        del fields["earlier"], fields["says"]
         return fields
 
 
@@ -231,10 +231,10 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
             "try again once that is mended; `tacitd doctor` checks the machine",
         )
     if not found:
-        raise TacitdError(
-            f"nothing here has the id or the text {shown}",
-            "`tacitd learned` lists the lines with their ids; an id changes when its text does",
-        )
+        hint = "`tacitd learned` lists the lines with their ids; an id changes when its text does"
+        if list(states) == ["forgotten"]:
+            hint = "`tacitd learned --forgotten` lists what is forgotten, and says how to lift it"
+        raise TacitdError(f"nothing here has the id or the text {shown}", hint)
     # A forgotten line that is in its file again is the line: of one id the item that is not forgotten counts.
     ordered = sorted(found, key=lambda one: one.item.state != "forgotten")
     by_id = {(one.plugin, one.item.root, one.item.id): one for one in ordered if one.item.state in states}
@@ -270,6 +270,7 @@ def match_items(asked: str, listed: Sequence[FoundItem]) -> list[FoundItem]:
         return found
     wanted = asked.strip().removeprefix("- ").casefold()
     exact = [one for one in listed if wanted and one.item.text.casefold() == wanted]
+    exact = exact or [one for one in listed if one.item.says is not None and one.item.says(wanted)]
     return exact or [one for one in listed if wanted and wanted in one.item.text.casefold()]
 
 

@@ -103,8 +103,8 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
 def undo(change: str, dry_run: bool, as_json: bool) -> None:
     """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
 
-    A line that was changed since stays, and is named; it is refused if that is all of them. The first letters of ID suffice, and so do
-    the last; `tacitd history` lists them.
+    A line that was changed since stays, and is named; it is refused if that is all of them, or if it was moved. The first letters
+    of ID suffice, and so do the last; `tacitd history` lists them.
     """
     every = list_changes(None)
     id = find_change_id(change, [each["id"] for each in every])

@@ -45,16 +45,28 @@ class Bullets:
     in its place."""
 
     def __init__(
-        self, title: str = "", first: str = "", order: Sequence[str] = (), *, keeps_headings: bool = False
+        self,
+        title: str = "",
+        first: str = "",
+        order: Sequence[str] = (),
+        *,
+        keeps_headings: bool = False,
+        ends: bool = False,
     ) -> None:
         """`title`: of a file that is made. `first`: the line that a generated file begins with, if it has one. `order`: headings, of
         which one that is added is put before those behind it. `keeps_headings`: whether a heading stays whose last line is removed,
-        because it is the person's."""
+        because it is the person's. `ends`: whether a file goes of which no more than the title is left."""
         self.title = title
         self._first = first
         self._later = {heading: order[at + 1 :] for at, heading in enumerate(order)}
-        self._keeps_headings = keeps_headings
-        given = {"title": title, "first": first, "order": list(order), "keeps_headings": keeps_headings}
+        self._keeps_headings, self._ends = keeps_headings, ends
+        given = {
+            "title": title,
+            "first": first,
+            "order": list(order),
+            "keeps_headings": keeps_headings,
+            "ends": ends,
+        }
         options = {key: value for key, value in given.items() if value}
         self.is_generated = bool(first)
         self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
@@ -83,7 +95,7 @@ class Bullets:
             data = put_lines(data, new, self.title, self._later)
         data = data or b""
         if not self.is_generated:
-            return data
+            return b"" if self._ends and gone and _decode(data).strip() == f"# {self.title}" else data
         headings = {f"## {split_bullet(leaf)[0]}" for leaf in changes}
         frame = {"", self._first, f"# {self.title}"} | headings  # what tacitd makes around these lines
         return b"" if {line.rstrip() for line in _decode(data).splitlines()} <= frame else data

@@ -17,7 +17,7 @@ from tacitd.clock import utc_seconds
 from tacitd.errors import UsageError
 
 if TYPE_CHECKING:
-    from tacitd.contract import Leaf, Row, Rows, Tx
+    from tacitd.contract import FileChange, Leaf, Row, Rows, Tx
 
 DAY = 86_400.0
 _CHANGES = """
@@ -60,6 +60,11 @@ def make_change_key(key: str, path: Path) -> str:
     from tacitd.text.hashes import blake2b  # not for a command that only lists
 
     return blake2b(f"{key} {path}".encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def name_change(change: FileChange) -> str:
+    """The key of a change of a file."""
+    return make_change_key(change.cause.key, Path() if change.cause.joins else change.path)
 
 
 def forget_unlisted(tx: Tx, now: float) -> None:

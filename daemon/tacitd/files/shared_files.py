@@ -29,7 +29,7 @@ from tacitd.files.disk import DISK
 from tacitd.files.editors import Editors
 from tacitd.files.formats import find_format
 from tacitd.files.locks import is_alive, name_process
-from tacitd.files.row_history import make_change_key, note_change
+from tacitd.files.row_history import name_change, note_change
 from tacitd.files.stalls import Stalls
 from tacitd.files.write_checks import refuse_leading_away
 from tacitd.text.hashes import blake2b
@@ -230,28 +230,23 @@ class SharedFiles:
 
     def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
         """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
-        for planned in self._decided.get((plugin, task.number), ()):
-            if planned.leaves and not _is_made(tx, planned.change):
-                self._plan(tx, plugin, planned)
+        decided = self._decided.get((plugin, task.number), ())
+        numbers = dict[str, int]()
+        for planned in [one for one in decided if one.leaves and not _is_made(tx, one.change)]:
+            self._plan(tx, plugin, planned, numbers)
         plan_lines(tx, done.lines, self._process)
 
-    def _plan(self, tx: Tx, plugin: str, planned: Planned) -> None:
+    def _plan(self, tx: Tx, plugin: str, planned: Planned, numbers: dict[str, int]) -> None:
+        """`numbers`: those of the changes that this task made already, by their keys."""
         change, path, name = planned.change, str(planned.change.path), planned.change.format.name
         for (process,) in tx.rows("SELECT DISTINCT process FROM plan WHERE path = ?", path):
             raise _make_busy_error(path, process)
         if _count_changes(tx, path) != planned.changes:
             raise FileBusyError(f"{path} was changed a moment ago", seconds=0.1)
-        now, cause = self._clock.now(), change.cause
-        stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
-        number = tx.execute(
-            "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(f"{stamp}-{os.urandom(3).hex()}", _key_of(change), now, plugin, planned.project),
-            *(cause.by, cause.what, cause.session, cause.undoes),
-        ).row
-        tx.executemany(
-            "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
-            [(number, prompt) for prompt in cause.prompts],
-        )
+        key = name_change(change)
+        if key not in numbers:
+            numbers[key] = self._insert_change(tx, plugin, planned, key)
+        number = numbers[key]
         common = (path, name, number, self._process, change.theirs)
         tx.executemany(
             "INSERT INTO plan(path, format, change, process, theirs, leaf, listed, expected, put, place) "
@@ -269,6 +264,20 @@ class SharedFiles:
         if planned.look.by_git:
             _take_over(tx, change.path, planned.look.view.now)
             tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
+
+    def _insert_change(self, tx: Tx, plugin: str, planned: Planned, key: str) -> int:
+        now, cause = self._clock.now(), planned.change.cause
+        stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
+        number = tx.execute(
+            "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(f"{stamp}-{os.urandom(3).hex()}", key, now, plugin, planned.project),
+            *(cause.by, cause.what, cause.session, cause.undoes),
+        ).row
+        tx.executemany(
+            "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
+            [(number, prompt) for prompt in cause.prompts],
+        )
+        return number
 
     # --- 3. swapping, after the commit
 
@@ -371,7 +380,10 @@ class SharedFiles:
         with self._store.write() as tx:
             # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
             undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
-            for at, (leaf, put) in enumerate(written.items()):
+            ((first,),) = tx.rows(
+                "SELECT coalesce(max(number) + 1, 0) FROM change_line WHERE change = ?", number
+            )
+            for at, (leaf, put) in enumerate(written.items(), first):
                 one = plan[leaf]
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
@@ -390,8 +402,9 @@ class SharedFiles:
                     )
             tx.execute("DELETE FROM plan WHERE path = ?", key)
             forget_failure(tx, key)
-            tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
-            note_change(tx, number, self._clock.now())
+            if not tx.rows("SELECT 1 FROM plan WHERE change = ?", number):
+                tx.execute("UPDATE change SET state = 'done' WHERE number = ?", number)
+                note_change(tx, number, self._clock.now())
 
 
 def _find_edits(
@@ -427,12 +440,8 @@ def _count_changes(rows: Database | Tx, path: str) -> int:
     return int(found[0][0]) if found else 0
 
 
-def _key_of(change: FileChange) -> str:
-    return make_change_key(change.cause.key, change.path)
-
-
 def _is_made(rows: Database | Tx, change: FileChange) -> bool:
-    return bool(rows.rows("SELECT 1 FROM change WHERE key = ?", _key_of(change)))
+    return bool(rows.rows("SELECT 1 FROM change WHERE key = ?", name_change(change)))
 
 
 def _make_busy_error(path: str, process: str) -> FileBusyError:

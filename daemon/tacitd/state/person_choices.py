@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
     scope: Scope
     name: str
-    """"" for all, a project's root, a session's id, or the digest of a text."""
+    """"" for all, a project's root, a session's id, or the digest of a text; behind a space, the root of the project that it is about."""
     what: What
     value: str = ""
     at: float = 0.0

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from tacitd.contract import Done, Rows, Tx
 from tacitd.errors import ParkedError, TacitdError, UnavailableError
 from tacitd.events import Project
-from tacitd.files.row_history import find_row_change, make_change_key, require_undoable
+from tacitd.files.row_history import find_row_change, name_change, require_undoable
 from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.store import Store
 from tacitd.work.inbox import make_stopped_error
@@ -84,7 +84,7 @@ class AskedTasks:
             "LEFT JOIN change c ON c.number = p.change LEFT JOIN degradation d ON d.owner = 'plan' AND d.id = p.path "
             "WHERE p.path = ? AND coalesce(c.key, ?) = ?"
         )
-        asked = [(str(one.path), make_change_key(one.cause.key, one.path)) for one in done.files]
+        asked = [(str(one.path), name_change(one)) for one in done.files]
         asked += [(str(one.path), "") for one in done.lines]
         for path, key in asked:
             for what, hint in self.store.rows(planned, path, key, key):

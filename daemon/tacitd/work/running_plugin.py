@@ -204,15 +204,20 @@ class RunningPlugin:
         person's edit, and is passed on as one by the task that follows. Raises FileRefusedError, UsageError if there is nothing to
         take back."""
         rows, number, files = self._services.store.rows, int(task.data["change"]), self._services.files
-        cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
+        cause = Cause(
+            f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number, joins=True
+        )
         by_path = dict[Path, list[ChangedLine]]()
         for line in list_lines(rows, number):
             by_path.setdefault(line.path, []).append(line)
         changes, left, edited = list[FileChange](), list[Notice](), list[NewTask]()
         place = Path(task.lane) if task.lane else None
         for path, lines in by_path.items():
-            ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
-            format = find_format(name)
+            ((name, root),) = rows(
+                "SELECT format, root FROM shared_file LEFT JOIN project ON number = project WHERE path = ?",
+                str(path),
+            )
+            format, places = find_format(name), (place, Path(root) if root else None)
             files.settle(path)
             back, changed = plan_row_undo(lines, files.look(path, format).now)
             left += [Notice("not undone", text, path.name) for text in changed]
@@ -222,9 +227,9 @@ class RunningPlugin:
                 edited += [
                     self.make_edited(kind, path, task.lane, task.project_number, removed)
                     for kind in self.spec.files
-                    if path in load_hook(kind.list_paths)(rows, os.environ, place)
+                    if any(path in load_hook(kind.list_paths)(rows, os.environ, one) for one in places)
                 ][:1]
-        if not changes and left:
+        if left and (not changes or len(by_path) > 1):  # half of it would be something else
             what = f"{left[0].where} no longer has “{left[0].text}”: somebody removed or changed it since"
             raise FileRefusedError(what)
         if not changes:

@@ -1,14 +1,15 @@
 """What a person's edits of the source files mean for the rows (SPEC S-28): the only place that interprets them.
 
 A line that they deleted, or put something else in the place of, is `removed`, and is not written again. One that they reworded is theirs for good, and its old text counts as
-deleted. What git took away is `gone`, and may be learned again. Copies and the summary follow. The lines of ~/.agents/LEARNED.md are the
+deleted. One that the undo of a move put back where it was stays what it was. What git took away is `gone`, and may be learned again. Copies and the summary follow. The lines of ~/.agents/LEARNED.md are the
 part `person-rules` of the file that every session loads; one that is deleted there is withdrawn here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from tacitd_handlers.learning.learned_rows import (
     make_line_id,
     mark_line,
     read_lines_of,
+    relocate_line,
     reword_line,
     split_line,
     tell_removed,
@@ -73,6 +75,10 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         else:
             removed.append(row)
     known = {row.number for row in (*removed, *(row for row, _ in reworded))}
+    # What the undo of a move put back where it was is the same line.
+    moved = [(row, to) for row in removed if (to := _find_move(tools.rows, path, row.text, now))]
+    removed = [row for row in removed if row not in [one for one, _ in moved]]
+    places = {to: found for _, to in moved if (found := find_place(to, tools))}
     gone = [row for row in present.values() if row.text not in there and row.number not in known]
     by_git = gone if view.doubt not in ("cut", "missing", "removed once") else []
     listeners = list_listeners(tools)
@@ -86,6 +92,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     def apply(tx: Tx) -> None:
         for row in removed:
             mark_line(tx, row.number, "removed")
+        for row, to in moved:
+            relocate_line(tx, row, places[to].number, str(to))
+            queue_copies(tx, places[to], now)
         for row, leaf in reworded:
             heading, text = split_bullet(leaf)
             if text in taken:  # the words that it had before, as after an undo
@@ -110,9 +119,28 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         return {leaf: value for leaf, value in there.items() if value in adopted and leaf in edits.added}
 
     undo = max(adopted.values(), default=0)
-    who = "an undo" if undo else "git"
+    who = "an undo" if undo or moved else "git"
     cause = Cause(f"{_BACK}{undo or now}", "tacitd", f"{who} brought them back")
-    return Done(apply, [FileChange(path, LEAVES, adopt, cause, adopts=True)] if adopted else ())
+    files = [FileChange(path, LEAVES, adopt, cause, adopts=True)] if adopted else []
+    for to in places:
+        texts = {row.text for row, one in moved if one == to and row.by == "tacitd"}
+        files.append(FileChange(to, LEAVES, partial(_keep_texts, texts), cause, adopts=True))
+    return Done(apply, files)
+
+
+def _keep_texts(texts: Collection[str], there: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
+    return {leaf: value for leaf, value in there.items() if value in texts}
+
+
+def _find_move(rows: Rows, path: Path, text: str, now: float) -> Path | None:
+    """The file into which an undo put a text just now that it took from this one; None if none did."""
+    found = rows(
+        "SELECT t.path FROM change_line f JOIN change c ON c.number = f.change "
+        "JOIN change_line t ON t.change = c.number AND t.path <> f.path AND t.put = f.taken "
+        "WHERE f.path = ? AND f.taken = ? AND c.undoes IS NOT NULL AND c.at > ? ORDER BY c.number DESC LIMIT 1",
+        *(str(path), text, now - _JUST_NOW),
+    )
+    return Path(found[0][0]) if found else None
 
 
 def _find_undo(rows: Rows, path: Path, text: str, now: float) -> int:

@@ -32,8 +32,8 @@ from tacitd_handlers.learning.learned_rows import (
     count_said,
     digest_same,
     insert_fact,
-    is_forgotten,
     queue_message,
+    read_forgotten,
     read_lines,
 )
 from tacitd_handlers.learning.prompt_templates import (
@@ -168,7 +168,7 @@ class _Hearing:
         text = known[heard.known - 1] if heard.known else heard.fact
         if has_secret(text):
             return SECRET_FACT
-        if is_forgotten(tools.rows, text):
+        if read_forgotten(tools.rows, self.place)(text):
             return FORGOTTEN_FACT
         # The message that has the quoted words: the one that the answer names, otherwise any.
         order = sorted(range(len(self.messages)), key=lambda at: at != heard.message - 1)

@@ -235,15 +235,21 @@ def _show_forgotten(
 ) -> int:
     from tacitd_handlers.learning.line_items import list_items
 
-    listed = (one for one in list_items(rows, os.environ, root) if one.state == "forgotten")
+    listed = [one for one in list_items(rows, os.environ, root) if one.state == "forgotten"]
     found = [one for one in listed if _contains(one.text, words)]
     found += _list_person_items("forgotten", words)
     if as_json:
         echo_json([_item_data(one) for one in found])
         return len(found)
-    table = [(one.id, one.where, escape_output(one.text) or "(its words were purged)") for one in found]
+    table = [(one.id, one.where, escape_output(one.text) or "(its words are not stored)") for one in found]
     echo_paged(iter(format_table(("ID", "FILE", "TEXT"), table) if table else ()), no_pager=no_pager)
-    echo_message("`tacitd forget --undo ID` takes that back" if found else "nothing is forgotten here")
+    if found:
+        echo_message("`tacitd forget --undo ID` takes that back")
+    elif not listed:
+        echo_message("nothing is forgotten here")
+    if unworded := sum(1 for one in listed if one.says is not None):
+        what = f"{count_noun(unworded, 'forgotten text')} {'is' if unworded == 1 else 'are'} known by a digest alone"
+        echo_message(what, "`tacitd forget --undo TEXT` with all its words finds and lifts it")
     return len(found)
 
 

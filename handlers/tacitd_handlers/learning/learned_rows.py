@@ -7,8 +7,8 @@ A project is its number; None is the person.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
@@ -76,7 +76,7 @@ _FACT, _LINE = ", ".join(FactRow.__struct_fields__), ", ".join(LineRow.__struct_
 
 
 def digest_same(text: str) -> str:
-    """What `same` has: equal for texts that say the same. It is also the name of the choice `never` of such a text."""
+    """What `same` has: equal for texts that say the same."""
     from tacitd_handlers.shared.equality import normalise_text  # not for `status`
 
     return sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
@@ -92,10 +92,41 @@ def make_line_id(path: str, text: str) -> str:
     return make_id("line", path, text)
 
 
-def is_forgotten(rows: Rows, text: str) -> bool:
-    """Whether a person chose that a text is never learned (again)."""
-    never = "SELECT 1 FROM choice WHERE scope = 'text' AND what = 'never' AND name = ?"
-    return bool(rows(never, digest_same(text)))
+# --- what is never learned again
+
+
+class Forgotten(NamedTuple):
+    """What a decision forgot."""
+
+    id: str
+    root: str
+    """Of the project in which it is never learned again; "" for all projects."""
+    sames: frozenset[str]
+
+
+def name_never(same: str, root: str) -> str:
+    """The name of the choice `never` of what says this, for a project; "": for all."""
+    return f"{same} {root}".rstrip()
+
+
+def list_forgotten(rows: Rows, root: str | None) -> list[Forgotten]:
+    """What is never learned again in a project; "": in all, None: in any. What was forgotten at one time is one decision."""
+    groups = dict[tuple[float, str], list[str]]()
+    for name, at in rows(
+        "SELECT name, at FROM choice WHERE scope = 'text' AND what = 'never' ORDER BY at, name"
+    ):
+        same, _, of = name.partition(" ")
+        if root is None or of in ("", root):
+            groups.setdefault((at, of), []).append(same)
+    return [
+        Forgotten(make_id("never", of, sames[0]), of, frozenset(sames)) for (_, of), sames in groups.items()
+    ]
+
+
+def read_forgotten(rows: Rows, place: Place) -> Callable[[str], bool]:
+    """Whether the person said that a text is never learned again in a place."""
+    sames = {same for one in list_forgotten(rows, place.project_root) for same in one.sames}
+    return lambda text: bool(sames) and digest_same(text) in sames
 
 
 # --- reading
@@ -270,6 +301,19 @@ def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
     tx.execute(
         "UPDATE learning_line SET id = ?, path = ?, heading = ?, text = ?, same = ?, by = 'person' WHERE number = ?",
         *(id, path, heading, text, digest_same(text), line),
+    )
+
+
+def relocate_line(tx: Tx, line: LineRow, project: int | None, path: str) -> None:
+    """A line is in another file now; what was counted of it goes with it."""
+    id = make_line_id(path, line.text)
+    tx.execute("DELETE FROM learning_line WHERE id = ? AND number <> ?", id, line.number)
+    tx.execute(
+        "UPDATE learning_line SET id = ?, path = ?, project = ? WHERE number = ?",
+        id,
+        path,
+        project,
+        line.number,
     )
 
 

@@ -1,7 +1,7 @@
 """Carry out what a person decided about an item of learning: rows and files change in one transaction, and copies follow.
 
 What is forgotten is a choice of the person's (`state/person_choices`), by the digest of what it says, so that a store that is made
-anew knows it too: no fact that says it is kept, and no line written.
+anew knows it too: no fact that says it is kept in its project, and no line written; what was about the person, in no project.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ from tacitd_handlers.learning.learned_rows import (
     LineRow,
     digest_same,
     find_line,
+    list_forgotten,
     list_listeners,
     make_line_id,
     mark_facts,
     mark_line,
+    name_never,
     put_line,
     read_facts,
     read_line_facts,
@@ -64,6 +66,8 @@ class _Item(Struct, frozen=True):
     heading: str
     line: LineRow | None = None
     facts: tuple[FactRow, ...] = ()
+    sames: tuple[str, ...] = ()
+    """What says the same, where its words are not stored."""
 
 
 def decide_item(decision: Decision, tools: Tools) -> Done:
@@ -116,6 +120,9 @@ class _Deciding:
                     self._tools.clear(f"{ASIDE_ID}:{self._place.name}")  # it was the last one
                 state = "forgotten" if group[-1].state == "forgotten" else "proposed"
                 return _Item(state, group[-1].text, self._main_file, GENERAL, None, tuple(group))
+        for one in list_forgotten(rows, self._place.project_root):
+            if (one.id, one.root) == (id, self._place.project_root):
+                return _Item("forgotten", FORGOTTEN, self._main_file, GENERAL, sames=tuple(one.sames))
         for path, heading, text in list_own_lines(rows, find_place(rows, self._decision.root), os.environ):
             if make_line_id(path, text) == id:
                 return _Item("stored", text, path, heading)
@@ -144,7 +151,8 @@ class _Deciding:
                 self._follow(tx, [line.text] if line is not None else [])
 
         files = [self._swap(item, None, "forget")] if item.state == "stored" else []
-        said = "removed, and never learned again" if is_line else "not proposed again"
+        where = "this project" if self._place.project is not None else "any project"
+        said = f"removed, and never learned again in {where}" if is_line else "not proposed again"
         return self._done(apply, "forgotten" if is_line else "declined", said, item.path, files=files)
 
     def keep(self, item: _Item) -> Done:
@@ -189,7 +197,8 @@ class _Deciding:
         line, is_gone = item.line, item.text == FORGOTTEN
         if line is not None and self._place.number is None and line.by == "tacitd":
             is_gone = is_gone or not read_line_facts(self._tools.rows, line.number)  # it was an offer
-        sames = self._list_sames(line) if line is not None else [one.same for one in item.facts]
+        sames = [*item.sames, *(one.same for one in item.facts)]
+        sames += self._list_sames(line) if line is not None else []
 
         def apply(tx: Tx) -> None:
             self._lift(tx, sames)
@@ -244,7 +253,7 @@ class _Deciding:
     def _never(self, tx: Tx, sames: Collection[str]) -> None:
         """Forget what says this: also facts of this place that wait."""
         for same in sames:
-            choose(tx, self._state_dir, Choice("text", same, "never", "", self._now))
+            choose(tx, self._state_dir, self._make_choice(same))
             tx.execute(
                 "UPDATE learning_fact SET state = 'forgotten' WHERE project IS ? AND same = ? "
                 "AND state IN ('waiting', 'review', 'left out', 'aside')",
@@ -254,7 +263,10 @@ class _Deciding:
 
     def _lift(self, tx: Tx, sames: Collection[str]) -> None:
         for same in sames:
-            withdraw(tx, self._state_dir, Choice("text", same, "never", "", self._now))
+            withdraw(tx, self._state_dir, self._make_choice(same))
+
+    def _make_choice(self, same: str) -> Choice:
+        return Choice("text", name_never(same, self._place.project_root), "never", "", self._now)
 
     def _follow(self, tx: Tx, gone: Sequence[str] = ()) -> None:
         """Copies and the summary follow, and what other plugins made of the words of lines that are gone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
     digest_same,
+    list_forgotten,
     make_line_id,
     read_facts,
     read_lines,
@@ -63,6 +65,7 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     for place in list_places(rows, root):
         own = list_own_lines(rows, place, environ) if root is not None else None
         yield from _list_place(rows, place, own, earlier, now)
+    yield from _list_unworded(rows, environ, root)
     for text, roots in find_offers(rows):
         from tacitd_handlers.learning.sources import person_root
         from tacitd_handlers.reach.client_rules import LEARNED
@@ -71,6 +74,24 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
         # The id of the line that it would be: declined, it is a forgotten line of the person's.
         id = make_line_id(str(person_root(environ) / LEARNED), text)
         yield StoredItem(id, OFFER, text, "all projects", None, "proposed", review=why)
+
+
+def _list_unworded(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """What is forgotten and has no row: it was forgotten before the store was lost, or its fact was deleted after 90 days."""
+    known = set[tuple[str, str]]()
+    for table in ("learning_line", "learning_fact"):
+        sql = f"SELECT same, coalesce(root, '') FROM {table} LEFT JOIN project p ON p.number = project WHERE state = 'forgotten'"
+        known.update(rows(sql))
+    for one in list_forgotten(rows, None if root is None else str(root)):
+        if known.isdisjoint((same, one.root) for same in one.sames):
+            where = "LEARNED.md" if one.root else "all projects"
+            place = Path(one.root) if one.root else None
+            says = partial(_is_among, one.sames)
+            yield StoredItem(one.id, LINE, "", where, place, "forgotten", says=says)
+
+
+def _is_among(sames: Collection[str], text: str) -> bool:
+    return digest_same(text) in sames
 
 
 def decide(decision: Decision, tools: Tools) -> Done:

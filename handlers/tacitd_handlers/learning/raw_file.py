@@ -27,10 +27,10 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.learned_rows import (
     NewFact,
     insert_fact,
-    is_forgotten,
     make_id,
     queue_message,
     read_facts,
+    read_forgotten,
 )
 from tacitd_handlers.learning.sources import Place, find_place
 from tacitd_handlers.reach.hiding import hide, hide_from_package, is_listed
@@ -135,7 +135,7 @@ def _make_fact(place: Place, text: str, entry: _RawEntry, now: float, tools: Too
     plain = plain[:1].upper() + plain[1:] if corrected else plain
     judged, at = judge_text(plain), now if entry.at is None else entry.at
     new = NewFact(place.number, entry.session, None, place.number, at, plain, "", corrected)
-    if is_forgotten(tools.rows, plain):
+    if read_forgotten(tools.rows, place)(plain):
         return replace(new, state="forgotten")
     if len(plain) > FACT_LIMIT:
         return replace(new, state="review", reason=f"it is longer than {FACT_LIMIT} characters")

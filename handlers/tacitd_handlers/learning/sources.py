@@ -106,7 +106,11 @@ class Place(Struct, frozen=True):
     @property
     def name(self) -> str:
         """For degradations and tasks: the root, or `person`."""
-        return str(self.root) if self.project is not None else "person"
+        return self.project_root or "person"
+
+    @property
+    def project_root(self) -> str:
+        return str(self.root) if self.project is not None else ""
 
 
 def person_root(environ: Mapping[str, str]) -> Path:
@@ -125,9 +129,9 @@ def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> lis
 
 
 def make_format(path: Path, root: Path) -> Bullets:
-    """The format of a file that may have to be made."""
+    """The format of a file that may have to be made. A folder's goes with its last line, if it has no more than tacitd's title."""
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-    return Bullets(title_for(name), order=GROUPS)
+    return Bullets(title_for(name), order=GROUPS, ends=name not in ROOT_FILES)
 
 
 def title_for(name: str) -> str:

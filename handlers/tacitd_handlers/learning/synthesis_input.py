@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
@@ -20,8 +20,8 @@ from tacitd_handlers.learning.learned_rows import (
     FactRow,
     FactState,
     LineRow,
-    digest_same,
     read_facts,
+    read_forgotten,
     read_lines,
 )
 from tacitd_handlers.learning.plan import FileNow, Situation
@@ -124,7 +124,7 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
     if place.project is not None:
         documents += load_known(place.project, tools).statements
     documented = index_texts(documents)
-    covers = read_forgotten(tools)
+    covers = read_forgotten(tools.rows, place)
     wanted: list[FactRow] = []
     known, forgotten, reword = dict[int, int | None](), list[int](), set[str]()
     for fact in rows.values():
@@ -191,15 +191,8 @@ def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> 
         files.describe_now(),
         removed,
         inputs.reword,
-        read_forgotten(tools),
+        read_forgotten(tools.rows, place),
         {name: lines for name, lines in documents.items() if lines},
         inputs.folders,
         find_root_file(place),
     )
-
-
-def read_forgotten(tools: Tools) -> Callable[[str], bool]:
-    """Whether the person said that a text is never to be learned again."""
-    found = tools.rows("SELECT name FROM choice WHERE scope = 'text' AND what = 'never'")
-    names = {name for (name,) in found}
-    return lambda text: bool(names) and digest_same(text) in names

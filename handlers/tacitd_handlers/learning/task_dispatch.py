@@ -28,11 +28,18 @@ from tacitd.handler import Degradation, Notice
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import init_project, load_known, update_summary
-from tacitd_handlers.learning.learned_rows import ASIDE_ID, find_line, make_line_id, queue_message, read_facts
+from tacitd_handlers.learning.learned_rows import (
+    ASIDE_ID,
+    find_line,
+    queue_message,
+    read_facts,
+    relocate_line,
+)
 from tacitd_handlers.learning.raw_file import RAW, SUMMARY, update_raw
 from tacitd_handlers.learning.sources import (
     Place,
     find_leaf,
+    find_place,
     find_root_file,
     is_tracked_source,
     list_paths,
@@ -271,25 +278,18 @@ def move_line(task: Task, tools: Tools) -> Done:
         return {find_leaf(there, line.heading, line.text): line.text}
 
     def apply(tx: Tx) -> None:
-        id = make_line_id(str(path), line.text)
-        tx.execute("DELETE FROM learning_line WHERE id = ?", id)
-        tx.execute(
-            "UPDATE learning_line SET id = ?, path = ?, project = ? WHERE number = ?",
-            id,
-            str(path),
-            task.project_number,
-            line.number,
-        )
+        relocate_line(tx, line, task.project_number, str(path))
         if isinstance(task.project, Project):
             queue_copies(tx, Place(task.project_number, task.project.root, task.project), now)
         for before, common in tx.rows("SELECT root, common FROM project WHERE number = ?", line.project):
             source = Project(Path(before), git=common is not None)
             queue_copies(tx, Place(line.project, source.root, source), now)
 
-    cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}")
+    cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}", joins=True)
     source = Path(line.path)
+    of = find_place(source, tools)
     changes = (
-        FileChange(source, make_format(source, source.parent), take, cause),
+        FileChange(source, make_format(source, of.root if of is not None else source.parent), take, cause),
         FileChange(path, make_format(path, root), put, cause, theirs=line.by == "person"),
     )
     return Done(apply, changes, notices=(Notice("moved", line.text, str(path)),))

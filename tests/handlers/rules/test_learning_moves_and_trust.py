@@ -56,7 +56,8 @@ def test_a_line_moves_to_a_folder_and_back(bench: RulesBench) -> None:
     assert bench.git("status", "--porcelain", "-uall") == ""
     move(bench, PNPM, bench.project)
     assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [SHORT, PNPM]
-    assert not bench.rule(module="web").exists() and bench.states() == {PNPM: "present", SHORT: "present"}
+    assert not bench.rule(module="web").exists() and not (bench.project / "web/AGENTS.md").exists()
+    assert bench.states() == {PNPM: "present", SHORT: "present"}
 
 
 def test_a_line_moves_to_another_project(bench: RulesBench) -> None:
