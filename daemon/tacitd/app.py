@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -186,14 +187,14 @@ class App:
             mode,
         )
 
-    def open(self) -> None:
-        """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
+    def open(self, since: float = math.inf) -> None:
+        """Finish what a crash interrupted, watch and list the transcripts. `since`: as of `Engine.start`. Raises TacitdError."""
         self.budget.mark_lost()
         places = {Path(path).parent for (path,) in self.store.rows("SELECT path FROM shared_file")}
         self.editors.find_copies(sorted(places))
         self._logged = find_newest(self.store.rows)
         self._store_settings()
-        self.engine.start()
+        self.engine.start(since)
         found = self.store.rows("SELECT plugin, name, succeeded FROM job")
         ran: dict[tuple[str, str], float] = {(plugin, name): at for plugin, name, at in found}
         jobs = [(ENGINE, own) for own in OWN_JOBS]
