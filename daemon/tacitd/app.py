@@ -141,7 +141,7 @@ class App:
             list_aliases=lambda: list_aliases(store.rows),
         )
         find_project = self.projects.find_project
-        sessions = Sessions(clock, config.session.idle, source.read_claims)
+        sessions = Sessions(clock, config.session.idle, source.read_claims, makes_claims=source.makes_claims)
         services = ToolServices(
             store,
             clock,
