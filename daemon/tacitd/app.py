@@ -202,8 +202,7 @@ class App:
         for plugin, job in jobs:
             self.engine.schedule.add_job(plugin, job, ran.get((plugin, job.name)))
         self._is_open = True
-        with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
+        self._write_own_files()
         keep_house(self)
         self.note_state()
         self.check_sources()
@@ -230,6 +229,7 @@ class App:
         """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""
         if self._settings_in != self.store.generation:  # the store is a new one
             self._store_settings()
+            self._write_own_files()  # the state directory may be a new one too
         self.note_writer.write(make_note(self))
 
     def _store_settings(self) -> None:
@@ -237,6 +237,13 @@ class App:
         with self.store.write() as tx:
             replace_settings(tx, list_settings(self.config))
         self._settings_in = generation
+
+    def _write_own_files(self) -> None:
+        """Those by which the hooks and commands of another environment find this daemon."""
+        with suppress(OSError):  # hooks only make it faster
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
+        if self._server is not None:
+            write_socket_file(self.paths.state_dir, self._server.path)
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most."""
