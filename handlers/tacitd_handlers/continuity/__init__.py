@@ -43,11 +43,10 @@ def make_plugin() -> PluginSpec:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of sessions, and of those in which the client has unfinished tasks."""
+    """The number of sessions, and of those with unfinished tasks, as `tacitd sessions` lists them."""
     from tacitd.text.wording import count_noun
+    from tacitd_handlers.continuity.session_document import list_sessions, open_tasks
 
-    ((count, left),) = rows(
-        "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
-        "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
-    )
-    return {"lines": [f"{count_noun(count, 'session')}, {left} with open tasks"] if count else []}
+    found, _ = list_sessions(rows, now)
+    left = sum(bool(open_tasks(one.document)) for one in found)
+    return {"lines": [f"{count_noun(len(found), 'session')}, {left} with open tasks"] if found else []}
