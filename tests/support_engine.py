@@ -11,6 +11,7 @@ With `Scene(held=True)` plugins only run in `scene.work()`, so that a test can l
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -178,8 +179,8 @@ class Scene:
 
     # the daemon
 
-    def start(self, *handlers: Scripted) -> None:
-        """Start a new daemon on the same disk."""
+    def start(self, *handlers: Scripted, since: float = math.inf) -> None:
+        """Start a new daemon on the same disk. `since`: when it began to wait for the store."""
         self.handlers = handlers
         self.pool = Inline()
         self.pool.held = self.held
@@ -201,7 +202,7 @@ class Scene:
         )
         self.engine = self.app.engine
         self.prepare()
-        self.app.open()
+        self.app.open(since)
 
     def prepare(self) -> None:
         """Change what was built before it begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import defaultdict
@@ -145,7 +146,7 @@ class App:
             list_aliases=lambda: list_aliases(store.rows),
         )
         lookup = ProjectLookup(self.projects.find_project, clock, self.stalls)
-        sessions = Sessions(clock, config.session.idle, source.read_claims)
+        sessions = Sessions(clock, config.session.idle, source.read_claims, makes_claims=source.makes_claims)
         services = ToolServices(
             store,
             clock,
@@ -191,13 +192,13 @@ class App:
             mode,
         )
 
-    def open(self) -> None:
-        """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
+    def open(self, since: float = math.inf) -> None:
+        """Finish what a crash interrupted, watch and list the transcripts. `since`: as of `Engine.start`. Raises TacitdError."""
         self.budget.mark_lost()
         self._find_copies()
         self._logged = find_newest(self.store.rows)
         self._store_settings()
-        self.engine.start()
+        self.engine.start(since)
         found = self.store.rows("SELECT plugin, name, succeeded FROM job")
         ran: dict[tuple[str, str], float] = {(plugin, name): at for plugin, name, at in found}
         jobs = [(ENGINE, own) for own in OWN_JOBS]
@@ -205,8 +206,7 @@ class App:
         for plugin, job in jobs:
             self.engine.schedule.add_job(plugin, job, ran.get((plugin, job.name)))
         self._is_open = True
-        with suppress(OSError):  # hooks only make it faster
-            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
+        self._write_own_files()
         keep_house(self)
         self.note_state()
         self.check_sources()
@@ -243,6 +243,7 @@ class App:
         """Store what only this process knows and `status` shows. Raises UnwritableError, StoreLostError."""
         if self._settings_in != self.store.generation:  # the store is a new one
             self._store_settings()
+            self._write_own_files()  # the state directory may be a new one too
         self.note_writer.write(make_note(self))
 
     def _store_settings(self) -> None:
@@ -250,6 +251,13 @@ class App:
         with self.store.write() as tx:
             replace_settings(tx, list_settings(self.config))
         self._settings_in = generation
+
+    def _write_own_files(self) -> None:
+        """Those by which the hooks and commands of another environment find this daemon."""
+        with suppress(OSError):  # hooks only make it faster
+            write_hook_script(self.paths.state_dir, self.engine.source.hook_program)
+        if self._server is not None:
+            write_socket_file(self.paths.state_dir, self._server.path)
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most."""

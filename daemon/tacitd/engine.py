@@ -153,15 +153,21 @@ class Engine:
 
     # --- start and stop
 
-    def start(self) -> None:
-        """Begin to watch, take what exists at the first start as read, and find the sessions that were open."""
+    def start(self, since: float = math.inf) -> None:
+        """Begin to watch, take what exists at the first start as read, and find the sessions that were open. `since`: when the
+        daemon began to wait for the store (seconds since 1970). The first start is then, and transcripts that changed later are
+        read."""
         now = self.started_at = self.clock.now()
         self._clocks = now, self.clock.monotonic()
         self.follower.start()
         self.follower.take_stock()
         known = self.follower.list_own()
         if new := self.first_start.read(self.source.names):
-            of_new = {name: at for name, at in known.items() if self.source.name_of(name) in new}
+            until = math.inf
+            if self.first_start.is_now:
+                until = self.first_start.at = min(since, self.first_start.at)
+            old = [name for name, at in known.items() if at.mtime_ns / 1e9 < until]
+            of_new = [name for name in old if self.source.name_of(name) in new]
             self.reader.take_baselines(find_baselines(of_new))
             self.first_start.store_sources(self.source.names)
         self._keep_first_start()

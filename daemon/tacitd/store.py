@@ -262,16 +262,20 @@ class Store:
 
     def _fill(self) -> None:
         """Read the choices of a person into a new store, and store what it replaces."""
-        from tacitd.state.person_choices import match_file  # not for a command that only reads
+        from tacitd.state.person_choices import FILE, match_file  # not for a command that only reads
 
-        now = self._clock.now()
+        now, knows_choices = self._clock.now(), (self.state_dir / FILE).is_file()
         with self.write() as tx:
             self.is_new = not tx.rows("SELECT 1 FROM job WHERE plugin='engine' AND name='begin'")
             match_file(tx, self.state_dir, new=self.is_new)
             tx.execute("INSERT OR IGNORE INTO job(plugin, name, succeeded) VALUES('engine', 'begin', ?)", now)
             if self._lost:
                 what = f"the store {self._lost}; positions, waiting prompts, history and costs are lost"
-                hint = "what was learned is in your files, and your choices hold; `tacitd scan` reads old transcripts again"
+                lost = f"{FILE} is not there: exclude and share again what you had excluded and shared"
+                choices = "your choices hold" if knows_choices else lost
+                hint = (
+                    f"what was learned is in your files; {choices}; `tacitd scan` reads old transcripts again"
+                )
                 sql = "INSERT OR REPLACE INTO degradation(owner, id, what, hint, since) VALUES('engine', ?, ?, ?, ?)"
                 tx.execute(sql, LOST, what, hint, now)
 

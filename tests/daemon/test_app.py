@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support_editor_marks import open_in_editor
 from support_engine import Scene, Scripted, ids, with_words
 from tacitd.app import App
 from tacitd.contract import Later
+from tacitd.control.server import Server
 from tacitd.errors import FileBusyError
 from tacitd.files.atomic import edit_file
 from tacitd.files.editors import WATCHED
@@ -47,6 +49,20 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
     scene.type("s", "one")
     scene.settle()
     assert ids(scene) == ["u1"]
+
+
+def test_the_hooks_and_commands_find_a_daemon_whose_state_directory_was_deleted(tmp_path: Path) -> None:
+    """The script of the hooks and the file with the socket's path are there again as soon as the store is, without a restart."""
+    scene = Scene(tmp_path)
+    state, places = scene.app.paths.state_dir, scene.app.paths
+    scene.app.listen(Server(places.socket, {}))
+    scene.settle()
+    texts = [(state / name).read_text() for name in ("hooks/tacitd-hook", "socket")]
+    shutil.rmtree(state)
+    for _ in range(3):
+        scene.settle(61)
+    assert [(state / name).read_text() for name in ("hooks/tacitd-hook", "socket")] == texts
+    scene.app.close()
 
 
 def _built(scene: Scene, *specs: PluginSpec) -> App:

@@ -35,6 +35,28 @@ def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path)
     assert scene.handler.words == [["new"]]
 
 
+def test_what_is_typed_while_the_first_start_waits_for_the_store_is_read(tmp_path: Path) -> None:
+    """The first start is when the process began: older words in the same transcript are not paid for, and no other is read."""
+    scene = Scene(tmp_path)
+    scene.kill()
+    scene.forget_store()
+    scene.type("quiet", "old")
+    scene.type("open", "old too")
+    scene.clock.advance(1000)
+    since = scene.clock.wall
+    scene.clock.advance(500)
+    scene.type("open", "typed meanwhile")
+    scene.type("new", "in a new session")
+    scene.clock.advance(500)
+    scene.start(Scripted(), since=since)
+    scene.settle()
+    assert sorted(scene.handler.words) == [["in a new session"], ["typed meanwhile"]]
+    scene.restart()
+    scene.type("quiet", "later")
+    scene.settle()
+    assert scene.handler.words == [["later"]]
+
+
 def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
     """Issue "Reading": forks and restored homes bring the past back."""
     scene = Scene(tmp_path)

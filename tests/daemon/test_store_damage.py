@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -48,6 +49,7 @@ def _require_new(store: Store, how: str) -> None:
         assert list_choices(tx) == [EXCLUDED]
     ((owner, what, hint),) = store.rows("SELECT owner, what, hint FROM degradation")
     assert owner == "engine" and how in what and "positions" in what and "files" in hint
+    assert "your choices hold" in hint
 
 
 def _garble(path: Path) -> None:
@@ -237,6 +239,19 @@ def test_a_store_that_is_gone_while_open_takes_no_commit(how: str, tmp_path: Pat
     store.close()
     with open_readonly(state) or pytest.fail() as reader:
         assert reader.rows("SELECT name FROM shown") == [("after",)]
+
+
+def test_choices_hold_only_if_their_file_is_there(tmp_path: Path) -> None:
+    """The whole state directory is deleted while the store is open: nobody is told that what was excluded stays so."""
+    state = tmp_path / "state"
+    _make(state)
+    store = Store.open(state, FakeClock())
+    shutil.rmtree(state)
+    with pytest.raises(StoreLostError), store.write() as tx:
+        tx.execute(INSERT, "into nothing")
+    ((hint,),) = store.rows("SELECT hint FROM degradation")
+    assert "your choices hold" not in hint and "exclude and share again" in hint
+    store.close()
 
 
 def test_a_new_store_that_cannot_be_made_yet_is_reported_later(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -159,6 +160,27 @@ def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon,
     assert daemon.put_to_model().count("Prefers amber-1") == 1
     assert daemon.put_to_model().count("Prefers amber-2") <= 2
     assert daemon.cli("pause").returncode == 0
+
+
+def test_a_first_start_on_a_full_disk_says_so_and_reads_what_is_typed_then(
+    daemon: Daemon, disk: SmallDisk
+) -> None:
+    """RELIABILITY 4: nobody is told that all is handled while nothing can be."""
+    daemon.type_("s1", "Prefers amber-0")
+    old = time.time() - 600
+    os.utime(daemon.transcript("s1"), (old, old))
+    disk.fill()
+    daemon.start()
+    asked = daemon.cli("sync", "--write")
+    assert asked.returncode == 75 and "nothing can be handled now" in asked.stderr, asked.stderr
+    assert FULL in asked.stderr and "free space" in asked.stderr and "all handled" not in asked.stderr
+    again = daemon.cli("start")
+    assert again.returncode == 0 and FULL in again.stderr and "free space" in again.stderr
+    daemon.type_("s2", "Prefers amber-2")
+    disk.free()
+    until(lambda: is_open(daemon))
+    assert daemon.synthesize() == []
+    assert daemon.learned == ["Prefers amber-2"]
 
 
 def test_kills_on_a_full_disk_give_nothing_up(daemon: Daemon, disk: SmallDisk) -> None:

@@ -118,7 +118,7 @@ def test_learned_says_that_all_was_removed(begin: Begin, taking: str) -> None:
         change = world.run("history", "--json").json[0]["id"]
         assert world.run(taking, change if taking == "undo" else "pnpm").code == 0
         said = world.run("learned").err
-        assert "nothing is in the files now; `tacitd history` shows what was" in said
+        assert "nothing is in this project's files now; `tacitd history` shows what was" in said
         assert "nothing was learned" not in said
 
 

@@ -38,6 +38,17 @@ def test_what_is_typed_without_a_daemon_is_found(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [PNPM]
 
 
+def test_what_is_typed_and_left_without_a_daemon_is_written_soon(begin: Begin) -> None:
+    """README: about two minutes after you leave. The client keeps files of the sessions that it runs, and none of this one."""
+    with begin(FACTS) as world:
+        world.path("~/.claude/sessions").mkdir()
+        world.stop(kill=True).type("s1", "use pnpm, not npm").wait(10)
+        world.start().wait(1).wait(100)
+        assert world.bullets("LEARNED.md") == []
+        world.wait(30).wait(1)
+        assert world.bullets("LEARNED.md") == [PNPM]
+
+
 def test_a_deleted_transcript_loses_no_fact(begin: Begin) -> None:
     """X-11: the client deletes a transcript before its prompts were put to the model: they are learned all the same."""
     with begin(FACTS) as world:

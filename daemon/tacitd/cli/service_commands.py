@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -111,6 +112,7 @@ def start() -> None:
     places = get_paths()
     if (pid := ping_daemon(places.socket)) is not None:
         echo_message(f"tacitd is already running (process {pid})")
+        _echo_problem(places)
         return
     missing = _find_missing(places)
     manager = _manager(places)
@@ -121,8 +123,18 @@ def start() -> None:
     else:
         pid = spawn_daemon(places, os.environ)
         echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
+    _echo_problem(places)
     for one in missing:
         echo_message(f"missing: {one.what}", one.hint)
+
+
+def _echo_problem(places: Paths) -> None:
+    """Print why the running daemon can handle nothing now."""
+    from tacitd.control.client import call_daemon
+
+    with suppress(TacitdError):
+        if problem := call_daemon(places.socket, "ping", timeout=2.0).get("problem"):
+            echo_message(f"nothing can be handled now: {problem['what']}", problem["hint"])
 
 
 def _find_missing(places: Paths) -> list[DoctorFinding]:

@@ -208,7 +208,12 @@ def _toml(file: Path) -> dict[str, Any]:
             raise ConfigError(f"{file} cannot be read: it is a pipe, not a file", "remove it")
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return {}
+        if not file.is_symlink():
+            return {}
+        what, hint = (
+            f"is a link to {file.readlink()}, which does not exist",
+            "make that file, or remove the link",
+        )
     except ValueError as error:
         what, hint = f"is not TOML: {error}", "fix the line that it names, or remove the file"
     except OSError as error:

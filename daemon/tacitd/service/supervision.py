@@ -244,13 +244,13 @@ def open_when_possible(
     on_wait: Callable[[], object] = bool,
 ) -> App | None:
     """Build the app and open it, as soon as the store can be written; None if `stop` was set before. Raises what `build`
-    raises. `on_wait` is called when the wait begins."""
-    waits = False
+    raises. `on_wait` is called when the wait begins. What is typed during the wait is read, also before the first start."""
+    waits, began = False, time.time()
     while not stop.is_set():
         try:
             app = build()
             try:
-                app.open()
+                app.open(began if waits else math.inf)
             except BaseException:
                 app.close()
                 raise
@@ -279,8 +279,9 @@ def _answer_meanwhile(
         return read_stored_status(places.state_dir, plugins, time.time(), os.getpid(), problem)
 
     def sync(_: Mapping[str, Any]) -> dict[str, Any]:
-        known = status({})
-        keys = {"parked": [], "degraded": [], "waits": [], "rescued": 0}
+        known, what = status({}), "nothing can be handled now"
+        row = {"handler": "tacitd", "what": what, "reason": error.what, "hint": error.hint}
+        keys = {"parked": [row], "degraded": [], "waits": [], "rescued": 0}
         said = {key: known.get(key, default) for key, default in keys.items()}
         return {"done": True, **said, "jobs": [], "made": [], "unmade": []}
 

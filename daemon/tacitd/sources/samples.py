@@ -39,7 +39,7 @@ def _append(path: Path, session: str, records: Iterable[Mapping[str, Any]], at: 
         ]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in [*begun, *records]))
+        file.write(b"".join(_encode(one) for one in [*begun, *records]))
     os.utime(path, (at, at))
 
 
@@ -154,7 +154,7 @@ class SampleTranscripts:
     def fork(self, session: str, new: str) -> None:
         """A fork: the history is copied with its ids into a transcript of another session."""
         source = self.find(session)
-        lines = source.read_text("utf-8").replace(f'"sessionId": "{session}"', f'"sessionId": "{new}"')
+        lines = source.read_text("utf-8").replace(f'"sessionId":"{session}"', f'"sessionId":"{new}"')
         path = self._paths[new] = source.with_name(f"{new}.jsonl")
         path.write_text(lines, "utf-8")
         os.utime(path, (self._clock.now(), self._clock.now()))
@@ -194,6 +194,10 @@ class SampleTranscripts:
 def _spoken(part: Mapping[str, Any]) -> Record:
     message = {"type": "message", "role": "assistant", "model": "claude-haiku-5-5", "content": [dict(part)]}
     return {"type": "assistant", "message": message}
+
+
+def _encode(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def _user(content: Any) -> Record:

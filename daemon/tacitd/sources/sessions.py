@@ -3,13 +3,14 @@
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts: monotonic seconds,
 so no clock jump ends it. It ends sooner if the client that ran it is gone or runs another one, as after `/clear`, or says so itself
 (a hook). A client counts as gone only if it was seen alive here before, because in a container or on a shared home every process
-looks dead. Growth after an end begins the session again.
+looks dead; or if it ended while no daemon ran: then no claim names the session, which its client would have made. Growth after an
+end begins the session again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -30,6 +31,8 @@ LAST_RECORDS = 10.0
 """Seconds after that message within which growth is the session's last records, not new work."""
 FORGET = 3600.0
 """Seconds after which an ended session is forgotten."""
+UNSEEN = 0
+"""In place of the process id of a client that was never seen alive. No process has it."""
 
 
 class EndedSession(Struct, frozen=True):
@@ -53,6 +56,8 @@ class _Session(Struct):
     ended: bool = True
     left: float | None = None
     """When its client said that it ended (monotonic seconds); None: it did not, or work went on since."""
+    found: bool = False
+    """It grew while no daemon ran, and its claim was not looked for yet."""
     clients: dict[int, _Client] = field(default_factory=dict)
     """By process id."""
 
@@ -65,7 +70,7 @@ class _Session(Struct):
 class Sessions:
     """All sessions that are live, or that ended within the hour.
 
-    `read_claims` is that of a source; `is_alive` says whether a process has an id; it may be
+    `read_claims` and `makes_claims` are those of a source; `is_alive` says whether a process has an id; it may be
     another one by now: then idle time ends the session.
     """
 
@@ -75,11 +80,13 @@ class Sessions:
         idle: float,
         read_claims: Callable[[], Sequence[SessionClaim]],
         is_alive: Callable[[int], bool] = process_exists,
+        makes_claims: Callable[[Path], bool] = lambda path: False,
     ) -> None:
         self._clock = clock
         self.idle = idle
         self._read_claims = read_claims
         self._is_alive = is_alive
+        self._makes_claims = makes_claims
         self._sessions: dict[str, _Session] = {}
         self._next_look = math.inf
         """When `take_ended` looks at every session again (monotonic seconds); before that none can end."""
@@ -89,7 +96,7 @@ class Sessions:
         """A session's transcript grew. `mtime` (seconds since 1970) means that the growth was not observed but found when the daemon
         started. The idle time then counts from it; a time in the future counts as now."""
         session = self._get_or_begin(session_id, watched=mtime is None)
-        session.path, session.cwd = path, cwd or session.cwd
+        session.path, session.cwd, session.found = path, cwd or session.cwd, mtime is not None
         self._mark_alive(session, 0.0 if mtime is None else max(0.0, self._clock.now() - mtime))
         if mtime is not None:
             self._look_by(self._clock.monotonic())
@@ -142,6 +149,7 @@ class Sessions:
             if claimed is not None and is_alive(claim.pid):
                 self._note_client(claimed, claim)
         runs = {claim.pid: claim.session for claim in claims}
+        self._find_left(set(runs.values()), now)
         for name, session in self._sessions.items():
             for pid, client in session.clients.items():
                 since = now if client.gone_since is None else client.gone_since
@@ -160,6 +168,19 @@ class Sessions:
         watched = ends or any(one.is_running for one in self._sessions.values())
         self._next_look = min([*ends, now + (LOOK_EVERY if watched else FORGET)])
         return ended
+
+    def _find_left(self, claimed: Container[str], now: float) -> None:
+        """A session that grew while no daemon ran, and that its client does not run any more, has lost a client that nobody saw."""
+        for name, session in self._sessions.items():
+            is_left = session.found and not session.clients and name not in claimed
+            session.found = False
+            if (
+                is_left
+                and now < session.grown + self.idle
+                and session.path
+                and self._makes_claims(session.path)
+            ):
+                session.clients[UNSEEN] = _Client(session.cwd, now)
 
     def next_in(self) -> float:
         """Seconds until `take_ended` may have a result; infinity while no session is live."""
@@ -219,7 +240,8 @@ class Sessions:
         if session.left is not None:
             ends = min(ends, max(session.left, session.grown) + LEFT_FOR)
         gone = [client.gone_since for client in session.clients.values()]
+        last = max((since or 0.0 for since in gone), default=0.0)
         # After growth since then, another process runs it, which was not found: only idle time ends it.
-        if gone and all(since is not None and session.grown <= since for since in gone):
-            ends = min(ends, max(since or 0.0 for since in gone) + GONE_FOR)
+        if gone and None not in gone and session.grown <= last:
+            ends = min(ends, last + GONE_FOR)
         return ends

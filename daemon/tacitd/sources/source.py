@@ -80,6 +80,11 @@ class Source:
         """Which processes claim to run which sessions now. A claim may be stale, and a session may have none."""
         return ()
 
+    def makes_claims(self, path: Path) -> bool:
+        """Whether the client that wrote this transcript last claims the sessions that it runs: one that is in no claim has been
+        left then."""
+        return False
+
     def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
         """Given what a hook got from the client, return what it says; None if it is not understood."""
         return None
@@ -136,6 +141,9 @@ class CombinedSource(Source):
 
     def read_claims(self) -> Sequence[SessionClaim]:
         return [claim for one in self._all for claim in one.read_claims()]
+
+    def makes_claims(self, path: Path) -> bool:
+        return self.of(path).makes_claims(path)
 
     def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
         return self._first.read_hook(data)

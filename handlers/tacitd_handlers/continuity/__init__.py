@@ -43,11 +43,8 @@ def make_plugin() -> PluginSpec:
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """The number of sessions, and of those in which the client has unfinished tasks."""
+    """The number of sessions. Which tasks are open is in their files, which `tacitd sessions` reads."""
     from tacitd.text.wording import count_noun
 
-    ((count, left),) = rows(
-        "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
-        "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
-    )
-    return {"lines": [f"{count_noun(count, 'session')}, {left} with open tasks"] if count else []}
+    ((count,),) = rows("SELECT count(*) FROM continuity_session")
+    return {"lines": [count_noun(count, "session")] if count else []}

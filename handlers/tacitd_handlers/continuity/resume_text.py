@@ -91,7 +91,8 @@ def build_resume_text(
     """
     last, *others = documents
     titles = {task["title"] for task in last["tasks"]}
-    lines = [*_list_last(last, now, state, prompts)]
+    heading, *rest = _list_last(last, now, state, prompts)
+    lines = [heading, *rest] if rest else []  # only its file may be left, if the store was lost
     for document in others:
         tasks = [task for task in document["tasks"] if task["title"] not in titles]
         if still := [*_tell_tasks(tasks, *_OPEN), *_tell_tasks(tasks, "blocked")]:

@@ -232,7 +232,7 @@ def _echo_other_text(root: Path) -> bool:
     if lines:
         echo_message(f"{path} has text that tacitd did not write. Sessions would load it as instructions:")
     else:
-        echo_message(f"{path} has no text but tacitd's")
+        echo_message(f"{path} has no text but tacitd's" if path.exists() else f"there is no {path} yet")
     for line in lines:
         click.echo(escape_output(line))
     return bool(lines)

@@ -216,7 +216,8 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
     roots = [place.root for place in places if place.root is not None]
     waiting = list(describe_waiting_facts(rows, roots, state_dir, now))
     if is_empty and any(rows(_ONCE_LEARNED, place.number) for place in places):
-        echo_message("nothing is in the files now; `tacitd history` shows what was")
+        where = "the projects' files" if root is None else "this project's files"
+        echo_message(f"nothing is in {where} now; `tacitd history` shows what was")
     elif is_empty:
         when = "" if waiting else f"; {describe_first_lines(roots, state_dir, now)}"
         echo_message(f"nothing was learned here yet{when}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacitd.errors import TacitdError
 from tacitd.state.paths import state_dir
 from tacitd.text.sanitize import sanitize_line
+from tacitd.text.wording import count_noun
 from tacitd_handlers.profile import make_plugin, profile_confidence
 from tacitd_handlers.profile.fields import LABELS
 from tacitd_handlers.profile.profile_files import (
@@ -134,4 +135,6 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     learned = sum(not state.is_own(path) for path in paths)
     own = sorted(path for path in paths if state.is_own(path) or state.list_own(path))
     line = f"{learned} learned" + (f", yours: {', '.join(own)}" if own else "")
-    return {"lines": [line] if paths else []}
+    ((waiting,),) = rows("SELECT count(*) FROM profile_waiting")
+    asks = f"! {count_noun(waiting, 'value')} waiting for your decision: `tacitd review`"
+    return {"lines": [*([line] if paths else []), *([asks] if waiting else [])]}

@@ -49,6 +49,14 @@ def test_none_is_needed(tmp_path: Path) -> None:
     assert all(about for key, _, about in list_settings(config)), "each is described"
 
 
+def test_a_link_to_nothing_is_not_an_absent_file(tmp_path: Path) -> None:
+    """The person's limits and exclusions are on a disk that is not mounted: tacitd does not run without them."""
+    file = tmp_path / "config.toml"
+    file.symlink_to(tmp_path / "dotfiles" / "tacitd.toml")
+    with pytest.raises(ConfigError, match=r"a link to .* which does not exist"):
+        load_config(file, {})
+
+
 def test_a_variable_wins_over_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
     """Issue "Configuration": `config.toml` and `TACITD_*` with `__` between levels."""
     config = read(

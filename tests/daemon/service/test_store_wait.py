@@ -32,6 +32,10 @@ def test_stop_ends_the_wait(tmp_path: Path) -> None:
     assert problem["what"].endswith("No space left on device")
     with pytest.raises(TacitdError, match="No space left"):
         call_daemon(places.socket, "wake", {}, PATIENCE)
+    said = call_daemon(places.socket, "sync", {}, PATIENCE)
+    assert [(one["what"], one["hint"]) for one in said["parked"]] == [
+        ("nothing can be handled now", "free space on that disk")
+    ]
     call_daemon(places.socket, "stop", {}, PATIENCE)
     thread.join(PATIENCE)
     assert found == [None]

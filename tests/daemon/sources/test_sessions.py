@@ -26,7 +26,12 @@ class Scene:
         self.wall, self.mono = 1.7e9, 0.0
         self.processes: set[int] = set()
         self.config_dir = config_dir
-        self.sessions = Sessions(self, IDLE, ClaudeCode(config_dir).read_claims, self.processes.__contains__)
+        self.sessions = self.start()
+
+    def start(self) -> Sessions:
+        """What a daemon begins with."""
+        client = ClaudeCode(self.config_dir)
+        return Sessions(self, IDLE, client.read_claims, self.processes.__contains__, client.makes_claims)
 
     def now(self) -> float:
         return self.wall
@@ -286,3 +291,61 @@ def test_a_client_that_a_daemon_before_saw_counts_as_seen(scene: Scene) -> None:
         scene.later(10)
         ended += again.take_ended()
     assert [(one.session, one.why) for one in ended] == [("s1", "gone")]
+
+
+def write_transcript(scene: Scene, entrypoint: str) -> Path:
+    path = scene.config_dir / "s1.jsonl"
+    path.write_text(f'{{"type":"user","entrypoint":"cli"}}\n{{"type":"user","entrypoint":"{entrypoint}"}}\n')
+    return path
+
+
+def test_a_session_that_was_left_while_no_daemon_ran_ends_soon(scene: Scene) -> None:
+    """README: about two minutes after you leave. Its client removed its claim, and the next daemon finds none."""
+    scene.claim(7).unlink()
+    path = write_transcript(scene, "cli")
+    scene.sessions.note_growth(path, "s1", "/w", mtime=scene.now() - 60)
+    assert scene.later(0) == [] and list(scene.sessions.list_leaving()) == ["s1"]
+    assert scene.later(GONE_FOR - 1) == []
+    assert [(one.session, one.why) for one in scene.later(1)] == [("s1", "gone")]
+
+
+def test_a_session_that_was_left_and_resumed_ends_when_that_client_is_gone(scene: Scene) -> None:
+    """The client before it, which nobody saw, does not make it wait for the idle time."""
+    scene.claim(8, "s2")
+    path = write_transcript(scene, "cli")
+    scene.sessions.note_growth(path, "s1", "/w", mtime=scene.now())
+    scene.later(0)
+    assert scene.later(GONE_FOR) != []
+    scene.processes.add(7)
+    claim = scene.claim(7)
+    scene.sessions.note_growth(path, "s1", "/w")
+    assert scene.later(GONE_FOR * 2) == []
+    claim.unlink()
+    scene.processes.remove(7)
+    scene.later(10)
+    assert [one.why for one in scene.later(GONE_FOR)] == ["gone"]
+
+
+@pytest.mark.parametrize(
+    "how", ["open", "elsewhere", "resumed", "grows", "editor", "program", "earlier version"]
+)
+def test_a_session_that_may_be_open_is_not_taken_as_left(scene: Scene, how: str) -> None:
+    """A client runs it, here or in a container, or one of a kind that is not known to claim its sessions: idle time ends it."""
+    if how != "earlier version":
+        scene.claim(8, "s2")
+    if how == "open":
+        scene.processes.add(7)
+    if how in ("open", "elsewhere"):
+        scene.claim(7)
+    path = write_transcript(scene, {"editor": "claude-vscode", "program": "sdk-cli"}.get(how, "cli"))
+    scene.sessions.note_growth(path, "s1", "/w", mtime=scene.now())
+    scene.later(0)
+    if how == "resumed":
+        scene.processes.add(7)
+        scene.claim(7)
+        scene.later(10)
+    if how == "grows":
+        scene.later(10)
+        scene.sessions.note_growth(path, "s1", "/w")
+    assert scene.later(GONE_FOR * 5) == [] and scene.sessions.is_live("s1")
+    assert [one.why for one in scene.later(IDLE)] == ["idle"]

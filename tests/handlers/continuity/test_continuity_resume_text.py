@@ -125,6 +125,7 @@ def test_the_text_is_short() -> None:
     assert lines[-6:] == ["Noted:", *["- n"] * 5]
     state = TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)})
     empty: dict[str, Any] = {"tasks": [], "decisions": [], "context": [], "lastActiveAt": "9999"}
+    assert build_resume_text([empty], 0.0) == "", "nothing is known of it but its file"
     assert build_resume_text([empty], 0.0, state).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]

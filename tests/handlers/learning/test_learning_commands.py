@@ -202,6 +202,7 @@ def test_status_counts_what_waits_and_what_needs_a_decision(rows: LearnedRows) -
     rows.bench._app.write_modes.set_mode(rows.root, "off")
     (row,) = rows.bench.status["waits"]
     assert row["job"] == "" and "exclude --undo" in row["until"]
+    assert not any("writes in" in line for line in rows.bench.status_lines)
 
 
 def test_the_report_lists_what_is_not_heeded(rows: LearnedRows) -> None:

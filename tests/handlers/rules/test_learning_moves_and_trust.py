@@ -157,6 +157,9 @@ def test_the_command_shows_what_it_asks_about(tmp_path: Path) -> None:
         assert "tacitd did not write" in said.err and "as a whole" in said.err
         said = world.run("trust", "--remove")
         assert said.code == 0 and world.bullets(rule) == [PNPM]
+        other = world.new_project("other")
+        said = world.run("trust", "--yes", cwd=other)
+        assert f"there is no {other / 'LEARNED.md'} yet" in said.err and "tacitd's" not in said.err
 
 
 # --- what git shows

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from tacitd.sources.claude_code.record_reader import ClaudeAssembler
 from tacitd.sources.lines import read_some
 from tacitd.sources.source import HookInput, SessionClaim, Source
+from tacitd.sources.transcript import LOOK_BEHIND
 
 SUFFIX = ".jsonl"
 """The suffix of a transcript's name."""
@@ -87,6 +88,16 @@ class ClaudeCode(Source):
                 if type(pid) is int and session:
                     claims.append(SessionClaim(pid, session, _text(found, "cwd")))
         return claims
+
+    def makes_claims(self, path: Path) -> bool:
+        """In a terminal. Of a client in an editor, of `claude -p` and of versions that name no entry point it is not known."""
+        if not (self.home / "sessions").is_dir():  # of an earlier version
+            return False
+        with suppress(OSError):
+            end = read_some(path, LOOK_BEHIND, start=max(0, path.stat().st_size - LOOK_BEHIND))
+            _, found, last = end.rpartition(b'"entrypoint":')
+            return bool(found) and last.startswith(b'"cli"')
+        return False
 
     def read_hook(self, data: Mapping[str, object]) -> HookInput | None:
         event, session, path, cwd = (
