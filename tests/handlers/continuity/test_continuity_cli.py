@@ -29,7 +29,7 @@ def test_list_and_show(world: World) -> None:
     id = begin(world)
     other = world.bench.make_project("other")
     world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
-    assert world.bench.status_lines == ["2 sessions"]
+    assert world.bench.status_lines == ["1 session"]
     head, first, _ = world.run("list").stdout.splitlines()
     assert head.split() == ["LAST", "ACTIVE", "ID", "OPEN", "TASKS", "SUMMARY"]
     assert first.startswith("2026-11-19 23:30") and world.file(id)["lastActiveAt"].startswith("2026-11-20T04")
