@@ -236,11 +236,12 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_scanned(app: App) -> dict[str, int]:
-    """How many prompts of old transcripts wait for a handler that calls the model."""
-    ((waiting,),) = app.store.rows(
-        "SELECT count(*) FROM prompt_task t JOIN prompt_text w USING(prompt) WHERE t.state = 'waiting' AND w.priority = 'scan'"
+    """Of the prompts of old transcripts, how many wait for a handler that calls the model, and how many do not any more."""
+    ((total, waiting),) = app.store.rows(
+        "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt_task t JOIN prompt_text w USING(prompt) "
+        "WHERE w.priority = 'scan'"
     )
-    return {"waiting": waiting}
+    return {"done": total - waiting, "waiting": waiting}
 
 
 def _stop(app: App) -> dict[str, Any]:

@@ -283,6 +283,7 @@ def _sync(call: CallMethod, due: list[dict[str, str]]) -> Any:
     if not sys.stderr.isatty():
         return call("sync", due=due)
     said: Future[Any] = Future()
+    before: int = call("lag")["done"]
 
     def sync() -> None:
         try:
@@ -293,11 +294,10 @@ def _sync(call: CallMethod, due: list[dict[str, str]]) -> Any:
     # Not of an executor, which would be waited for at the end, also after Ctrl-C.
     threading.Thread(target=sync, name="sync", daemon=True).start()
     with show_progress("learning") as advance:
-        is_done, total = False, 0
+        is_done = False
         while not is_done:
-            is_done = said.done()
-            waiting = call("lag")["waiting"]
-            total = max(total, waiting)
-            advance(total - waiting, total or None)  # none: they are read first
+            is_done, lag = said.done(), call("lag")
+            done = lag["done"] - before
+            advance(done, done + lag["waiting"] or None)  # none: they are read first
             wait([said], LOOK)
     return said.result()
