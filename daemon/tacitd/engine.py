@@ -269,6 +269,7 @@ class Engine:
             self._next_due - now,
             self.schedule.next_in(),
             due - now if due is not None else MAX_SLEEP,
+            BETWEEN if self._waiters and self.stalls.list_stuck() else MAX_SLEEP,
         )
         return max(0.005, min(nearest, MAX_SLEEP)) if not self.reader.has_unread else 0.0
 
@@ -312,12 +313,18 @@ class Engine:
                 self._answer_waiters()
             return
         runs = any(not self.is_stuck_at(lane) for _, lane in self.runner.running)
-        busy = self.inbox or self.reader.has_unread or self._ending or runs
+        busy = self.inbox or self.reader.has_unread or self._ending or runs or self._is_slow()
         if self._waiters and not busy and not self.runner.list_ready(1):
             # A task that has ended in this pass may have taken prompts, as that of `scan` does.
             rows, rules, now = self.store.rows, self.plugins.rules, self.clock.now()
             if not find_due_prompts(rows, rules, now, asked=True)[0]:
                 self._answer_waiters()
+
+    def _is_slow(self) -> bool:
+        """Whether work waits for a disk that is only busy: it goes on in a moment."""
+        return not self.stalls.list_stuck(PATIENCE) and bool(
+            self.stalls.list_stuck() or self.reader.has_stalled
+        )
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried if it waits for a time of

@@ -17,6 +17,7 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.errors import TacitdError
 from tacitd.events import NoProject, Project
+from tacitd.files.stalls import PATIENCE as DISK_PATIENCE
 from tacitd.files.stalls import STUCK, Stalls
 from tacitd.store import Store
 from tacitd.work.project_rows import Choices, store_project
@@ -25,6 +26,8 @@ PATIENCE = 0.2
 """Seconds for which the loop waits for an answer."""
 FRESH = 5.0
 """Seconds for which an answer holds. Directories are made, moved and removed."""
+BUSY, STALLED = 1.0, 60.0
+"""Seconds until a directory is asked about again whose disk is busy, or does not answer at all."""
 MOST = 2 * STUCK
 """Directories that may be stuck before no further one is asked for its project: more than for what can be done later."""
 
@@ -53,6 +56,10 @@ class ProjectLookup:
             wait([question], PATIENCE)
         at, answer = self._answers.get(cwd, (-math.inf, None))
         return answer if at >= now else None
+
+    def ask_again_in(self) -> float:
+        """Seconds until a directory without an answer is asked about again: a disk may only be busy."""
+        return STALLED if self._stalls.list_stuck(DISK_PATIENCE) else BUSY
 
     def _answer(self, cwd: str) -> None:
         try:

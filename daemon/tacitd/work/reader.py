@@ -49,8 +49,6 @@ SLICE = 1 << 20
 """Bytes that are read of one transcript before it is another one's turn, about."""
 TAILS = 64
 """Transcripts whose reader is kept between two passes. Others read 256 KB before their position again, for context."""
-STALLED = 60.0
-"""Seconds until a transcript is read again whose project could not be found in time."""
 BEHIND_AGAIN = 60.0
 """Seconds until records are given again to an observer that raised; more after each failure."""
 BEHIND_PART = 1 << 20
@@ -176,6 +174,11 @@ class Reader:
         """Whether there is something to read now."""
         return bool(self._unread)
 
+    @property
+    def has_stalled(self) -> bool:
+        """Whether a transcript waits for the project of its directory."""
+        return bool(self._stalled)
+
     def next_in(self) -> float:
         """Seconds until a transcript is due whose project could not be found; infinity if there is none."""
         due = -math.inf if self._unread else min((at for at, _ in self._stalled.values()), default=math.inf)
@@ -258,7 +261,7 @@ class Reader:
             self.odd_lines[path] = dict(tail.assembler.counts)
         runs = self._find_runs(tail.list_records(start), tail.assembler.cwd or cwd)
         if runs is None:
-            self._stalled[path] = self.clock.monotonic() + STALLED, wanted
+            self._stalled[path] = self.clock.monotonic() + self.lookup.ask_again_in(), wanted
             return None
         self._tails[path] = tail
         if len(self._tails) > TAILS:
