@@ -24,7 +24,7 @@ from tacitd.events import Project
 from tacitd.files.editors import Editors
 from tacitd.files.locks import acquire_lock, make_private_dir
 from tacitd.files.shared_files import SharedFiles
-from tacitd.files.stalls import Stalls
+from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
@@ -156,7 +156,7 @@ class App:
             self.budget,
             self.projects.find_project,
             self.write_modes.get_mode,
-            lambda project: sessions.is_live_in(lambda cwd: lookup.find_project(cwd) == project),
+            lambda project: sessions.is_live_in(lambda cwd: lookup.is_in(cwd, project)),
             lambda task: find_model_refusal(store.rows, task.session, task.lane, clock.now()),
             found.collect_prompt_extensions(),
             config.list_directives(paths.home),
@@ -286,7 +286,10 @@ class App:
         """Stop everything and release the lock. Commits are durable already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
-        steps += [partial(self.engine.runner.stop, GRACE, self.engine.is_stuck_at), self.engine.follower.stop]
+        steps += [
+            partial(self.engine.runner.stop, GRACE, partial(self.stalls.affects, patience=PATIENCE)),
+            self.engine.follower.stop,
+        ]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
         steps += [self._end_editors, partial(save_budget, self)]
         steps += [self._note_last_state] if self._is_open else []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from loguru import logger
 
-from tacitd.clock import Clock, doubt_clock
+from tacitd.clock import Clock
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.files.row_history import forget_unlisted
 from tacitd.files.stalls import PATIENCE, Stalls
@@ -32,7 +32,7 @@ from tacitd.work.inbox import Inbox, Wake, make_stopped_error
 from tacitd.work.old_prompts import FirstStart
 from tacitd.work.project_lookup import ProjectLookup, find_missing_projects
 from tacitd.work.project_rows import ASKED, Choices, read_choices
-from tacitd.work.prompt_rows import forget_old_sessions, forget_old_texts
+from tacitd.work.prompt_rows import doubt_now, forget_old_sessions, forget_old_texts
 from tacitd.work.reader import Reader
 from tacitd.work.running_plugin import RunningPlugins
 from tacitd.work.stored_problems import RecognitionWatch
@@ -58,8 +58,6 @@ FAULTS = 10
 """Failed passes in a row after which the loop ends."""
 SHOWN = 600.0
 """Seconds for which a failed pass is a problem, if no other fails."""
-LISTED = 3
-"""Of transcripts that cannot be read, and of file systems that do not answer; the others are counted."""
 READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
 SYNC_JOB = "sources"
@@ -143,6 +141,11 @@ class Engine:
     def stop(self) -> None:
         self._stop.set()
         self.wake.set()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the loop is to be left, so that an App with another configuration can follow."""
+        return self._leaving is not None
 
     def leave(self) -> None:
         """Begin no further task, and leave `run` when those that run have ended, or after five minutes. Any thread."""
@@ -312,7 +315,7 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        runs = any(not self.is_stuck_at(lane) for _, lane in self.runner.running)
+        runs = any(not self.stalls.affects(lane, PATIENCE) for _, lane in self.runner.running)
         busy = self.inbox or self.reader.has_unread or self._ending or runs or self._is_slow()
         if self._waiters and not busy and not self.runner.list_ready(1):
             # A task that has ended in this pass may have taken prompts, as that of `scan` does.
@@ -413,8 +416,7 @@ class Engine:
         find_missing_projects(self.store, self.lookup, self.choices, now)
         if self.clock.monotonic() < self._next_forgetting:
             return
-        ((newest,),) = self.store.rows("SELECT max(typed) FROM prompt WHERE typed <= ?", now)
-        if doubt_clock(now, newest):
+        if doubt_now(self.store.rows, now):
             return
         with self.store.write() as tx:
             forget_old_texts(tx, now)
@@ -493,37 +495,10 @@ class Engine:
 
     def is_stuck(self, project: int | None) -> bool:
         """Whether the file system of a project, or of a directory in it, does not answer. Any thread."""
-        return bool(self.stalls.list_stuck()) and self.is_stuck_at(self._find_root(project), 0.0)
-
-    def is_stuck_at(self, root: str, patience: float = PATIENCE) -> bool:
-        """As `Stalls.is_stuck`."""
-        is_in = any(stuck.startswith(f"{root}/") for stuck in self.stalls.list_stuck(patience))
-        return bool(root) and (is_in or self.stalls.is_stuck(root, patience))
+        return bool(self.stalls.list_stuck()) and self.stalls.affects(self._find_root(project))
 
     def find_unread(self) -> dict[str, int]:
         """By path, how many bytes of a transcript were not ingested; below 0 for one that was cut."""
         offsets: dict[str, int] = dict(self.store.rows("SELECT path, offset FROM transcript"))
         left = {name: stamp.size - offsets.get(name, 0) for name, stamp in self.follower.list_own().items()}
         return {name: size for name, size in left.items() if size}
-
-    def list_degradations(self) -> list[Degradation]:
-        """What is wrong with following and reading, and why a reload waits."""
-        found = [*self.follower.list_degradations(), *self.recognition.list_degradations()]
-        refused = list(self.reader.refused.items())
-        for path, why in refused[:LISTED]:
-            found.append(Degradation("transcript.unreadable", f"{path}: {why.what}", why.hint))
-        if len(refused) > LISTED:
-            what = f"{len(refused) - LISTED} more transcripts cannot be read"
-            found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
-        if self.fault is not None:
-            found.append(self.fault)
-        if stuck := self.stalls.list_stuck():
-            what = (
-                f"the file system of {', '.join(stuck[:LISTED])} does not answer; what was typed there waits"
-            )
-            found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
-        running = [f"{name} in {lane}" if lane else name for name, lane in self.runner.running]
-        if self._leaving is not None and running:
-            hint = "no other work begins meanwhile; it waits for five minutes at most"
-            found.append(Degradation("config.waits", f"the reload waits for {', '.join(running)}", hint))
-        return found

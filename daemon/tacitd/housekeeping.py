@@ -60,9 +60,8 @@ def run_own_job(app: App, task: Task) -> Outcome:
     def queue(tx: Tx) -> None:
         waits = "SELECT 1 FROM task WHERE plugin = ? AND kind = ? AND key = ?"
         for new in edited:
-            if not tx.rows(
-                waits, new.plugin, new.kind, new.key
-            ):  # an undo may have queued it with more meanwhile
+            # An undo may have queued it with more meanwhile.
+            if not tx.rows(waits, new.plugin, new.kind, new.key):
                 insert_task(tx, new, app.clock.now())
 
     return Done(queue)

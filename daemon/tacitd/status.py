@@ -44,7 +44,11 @@ from tacitd.work.work_status import (
 if TYPE_CHECKING:
     from tacitd.app import App
     from tacitd.contract import Rows
+    from tacitd.engine import Engine
     from tacitd.plugin import PluginSpec
+
+LISTED = 3
+"""Of transcripts that cannot be read, and of file systems that do not answer; the others are counted."""
 
 SCHEMA = 1
 _PART = msgspec.json.Decoder(dict[str, Any])
@@ -274,7 +278,7 @@ def make_note(app: App) -> DaemonNote:
 
 def list_own_problems(app: App) -> list[Degradation]:
     """What is wrong and no row says. Any thread."""
-    found = [*app.engine.list_degradations(), *app.found.failed, *app.degraded.values()]
+    found = [*list_engine_problems(app.engine), *app.found.failed, *app.degraded.values()]
     wrong = app.model.get_fault() if isinstance(app.model, ModelHealth) else None
     found += [Degradation(*wrong)] if wrong is not None else []
     for path, mark in app.editors.list_open():
@@ -286,3 +290,24 @@ def list_own_problems(app: App) -> list[Degradation]:
         hint = "compare the two, copy what is missing into the file, then remove the copy"
         found.append(Degradation("files.recovered", what, hint))
     return [*found, *app.outdated]
+
+
+def list_engine_problems(engine: Engine) -> list[Degradation]:
+    """What is wrong with following and reading, and why a reload waits."""
+    found = [*engine.follower.list_degradations(), *engine.recognition.list_degradations()]
+    refused = list(engine.reader.refused.items())
+    for path, why in refused[:LISTED]:
+        found.append(Degradation("transcript.unreadable", f"{path}: {why.what}", why.hint))
+    if len(refused) > LISTED:
+        what = f"{len(refused) - LISTED} more transcripts cannot be read"
+        found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
+    if engine.fault is not None:
+        found.append(engine.fault)
+    if stuck := engine.stalls.list_stuck():
+        what = f"the file system of {', '.join(stuck[:LISTED])} does not answer; what was typed there waits"
+        found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
+    running = [f"{name} in {lane}" if lane else name for name, lane in engine.runner.running]
+    if engine.is_leaving and running:
+        hint = "no other work begins meanwhile; it waits for five minutes at most"
+        found.append(Degradation("config.waits", f"the reload waits for {', '.join(running)}", hint))
+    return found

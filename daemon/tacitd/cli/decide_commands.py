@@ -58,8 +58,8 @@ QUESTIONS = {
 def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
-    What was learned in a project is forgotten in that project; what was learned about you, in all. A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
-    it asks.
+    What was learned in a project is forgotten in that project; what was learned about you, in all. A line that was only
+    proposed is not proposed again. Before a line of your own is removed, and before words are purged, it asks.
     """
     if undo and purge:
         raise click.UsageError("--undo and --purge exclude each other")

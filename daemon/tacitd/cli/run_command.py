@@ -110,17 +110,16 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     actions = dict(beginning)
     config: Config | None = None
     before: App | None = None
+    clock, stop = SystemClock(), threading.Event()
+
+    def end_wait() -> None:
+        limit_end()
+        stop.set()
+
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    clock = SystemClock()
     with handle_signals(actions, ending=True), closing(Editors(clock, stalls=Stalls(clock))) as editors:
         while before is None or config is not None:
             actions.update(beginning)
-            stop = threading.Event()
-
-            def end_wait(stop: threading.Event = stop) -> None:
-                limit_end()
-                stop.set()
-
             await_store = partial(actions.update, dict.fromkeys((SIGTERM, SIGINT), end_wait))
             build = partial(App, places, os.environ, config=config, editors=editors)
             app = open_when_possible(build, places, notifier, stop, await_store)

@@ -93,6 +93,11 @@ class Stalls:
         now, found = self._clock.monotonic(), self._open.copy().values()
         return list(dict.fromkeys(place for place, since, own in found if now - since >= max(own, patience)))
 
+    def affects(self, root: str, patience: float = 0.0) -> bool:
+        """Whether this directory, one above it or one in it is stuck; not if it is "", the lane of what is for no project."""
+        is_in = any(stuck.startswith(f"{root}/") for stuck in self.list_stuck(patience))
+        return bool(root) and (is_in or self.is_stuck(root, patience))
+
     def is_stuck(self, place: str, patience: float = 0.0) -> bool:
         """Whether a directory, or one above it, is."""
         return any(f"{place}/".startswith(f"{stuck}/") for stuck in self.list_stuck(patience) if stuck)

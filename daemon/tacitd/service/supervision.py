@@ -241,7 +241,7 @@ def open_when_possible(
     places: Paths,
     notifier: Notifier,
     stop: threading.Event,
-    on_wait: Callable[[], object] = bool,
+    on_wait: Callable[[], object] = lambda: None,
 ) -> App | None:
     """Build the app and open it, as soon as the store can be written; None if `stop` was set before. Raises what `build`
     raises. `on_wait` is called when the wait begins. What is typed during the wait is read, also before the first start."""

@@ -25,6 +25,7 @@ SOCKET = "tacitd.sock"
 SOCKET_FILE = "socket"
 """File in the state directory: the path of the running daemon's socket, and on a second line its process. `kill -9` leaves it behind."""
 SHORT = Path("/tmp")
+"""Where a socket has a short path on every system."""
 LONGEST = 100
 """Maximum bytes of a socket's path: Linux takes 107, macOS 103."""
 

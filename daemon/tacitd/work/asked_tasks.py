@@ -96,9 +96,8 @@ class AskedTasks:
         while time.monotonic() - begun < LONGEST:
             try:
                 waits = self.store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
-            except (
-                RuntimeError
-            ):  # the store was closed: an end does not wait for a task that hangs in a file system
+            except RuntimeError:
+                # The store was closed: an end does not wait for a task that hangs in a file system.
                 raise make_stopped_error() from None
             runs = self.runner.is_running(new.plugin, new.lane)
             if not waits and not runs:

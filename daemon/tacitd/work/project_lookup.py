@@ -57,6 +57,11 @@ class ProjectLookup:
         at, answer = self._answers.get(cwd, (-math.inf, None))
         return answer if at >= now else None
 
+    def is_in(self, cwd: str, project: Project) -> bool:
+        """Whether a directory is in a project, as far as its disk answers; otherwise its path decides."""
+        place = self.find_project(cwd)
+        return place == project if place is not None else f"{cwd}/".startswith(f"{project.root}/")
+
     def ask_again_in(self) -> float:
         """Seconds until a directory without an answer is asked about again: a disk may only be busy."""
         return STALLED if self._stalls.list_stuck(DISK_PATIENCE) else BUSY

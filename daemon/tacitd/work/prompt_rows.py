@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tacitd.clock import doubt_clock
 from tacitd.contract import Priority, Row, Rows, StoredPrompt, Tx
 from tacitd.events import Prompt
 from tacitd.sources.assembler import REPEATS, WINDOW, digest_text, group_of
@@ -112,6 +113,12 @@ def finish_prompts(
         "WHERE prompt = ? AND NOT EXISTS(SELECT 1 FROM prompt_task t WHERE t.prompt = prompt_text.prompt AND t.state <> 'done')",
         [(now, SHOWN, SHOWN, number) for number in prompts],
     )
+
+
+def doubt_now(rows: Rows, now: float) -> str:
+    """Why nothing is removed for its age now: the clock is not believed; "" if it is."""
+    ((newest,),) = rows("SELECT max(typed) FROM prompt WHERE typed <= ?", now)
+    return doubt_clock(now, newest)
 
 
 def forget_old_texts(tx: Tx, now: float) -> int:

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tacitd.clock import doubt_clock
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
 from tacitd.handler import Degradation, Notice
+from tacitd.work.prompt_rows import doubt_now
 from tacitd_handlers.learning.edits import withdraw_line
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import init_project, load_known, update_summary
@@ -212,8 +212,7 @@ def _list_places(tools: Tools) -> list[Place]:
 def forget_old(tx: Tx, now: float) -> None:
     """Delete what is not needed any more: facts without a line, and the folders of sessions that ended long ago. Nothing while the
     clock is not believed."""
-    ((newest,),) = tx.rows("SELECT max(typed) FROM prompt WHERE typed <= ?", now)
-    if doubt_clock(now, newest):
+    if doubt_now(tx.rows, now):
         return
     tx.execute(
         "DELETE FROM learning_fact WHERE line IS NULL AND said_at < ? AND state IN ('known', 'left out', 'refused', 'forgotten') "

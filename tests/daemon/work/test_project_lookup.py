@@ -10,7 +10,7 @@ import pytest
 
 from support_beginnings import opening
 from support_daemon import line, prompt_record
-from support_waiting import PATIENCE
+from support_waiting import PATIENCE, until
 from tacitd.app import App
 from tacitd.errors import StoreLostError
 from tacitd.events import Project
@@ -40,6 +40,23 @@ def test_a_store_that_is_lost_during_a_question_makes_no_directory_stuck() -> No
         assert lookup.find_project("/w") == known
         clock.advance(FRESH)
         assert stalls.list_stuck() == []
+
+
+def test_a_disk_that_does_not_answer_makes_no_session_of_a_project_another_ones() -> None:
+    """A live session holds up the lines of its own project: also while its disk is busy, and those of no other."""
+    answers, project = threading.Event(), Project(Path("/w"), False)
+
+    def find(cwd: str) -> Project:
+        answers.wait(PATIENCE)
+        return project
+
+    clock = FakeClock()
+    lookup = ProjectLookup(find, clock, Stalls(clock))
+    asked = ("/w/folder", "/w", "/w2", "/other")
+    assert [lookup.is_in(cwd, project) for cwd in asked] == [True, True, False, False]
+    answers.set()
+    clock.advance(FRESH)
+    until(lambda: lookup.is_in("/other", project))
 
 
 def test_a_sync_waits_for_a_disk_that_is_only_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from tacitd.handler import Notice
 from tacitd.model.budget import Budget, mark_used
 from tacitd.model.port import ModelRequest
 from tacitd.plugin import GatherRule
+from tacitd.status import list_engine_problems
 from tacitd.work.stored_problems import find_store_refusal
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import THREADS, WORKERS
@@ -119,7 +120,7 @@ def test_a_disk_that_is_full_during_a_call_costs_no_second_call(
     assert payer.calls == [["first"], ["second"]] and set(bench.states().values()) == {"done"}
     told = bench.rows("SELECT did, text FROM activity WHERE plugin = 'toy' ORDER BY number")
     assert told == [("learned", "first"), ("learned", "second")], "each outcome is committed once"
-    assert bench.engine.list_degradations() == [] and find_store_refusal(bench.engine) is None
+    assert list_engine_problems(bench.engine) == [] and find_store_refusal(bench.engine) is None
 
 
 def test_a_disk_that_is_full_at_a_stop_loses_no_prompt(bench: WorkBench, disk: Disk, payer: Payer) -> None:
@@ -331,7 +332,7 @@ def test_a_disk_that_is_full_for_a_while_under_all_workers(tmp_path: Path, disk:
     done = bench.rows("SELECT text FROM activity WHERE plugin = 'toy' AND did <> 'parked'")
     assert sorted(text for (text,) in done) == sorted(paid.runs), "each outcome is committed once"
     assert bench.runner.refused is None and bench.engine.problem is None
-    assert bench.engine.list_degradations() == [] and bench.runner.stop(PATIENCE)
+    assert list_engine_problems(bench.engine) == [] and bench.runner.stop(PATIENCE)
 
 
 @pytest.mark.parametrize(
