@@ -7,8 +7,10 @@ API on loopback; the daemon runs beside it before the first word is typed. `pyte
 from __future__ import annotations
 
 import json
+import logging
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +122,17 @@ def test_typed_words_become_learned_lines(machine: Machine, way_out: str) -> Non
     for call in machine.calls():
         is_lean(call, machine)
     assert machine.git("status", "--porcelain") == ""
+
+
+def test_a_session_that_was_left_while_no_daemon_ran_is_written_soon(machine: Machine) -> None:
+    """README: about two minutes after the person left, counted from the next start; not after the half hour of an idle session."""
+    machine.kill9()
+    type_session(machine, "/exit")
+    machine.start(SESSION__IDLE="30m")
+    begun = time.monotonic()
+    machine.wait_for_line(PNPM_FACT, 240)
+    assert TABS_FACT in machine.learned
+    logging.getLogger(__name__).info("%.0f s", time.monotonic() - begun)
 
 
 def only_the_persons(machine: Machine, session: str, way_out: str) -> None:

@@ -97,8 +97,9 @@ def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[
 
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """`today` and `total` (prompts, facts, lines), `projects` (by root the time of the first line, without excluded ones), `waits`, `withheld`, `offers`,
-    `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. There are no lines before the first prompt."""
+    """`today` and `total` (prompts, facts, lines), `projects` (by root the time of the first line, without excluded ones), `waits`,
+    `withheld`, `offers`, `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. There are no lines
+    before the first prompt."""
     midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     first = rows(
         "SELECT p.root, min(l.written_at) AS first FROM learning_line l JOIN project p ON p.number = l.project "
