@@ -131,6 +131,16 @@ LAST = ("accept", "learner record", "lesson add", "lesson wrong", "lesson promot
 COMMANDS = [*sorted({*list_commands(Program())} - OF_MACHINE - {*LAST}), *LAST]
 
 
+def leave_out_weeks(text: str) -> str:
+    """The report without weeks in which nothing was: their number depends on the day."""
+    report = json.loads(text)
+    for section in report["sections"]:
+        for part in section["parts"]:
+            if part["kind"] == "series":
+                part["points"] = [point for point in part["points"] if point[1]]
+    return json.dumps(report, indent=2) + "\n"
+
+
 def make_stable(world: World, text: str) -> str:
     """The text with what differs from run to run replaced: paths, times, ids."""
     text = (
@@ -154,7 +164,6 @@ VARYING = (
     (r'(?<="pid": )\d+', "0"),
     (r'(?<="usd_month": )[\d.]+', "0.0"),  # the month may end in between
     (r"(\.\d{6})\d+", r"\1"),
-    (r'\[\s*"TIME",\s*0\.0\s*\],?\s*', ""),  # weeks without anything: their number depends on the day
 )
 
 
@@ -165,4 +174,7 @@ def test_json(world: World) -> None:
         assert ran.code == REFUSED.get(name, 0), f"{name}: {ran}"
         for document in ran.out.splitlines() if name == "prompts" else [ran.out]:
             json.loads(document)
-        assert_golden(f"json/{name.replace(' ', '-')}.json", make_stable(world, ran.out))
+        assert_golden(
+            f"json/{name.replace(' ', '-')}.json",
+            make_stable(world, leave_out_weeks(ran.out) if name == "report" else ran.out),
+        )
