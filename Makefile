@@ -2,7 +2,7 @@
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
-.PHONY: help install test unit dates crashes scenario lint types style trace format bench soak docs real-client ci clean
+.PHONY: help install test unit dates scenario lint types style trace format bench soak docs real-client ci clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -26,10 +26,6 @@ unit: install ## Run the fast tests: no waiting, no processes but those of git.
 DAYS ?= 400
 dates: install ## Run the fast tests with the clock 400 days ahead; DAYS=-400: back.
 	TACITD_EXAMPLES=0.01 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers tests/stories --ignore=tests/daemon/text -m "not undated" --days-ahead=$(DAYS)
-
-# In one process: each way to a step is crashed in the first story that has it.
-crashes: install ## Run the stories again with crashes and with a disk that fails, at some of the ways to a durable step.
-	$(BIN)/pytest -q -n 0 tests/stories
 
 scenario: install ## Run the tests with real processes and files and the stand-in for Claude Code.
 	$(BIN)/pytest -n 4 --dist worksteal -m scenario tests

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from support_crash_plan import CRASHES, FAULTS
 from support_descriptors import MANY, Descriptors, list_open
 from support_disk import count_faults
 from tacitd.testing import fakes
@@ -29,10 +30,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MEMORY = "/dev/shm"
 """A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
-SHARE = 0.1
-"""Of the ways to a durable step in the stories, at how many a story is run with a crash: about 150."""
-FAULTS = 0.02
-"""The same for failures of a disk: about 20."""
 ROOM = 1 << 30
 """Bytes that must be free in it. In containers it often has 64 MB."""
 
@@ -52,19 +49,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="record the final files of the stories instead of comparing them with the recorded ones (with -n 0)",
     )
+    for name, count, what in (("crashes", CRASHES, "crash"), ("disk-faults", FAULTS, "failure of the disk")):
+        parser.addoption(
+            f"--{name}",
+            type=float,
+            default=os.environ.get(f"TACITD_{name.replace('-', '_').upper()}"),
+            metavar="N",
+            help=f"run each story again with a {what} at so many of its durable steps (default: {count}; 0 under another date)",
+        )
     parser.addoption(
-        "--crashes",
+        "--ways",
         type=float,
-        default=os.environ.get("TACITD_CRASHES"),
+        default=os.environ.get("TACITD_WAYS", "0"),
         metavar="SHARE",
-        help=f"run stories again with a crash at this share of the ways to a durable step (default: {SHARE}, with -n 0; 1: at each)",
-    )
-    parser.addoption(
-        "--disk-faults",
-        type=float,
-        default=os.environ.get("TACITD_DISK_FAULTS"),
-        metavar="SHARE",
-        help=f"run stories again with a failure of the disk at this share of the ways to a durable step (default: {FAULTS}, with -n 0)",
+        help="and at this share of the ways to a durable step of all stories (with -n 0; 1: at each)",
     )
     parser.addoption(
         "--fail-at",
@@ -73,11 +71,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="N",
         help="only at this step of each story",
-    )
-    parser.addoption(
-        "--crash-each",
-        action="store_true",
-        help="the share of --crashes and of --disk-faults is of all durable steps of each story, not of the ways to them: 118,000",
     )
     parser.addoption(
         "--crash-seed",
@@ -97,22 +90,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Say with which crashes the stories run."""
-    share, seed = config.getoption("--crashes"), config.getoption("--crash-seed")
-    of = "durable steps of each story" if config.getoption("--crash-each") else "ways to a durable step"
-    return f"crashes: at {share:g} of the {of}, seed {seed}"
+    count, seed = config.getoption("--crashes"), config.getoption("--crash-seed")
+    return f"crashes: at {count:g} durable steps of each story, seed {seed}"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """With `-n`, let an idle worker take tests from another: some tests take a thousand times as long as others, and
-    the longest come last. Then no story runs again with crashes unless it is asked for: each way to a step is crashed in the first story
-    that has it, so which stories these are would depend on who takes what."""
-    is_worker, several = hasattr(config, "workerinput"), bool(getattr(config.option, "numprocesses", None))
-    if several and config.option.dist == "no":
+    the longest come last."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
-    for name, share in (("crashes", SHARE), ("disk_faults", FAULTS)):
+    for name, count in (("crashes", CRASHES), ("disk_faults", FAULTS)):
         if getattr(config.option, name) is None:
-            setattr(config.option, name, 0.0 if several or is_worker else share)
+            setattr(config.option, name, 0.0 if config.option.days_ahead else float(count))
 
 
 def pytest_configure(config: pytest.Config) -> None:

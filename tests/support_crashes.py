@@ -71,7 +71,8 @@ class Steps:
     """What the step fails with, an errno; 0: the process ends there."""
     trail: list[str] = field(default_factory=list)
     ways: list[int] = field(default_factory=list)
-    """Of each step the way to it, `find_way`. Without a crash only."""
+    """Of each step the way to it, `find_way`, if `has_ways`."""
+    has_ways: bool = False
     dead: set[str] = field(default_factory=set)
     """The processes that ended: `DAEMON`, `COMMAND`. Whatever they still try raises `Crash`."""
     crashed: str = ""
@@ -112,7 +113,7 @@ class Steps:
             if self.process == UNCOUNTED:
                 return False
             self.trail.append(what)
-            if not self.crash_at:
+            if self.has_ways:
                 self.ways.append(find_way(what))
             return len(self.trail) == self.crash_at
 

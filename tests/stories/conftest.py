@@ -1,8 +1,8 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
-`pytest --record tests/stories -n 0` records them. Stories are run again with crashes (support_crashes.py): `pytest --crashes 1
---crash-seed 7 tests/stories` does so at each way to a durable step, `--crash-each` at each step; `--crash-at 17` at one. And with a
-disk that fails at the step: `--disk-faults 1`, `--fail-at 17`.
+`pytest --record tests/stories` records them. Then a story is run again with crashes (support_crashes.py), at three durable steps:
+`pytest --crashes 9 --crash-seed 7 tests/stories` does so at nine others, `--crash-at 17` at one, and `--disk-faults 2` and `--fail-at 17`
+with a disk that fails at the step. With `--ways 1` at each way to a step besides.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from support_crash_plan import CrashPlan, FaultPlan
+from support_crash_plan import CRASHES, CrashPlan, FaultPlan
 from support_crashes import STEPS, check_crashes
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World
 
-SHARE = 0.1
 HERE = Path(__file__).parent
 WORLD = pytest.StashKey[World]()
 
@@ -40,6 +39,7 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """After a story that passed, compare its final files with the recorded ones; then run it with crashes."""
     STEPS.reset(0)
+    STEPS.has_ways = bool(_option(pyfuncitem.config, "--ways"))
     with STEPS.everywhere():
         passed = yield
     world = pyfuncitem.stash.get(WORLD, None)
@@ -53,15 +53,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     recorded = recording.read().get(pyfuncitem.name, {})
     differences = compare_files(recorded, files)
     assert not differences, f"--record records other final files:\n{differences}"
-    seed, each = int(_option(config, "--crash-seed")), bool(_option(config, "--crash-each"))
-    crashes = CrashPlan(_option(config, "--crashes"), seed, _option(config, "--crash-at"), each=each)
-    faults = FaultPlan(_option(config, "--disk-faults"), seed, _option(config, "--fail-at"), each=each)
+    ways, seed = _option(config, "--ways"), int(_option(config, "--crash-seed"))
+    crashes = CrashPlan(_option(config, "--crashes"), ways, seed, _option(config, "--crash-at"))
+    faults = FaultPlan(_option(config, "--disk-faults"), ways, seed, _option(config, "--fail-at"))
     names = [*pyfuncitem._fixtureinfo.argnames]
     given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
     name, tmp = pyfuncitem.originalname, world.home.parent
-    steps, ways = tuple(STEPS.trail), tuple(STEPS.ways)
+    steps, ways_to = tuple(STEPS.trail), tuple(STEPS.ways)
     for kind, plan in (("crash", crashes), ("fault", faults)):
-        chosen = plan.choose_steps(pyfuncitem.nodeid, steps, ways)
+        chosen = plan.choose_steps(pyfuncitem.nodeid, steps, ways_to)
         made = check_crashes(chosen, pyfuncitem.path, name, given, tmp, recorded)
         pyfuncitem.user_properties += [
             (kind, f"{one.step}: {one.why or 'the same files'}") for one in made if one.step
@@ -75,8 +75,10 @@ def _option(config: pytest.Config, name: str) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    most = max(_option(config, "--crashes"), _option(config, "--disk-faults"))
-    if most > SHARE or _option(config, "--crash-each"):
+    if (
+        _option(config, "--ways")
+        or max(_option(config, "--crashes"), _option(config, "--disk-faults")) > CRASHES
+    ):
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))
