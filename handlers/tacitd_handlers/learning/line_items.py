@@ -28,7 +28,6 @@ from tacitd_handlers.learning.line_queries import (
     DAY,
     ITEM_STATES,
     STALE,
-    WORDS,
     ItemPlace,
     describe_corrections,
     find_offers,
@@ -43,6 +42,7 @@ from tacitd_handlers.learning.line_queries import (
     name_place,
     read_earlier,
     read_said,
+    read_said_facts,
 )
 
 if TYPE_CHECKING:
@@ -165,15 +165,8 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
 
 
 def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> StoredItem:
-    from tacitd.text.wording import shorten_line
-
     last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
-    # The beginnings of the prompts that the facts were heard in, each once, otherwise the sentences that they rest on.
-    words = dict[str, None]()
-    for one in group:
-        rest = rows("SELECT text FROM prompt_text WHERE prompt = ?", one.prompt)
-        begin = rest[0][0] if rest else one.words
-        words |= {shorten_line(begin, WORDS): None} if begin else {}
+    said = read_said_facts(rows, [one.number for one in group])
     times = f" ({len(group)} times)" if len(group) > 1 else ""
     is_forgotten = last.state == "forgotten"
     return StoredItem(
@@ -184,7 +177,7 @@ def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow]) -> Store
         place.root,
         "forgotten" if is_forgotten else "proposed",
         review="" if is_forgotten else f"{_SAID[last.state]}: {last.reason.rstrip('.')}{times}",
-        words=tuple(words),
+        words=tuple(one.beginning for one in list_words(said)),
         earlier=tuple(dict.fromkeys(text for text in texts if text and text != last.text)),
     )
 

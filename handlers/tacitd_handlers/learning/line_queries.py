@@ -1,26 +1,33 @@
-"""What commands and `status` read of learning's rows, with the words that a line came from. Only SELECTs, and few imports."""
+"""What commands and `status` read of learning's rows, with the words that a line came from; and where a line came from: the hook `why`.
+Only SELECTs, and few imports."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tacitd.state.paths import find_home
+from tacitd.clock import local_date, utc_seconds
+from tacitd.state.paths import find_home, state_dir
+from tacitd.state.store_tables import FORGOTTEN
 from tacitd.text.wording import count_noun, shorten_line
 from tacitd_handlers.learning import UNHEEDED
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
+    FactState,
     LineRow,
     LineState,
     make_id,
     make_marks,
+    read_facts,
+    read_lines,
     read_lines_of,
 )
 
 if TYPE_CHECKING:
-    from tacitd.contract import Row, Rows
+    from tacitd.contract import Rows
 
 PROPOSAL = "make it a check that runs by itself: a hook of Claude Code, or a rule of the project's linter"
 DAY = 86_400.0
@@ -43,12 +50,15 @@ WHERE l.state = 'present' AND l.project IS NOT NULL
 AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
 GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
 """
-_SAID = """
-SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, w.text, p.typed, p.number, p.source FROM (
-  SELECT line, fact FROM learning_line_fact UNION SELECT line, number FROM learning_fact WHERE line IS NOT NULL) k
-JOIN learning_line l ON l.number = k.line JOIN learning_fact f ON f.number = k.fact LEFT JOIN prompt p ON p.number = f.prompt
-LEFT JOIN prompt_text w ON w.prompt = f.prompt
+_FACTS = """
+SELECT {}, f.number, f.text, f.words, f.session, f.said_at, coalesce(p.id, ''), coalesce(nullif(w.text, ''), f.words), p.typed, p.number,
+coalesce(p.source, '') FROM {} LEFT JOIN prompt p ON p.number = f.prompt LEFT JOIN prompt_text w ON w.prompt = f.prompt
 """
+_SAID = _FACTS.format(
+    "k.line",
+    "(SELECT line, fact FROM learning_line_fact UNION SELECT line, number FROM learning_fact WHERE line IS NOT NULL) k "
+    "JOIN learning_line l ON l.number = k.line JOIN learning_fact f ON f.number = k.fact",
+)
 
 
 class ItemPlace(NamedTuple):
@@ -73,7 +83,7 @@ class SaidFact(NamedTuple):
     """Of the prompt; of the sentence where the prompt's text is gone."""
     typed: float | None
     prompt_number: int | None
-    source: str = ""
+    source: str
     """The client in which it was typed; "" if nobody typed it."""
 
 
@@ -109,14 +119,26 @@ def read_said(rows: Rows, project: int | None) -> dict[int, list[SaidFact]]:
     """The facts of each line of a project, or of the person, by the line's number, the oldest first."""
     found: dict[int, list[SaidFact]] = {}
     for line, *fields in rows(f"{_SAID} WHERE l.project IS ? ORDER BY f.number", project):
-        found.setdefault(line, []).append(make_said(tuple(fields)))
+        found.setdefault(line, []).append(_make_said(*fields))
     return found
 
 
-def read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
+def _read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
     """The facts of these lines, the oldest first, each once."""
     found = rows(f"{_SAID} WHERE k.line IN ({make_marks(lines)}) GROUP BY f.number ORDER BY f.number", *lines)
-    return [make_said(tuple(fields)) for _, *fields in found]
+    return [_make_said(*fields) for _, *fields in found]
+
+
+def read_said_facts(rows: Rows, facts: Collection[int]) -> list[SaidFact]:
+    """These facts, the oldest first."""
+    sql = _FACTS.format("NULL", "learning_fact f")
+    found = rows(f"{sql} WHERE f.number IN ({make_marks(facts)}) ORDER BY f.number", *facts)
+    return [_make_said(*fields) for _, *fields in found]
+
+
+def _make_said(*fields: Any) -> SaidFact:
+    said = SaidFact(*fields)
+    return said._replace(beginning=shorten_line(said.beginning, WORDS))
 
 
 def read_earlier(rows: Rows) -> dict[int, list[tuple[int, str]]]:
@@ -158,8 +180,6 @@ def describe_count(said: int, sessions: int, corrections: int = 0) -> str:
 
 def describe_corrections(line: LineRow) -> str:
     """`corrected 2 times since it was written (2026-11-20, 2026-11-24)`; "" for a line that is heeded."""
-    from tacitd.clock import local_date
-
     times = line.corrected_since
     if not times:
         return ""
@@ -171,15 +191,6 @@ def is_unheeded(line: LineRow) -> bool:
     """Whether it was corrected twice although it is written, and not kept by the person since."""
     times = line.corrected_since
     return len(times) >= UNHEEDED and max(times) > (line.kept_at or 0.0)
-
-
-def make_said(row: Row) -> SaidFact:
-    """A row of number, text, words, session, said_at of the fact, and id, text, typed, number, source of its prompt."""
-    number, text, words, session, said_at, prompt, typed_text, typed, prompt_number, source = row
-    beginning = shorten_line(str(typed_text or words), WORDS)
-    return SaidFact(
-        number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number, source or ""
-    )
 
 
 # --- what is no line of tacitd
@@ -224,3 +235,128 @@ def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> 
         ours = {line.text for line in read_lines_of(rows, str(path))}
         found += [(str(path), heading, text) for heading, text in items if text not in ours]
     return found
+
+
+# --- why
+
+SHORTEST_ID = 4
+"""Characters of the beginning of an id."""
+_STATES: Mapping[LineState, str] = {
+    "present": "",
+    "removed": "you removed it",
+    "gone": "git took it away",
+    "replaced": "another line took its place",
+    "forgotten": "you forgot it",
+    "withheld": "you removed it, and said it again since",
+}
+_FACT_STATES: Mapping[FactState, str] = {
+    "review": "it waits for you: {}",
+    "refused": "it was refused: {}",
+    "left out": "no line was made of it; said again, it is put to the model again",
+    "aside": "no answer fits it: `tacitd rescue` lists it",
+}
+_EVERY: tuple[LineState, ...] = tuple(_STATES)
+_OPEN: tuple[FactState, ...] = ("waiting", *_FACT_STATES)
+_CALLS = """
+SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
+FROM call_part k JOIN call c ON c.number = k.call
+WHERE c.plugin = 'learning' AND c.ended IS NOT NULL AND (k.kind, k.row) IN (VALUES {}) ORDER BY c.number
+"""
+_CHANGES = """
+SELECT DISTINCT c.id FROM change_line l JOIN change c ON c.number = l.change WHERE l.path = ? AND {} ORDER BY c.number
+"""
+
+
+def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]]:
+    """The lines of the project and of the person that contain a text, or the line with this id in any project, and facts that are no
+    lines. Each is `id`, `root`, `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words` (beginnings of
+    the prompts), `said` (the same with when and in which client they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
+    wanted = text.strip().removeprefix("- ").casefold()
+    found = list[dict[str, Any]]()
+    if len(wanted) >= SHORTEST_ID and not set(wanted) - set("0123456789abcdef"):
+        for place in list_places(rows, None):
+            lines = read_lines(rows, place.number, _EVERY)
+            found += [_explain_line(rows, place, one) for one in lines if one.id.startswith(wanted)]
+            for same, group in group_facts(read_facts(rows, place.number, ("review", "refused"))).items():
+                if (id := make_fact_id(place.number, same)).startswith(wanted):
+                    found.append(_explain_fact(rows, place, group[-1]) | {"id": id})
+    yield from found
+    for place in list_places(rows, root) if wanted and not found else ():
+        lines = [one for one in read_lines(rows, place.number, _EVERY) if wanted in one.text.casefold()]
+        for line in sorted(lines, key=lambda one: one.state != "present"):
+            yield _explain_line(rows, place, line)
+        for fact in read_facts(rows, place.number, _OPEN):
+            if wanted in fact.text.casefold():
+                yield _explain_fact(rows, place, fact)
+
+
+def _explain_line(rows: Rows, place: ItemPlace, line: LineRow) -> dict[str, Any]:
+    numbers = [line.number]
+    if line.reworded:  # it still says what the line before said
+        numbers += [number for number, _ in read_earlier(rows).get(line.number, ())]
+    said = _read_said_of(rows, numbers)
+    # The changes that put or took it; of a line whose words were purged, those that rest on its prompts.
+    prompts = [one.prompt_number for one in said if one.prompt_number is not None]
+    of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({make_marks(prompts)}))"
+    if line.text == FORGOTTEN:
+        changes = rows(_CHANGES.format(of_prompts), line.path, *prompts)
+    else:
+        changes = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
+    notes = [name_place(line, place.root), _STATES[line.state], describe_corrections(line)]
+    if line.by == "person":
+        notes.append("you reworded it")
+    if said and not any(one.prompt for one in said):
+        notes.append(f"you did not type it: {OUTSIDE}")
+    return {
+        "id": line.id,
+        "root": str(place.root or ""),
+        "what": line.text,
+        "where": ", ".join(filter(None, notes)),
+        "at": utc_seconds(line.written_at),
+        **_list_origin(rows, said),
+        "changes": [id for (id,) in changes],
+        "correctedSince": [utc_seconds(at) for at in line.corrected_since],
+    }
+
+
+def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]:
+    where = _FACT_STATES.get(fact.state, "{}").format(fact.reason)
+    if fact.state == "waiting":
+        from tacitd_handlers.learning.learning_status import describe_writing
+
+        where = f"waits, {describe_writing(place.root, state_dir(os.environ), time.time())}"
+    where = where if fact.prompt is not None else f"{where}; you did not type it: {OUTSIDE}"
+    return {
+        "id": "",
+        "root": str(place.root or ""),
+        "what": fact.text,
+        "where": where.rstrip("."),
+        "at": utc_seconds(fact.said_at),
+        **_list_origin(rows, read_said_facts(rows, [fact.number])),
+        "changes": [],
+    }
+
+
+def _list_origin(rows: Rows, said: Sequence[SaidFact]) -> dict[str, Any]:
+    words = [
+        {
+            "words": one.beginning,
+            "at": "" if one.typed is None else utc_seconds(one.typed),
+            "source": one.source,
+        }
+        for one in list_words(said)
+    ]
+    keys = [("prompt", str(one.prompt_number)) for one in said if one.prompt]
+    keys += [("fact", str(one.number)) for one in said]
+    pairs = ", ".join(["(?, ?)"] * len(keys))
+    calls = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []
+    names = ("purpose", "model", "at", "usd", "assumed", "in", "out")
+    return {
+        "sessions": list(dict.fromkeys(one.session for one in said if one.session)),
+        "words": [one["words"] for one in words],
+        "said": words,
+        "calls": [
+            dict(zip(names, (purpose, model, utc_seconds(at), usd, bool(assumed), *tokens), strict=True))
+            for _, purpose, model, at, usd, assumed, *tokens in calls
+        ],
+    }

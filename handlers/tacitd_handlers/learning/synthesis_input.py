@@ -19,7 +19,6 @@ from tacitd_handlers.learning.known import load_known
 from tacitd_handlers.learning.learned_rows import (
     FactRow,
     FactState,
-    LineRow,
     read_facts,
     read_forgotten,
     read_lines,
@@ -41,51 +40,39 @@ from tacitd_handlers.shared.equality import index_texts, make_key
 _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""
 FILES_LIMIT = 60
+SourceFiles = Mapping[str, SourceFile]
+"""The files that lines may be put into, LEARNED.md first, by path relative to the place."""
 _LEFT_OUT: tuple[FactState, ...] = ("left out",)
 LEFT_OUT_LIMIT = 50
 """Facts that were left out before and go with the new ones, the newest."""
 
 
-class SourceFiles(Struct, frozen=True):
-    """The files that lines may be put into, LEARNED.md first."""
+def list_lines(files: SourceFiles) -> list[ExistingLine]:
+    """Their lines, each file in its order, and behind its list items what else it says."""
+    found: list[ExistingLine] = []
+    for name, one in files.items():
+        ours, listed = {row.text for row in one.ours}, {text for _, text in one.leaves}
+        leaves = [*one.leaves, *(("", text) for text in one.statements if text not in listed)]
+        found += [ExistingLine(name, heading, text, text in ours) for heading, text in leaves]
+    return found
 
-    files: Mapping[str, SourceFile]
 
-    def list_lines(self) -> list[ExistingLine]:
-        """Their lines, each file in its order, and behind its list items what else it says."""
-        found: list[ExistingLine] = []
-        for name, one in self.files.items():
-            ours, listed = {row.text for row in one.ours}, {text for _, text in one.leaves}
-            leaves = [*one.leaves, *(("", text) for text in one.statements if text not in listed)]
-            found += [ExistingLine(name, heading, text, text in ours) for heading, text in leaves]
-        return found
+def count_crowded(
+    files: SourceFiles, settings: LearningSettings, more: Mapping[str, int] | None = None
+) -> dict[str, tuple[int, int]]:
+    """Return (number, limit) of the learned lines of each file that has more than its limit. `more`: how many are about to come."""
+    found = dict[str, tuple[int, int]]()
+    for name, one in files.items():
+        limit = settings.max_lines if name in ROOT_FILES else settings.max_module_lines
+        count = len(one.ours) + (more or {}).get(name, 0)
+        found |= {name: (count, limit)} if count > limit else {}
+    return found
 
-    def count_crowded(
-        self, settings: LearningSettings, more: Mapping[str, int] | None = None
-    ) -> dict[str, tuple[int, int]]:
-        """Return (number, limit) of the learned lines of each file that has more than its limit. `more`: how many are about to come."""
-        found = dict[str, tuple[int, int]]()
-        for name, one in self.files.items():
-            limit = settings.max_lines if name in ROOT_FILES else settings.max_module_lines
-            count = len(one.ours) + (more or {}).get(name, 0)
-            found |= {name: (count, limit)} if count > limit else {}
-        return found
 
-    def describe_now(self) -> dict[str, FileNow]:
-        """What a plan needs of them. A line with a secret is there as the model saw it too, so that it is not repeated."""
-        return {
-            name: FileNow(
-                (*one.statements, *(b for text in one.statements if (b := redact_secrets(text)[0]) != text)),
-                one.headings,
-                frozenset(row.text for row in one.ours),
-            )
-            for name, one in self.files.items()
-        }
-
-    @property
-    def rows(self) -> list[LineRow]:
-        """The lines that have a row, in all of them."""
-        return [row for one in self.files.values() for row in one.rows]
+def _describe_now(one: SourceFile) -> FileNow:
+    """What a plan needs of a file. A line with a secret is there as the model saw it too, so that it is not repeated."""
+    blanked = (blank for text in one.statements if (blank := redact_secrets(text)[0]) != text)
+    return FileNow((*one.statements, *blanked), one.headings, frozenset(row.text for row in one.ours))
 
 
 class SynthesisInput(Struct, frozen=True):
@@ -118,9 +105,9 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
     words = (word for one in rows.values() for word in _FOLDER.findall(one.text))
     named = [word.rstrip("/.") for word in words if "/" in word]
     files = read_files(place, [*folders, *named], tools)
-    ours = {row.same: row for row in files.rows}
-    by_number = {row.number: row for row in files.rows}
-    documents = [text for name, one in files.files.items() if name in ROOT_FILES for text in one.statements]
+    written = [row for one in files.values() for row in one.rows]
+    ours, by_number = {row.same: row for row in written}, {row.number: row for row in written}
+    documents = [text for name, one in files.items() if name in ROOT_FILES for text in one.statements]
     if place.project is not None:
         documents += load_known(place.project, tools).statements
     documented = index_texts(documents)
@@ -175,20 +162,20 @@ def read_files(place: Place, folders: Iterable[str], tools: Tools) -> SourceFile
         # The lines of a folder whose file cannot be edited go to the file of the whole project.
         with suppress(FileRefusedError):
             found[name] = read_source(root / name, root, tools, must_edit=True)
-    return SourceFiles(found)
+    return found
 
 
 def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> Situation:
     """All that a plan depends on beside the proposals. `files`: as they are now."""
     place = inputs.place
-    removed = {name: set(one.removed) for name, one in files.files.items() if one.removed}
+    removed = {name: set(one.removed) for name, one in files.items() if one.removed}
     for row in read_lines(tools.rows, place.number, ("removed", "withheld")):
         removed.setdefault(row.path.removeprefix(f"{place.root}/"), set()).add(row.text)
     # The person's, for the whole project; tacitd has no lines in them.
     names = (AGENTS, "CLAUDE.md") if place.project is not None else ()
     documents = {name: known_lines(read_text(place.root / name, place.root)) for name in names}
     return Situation(
-        files.describe_now(),
+        {name: _describe_now(one) for name, one in files.items()},
         removed,
         inputs.reword,
         read_forgotten(tools.rows, place),

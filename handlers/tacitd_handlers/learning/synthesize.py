@@ -63,6 +63,8 @@ from tacitd_handlers.learning.synthesis_input import (
     SourceFiles,
     SynthesisInput,
     build_input,
+    count_crowded,
+    list_lines,
     make_situation,
     read_files,
 )
@@ -123,10 +125,10 @@ def synthesize(place: Place, tools: Tools) -> Outcome:
 
 
 def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | Later:
-    root, files = str(inputs.place.root), tuple(inputs.files.files)
+    root, files = str(inputs.place.root), tuple(inputs.files)
     extensions = list_extensions(inputs.facts, tools)
     facts = dict(enumerate(inputs.facts, 1))
-    crowded = inputs.files.count_crowded(tools.settings["learning"])
+    crowded = count_crowded(inputs.files, tools.settings["learning"])
 
     def write(numbered: Numbered) -> str:
         prompt = synthesis_prompt(files, numbered.show_lines(), numbered.show_facts(), crowded)
@@ -135,7 +137,7 @@ def _ask(inputs: SynthesisInput, tools: Tools) -> _PaidAnswer | Later:
     # As many existing lines as there is room for.
     plain = write(Numbered(facts, {}, files)).encode(errors="replace")
     room = PROMPT_LIMIT - len(plain) - sum(len(file) + 2 for file in files)
-    numbered = Numbered(facts, number_lines(inputs.files.list_lines(), room), files)
+    numbered = Numbered(facts, number_lines(list_lines(inputs.files), room), files)
     parts = [Part("fact", n, str(fact.rows[0]), fact.text) for n, fact in facts.items() if fact.is_new]
     # An answer that is used again after a crash names lines by these numbers.
     parts.append(Part("work", 0, "lines", "\n".join((*numbered.show_facts(), *numbered.show_lines()))))
@@ -178,10 +180,10 @@ def _write(inputs: SynthesisInput, answer: _PaidAnswer, tools: Tools) -> Outcome
     sources = Sources(tuple(filter(None, texts)), inputs.folders, at)
     found, ungrounded = ground_findings(answer.found, list_extensions(new, tools), sources)
     # The files may have changed during the call.
-    chosen = [name.rpartition("/")[0] for name in inputs.files.files if "/" in name]
+    chosen = [name.rpartition("/")[0] for name in inputs.files if "/" in name]
     files = read_files(place, [*inputs.folders, *chosen], tools) if answer.proposals else inputs.files
     plan = plan_lines(answer.proposals, make_situation(inputs, files, tools))
-    by_text = {(name, row.text): row for name, one in files.files.items() for row in one.ours}
+    by_text = {(name, row.text): row for name, one in files.items() for row in one.ours}
     prompts = sorted({prompt for fact in new for prompt in fact.prompts})
     sessions = [one.session for one in inputs.rows.values() if one.session]
     key = f"synthesis {make_id(*map(str, sorted(inputs.rows)), *(line.text for line in plan.lines))}"
@@ -266,8 +268,8 @@ def _store_lines(
     now: float,
 ) -> None:
     """Insert the lines, and mark those that they replace."""
-    missing = [row for one in files.files.values() for row in one.missing]
-    removed = {text for one in files.files.values() for text in one.removed}
+    missing = [row for one in files.values() for row in one.missing]
+    removed = {text for one in files.values() for text in one.removed}
     for row in missing:
         if row.text not in removed:
             mark_line(tx, row.number, "gone")
@@ -306,7 +308,10 @@ def _list_new(facts: Iterable[NumberedFact]) -> list[int]:
 
 def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: bool) -> None:
     """Say what became of each fact. Those of lines are written; void ones go on waiting."""
-    known, by_text = dict(inputs.known), {row.text: row.number for row in inputs.files.rows}
+    known, by_text = (
+        dict(inputs.known),
+        {row.text: row.number for one in inputs.files.values() for row in one.rows},
+    )
     for text, fact in plan.known:
         known |= dict.fromkeys(fact.rows, by_text.get(text))
     for number, line in known.items():
@@ -404,7 +409,7 @@ def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tool
     """Say which files have more learned lines than they may have. The model is asked to merge some (SPEC S-54)."""
     more = Counter(line.path for line in plan.lines)
     more.subtract(old.path for line in plan.lines for old in line.replaces)
-    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"], more)
+    place, crowded = inputs.place, count_crowded(files, tools.settings["learning"], more)
     what = "; ".join(
         f"{place.root / name} has {count} learned lines, more than {limit}"
         for name, (count, limit) in crowded.items()

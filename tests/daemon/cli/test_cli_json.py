@@ -16,7 +16,7 @@ import pytest
 
 from support_golden import assert_golden
 from support_tutor import CLIENT_ANSWERS, COURSE, TYPED
-from support_world import Fact, make_world
+from support_world import Fact, Facts, make_world
 from tacitd.cli.program import Program
 from tacitd.testing import World
 from tacitd.testing.world import HOUR
@@ -24,7 +24,7 @@ from tacitd.testing.world import HOUR
 OF_MACHINE = {"doctor", "plugin status"}
 """What they print depends on the machine; `test_doctor` and `test_client_plugin` check it."""
 LESSON = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"
-FACTS = {
+FACTS: Facts = {
     "use pnpm": "Use pnpm, not npm",
     "answers short": "Keep answers short",
     "ask first": Fact(

@@ -1,4 +1,5 @@
-"""From a transcript to LEARNED.md: whose words can support a dangerous line, and a client that is not understood (S-05, S-67)."""
+"""From a transcript to LEARNED.md: whose words can support a dangerous line, a client that is not understood (S-05, S-67), and what is
+typed while it is paused."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from support_learning import EXTRACTION, SYNTHESIS, lines
 from support_transcripts import REJECTION
 from tacitd.clock import utc_seconds
 from tacitd.testing import HandlerBench, ScriptedModel
+from tacitd.work.write_modes import set_pause
 from tacitd_handlers.learning import make_plugin
 
 REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\n"
@@ -29,31 +31,28 @@ VERSION = "2.1.328"
 
 
 class Session:
-    """A person's session in a bench's project, as the client writes it."""
+    """A person's session in a bench's project, as the client writes it. Records have the time of the bench's clock."""
 
     def __init__(self, bench: HandlerBench, name: str = "s1", **fields: Any) -> None:
-        self.bench = bench
+        self.bench, self.number = bench, 0
         self.path = bench.home / ".claude" / "projects" / "p" / f"{name}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(opening(name))
-        self.common: dict[str, Any] = {
-            "sessionId": name,
-            "cwd": str(bench.project),
-            "userType": "external",
-            "entrypoint": "cli",
-        }
-        self.common |= {"version": VERSION, "isSidechain": False} | fields
-        self.number = 0
+        common = {"sessionId": name, "cwd": str(bench.project), "userType": "external", "entrypoint": "cli"}
+        self.common: dict[str, Any] = {**common, "version": VERSION, "isSidechain": False, **fields}
+
+    def record(self, **fields: Any) -> None:
+        self.number += 1
+        record = {"uuid": f"{self.path.stem}-{self.number}"} | self.common
+        record |= {"timestamp": utc_seconds(self.bench.clock.now())} | fields
+        with self.path.open("ab") as out:
+            out.write(json.dumps(record).encode() + b"\n")
 
     def add(self, kind: str, content: Any, **fields: Any) -> None:
-        self.number += 1
-        record: dict[str, Any] = {"type": kind, "uuid": f"{self.path.stem}-{self.number}"} | self.common
-        record |= {
-            "timestamp": utc_seconds(self.bench.clock.now()),
-            "message": {"role": kind, "content": content},
-        }
-        with self.path.open("ab") as out:
-            out.write(json.dumps(record | fields).encode() + b"\n")
+        self.record(**{"type": kind, "message": {"role": kind, "content": content}} | fields)
+
+    def queue(self, operation: str, text: str | None = None, **more: Any) -> None:
+        self.record(type="queue-operation", operation=operation, content=text, **more)
 
     def type(self, text: str, **fields: Any) -> None:
         self.add("user", text, **{"origin": {"kind": "human"}, "promptSource": "typed"} | fields)
@@ -242,3 +241,71 @@ def test_what_was_refused_is_counted(bench: HandlerBench) -> None:
     bench.settle()
     counts = bench._app.read_status()["watching"]["lines"]
     assert counts["unknown userType: person"] == 3
+
+
+# --- what is typed in a pause ------------------------------------------------------------------------------------
+
+PAUSED, AFTER = "no, always use amber", "no, always use basalt"
+
+
+def pause(bench: HandlerBench, held: bool) -> None:
+    bench.settle()
+    app = bench._app
+    set_pause(app.store, app.paths.state_dir, "all", "", bench.clock.now(), held=held)
+    bench.settle()
+
+
+def finish(bench: HandlerBench, model: ScriptedModel) -> str:
+    """Type a last prompt, and return all that the model was asked."""
+    for _ in range(3):
+        bench.settle(4000)
+    bench.sync()
+    sent = "\n".join(model.prompts)
+    assert "basalt" in sent
+    return sent
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("delivery", ["dequeue", "attachment", "attachment first"])
+def test_a_message_queued_in_a_pause_and_delivered_after_it(
+    bench: HandlerBench, model: ScriptedModel, delivery: str, restarts: bool
+) -> None:
+    """It was typed while it was paused, whatever time its delivery has."""
+    session = Session(bench)
+    session.type("please begin")
+    session.say("working")
+    pause(bench, True)
+    session.queue("enqueue", PAUSED)
+    pause(bench, False)
+    if restarts:
+        bench.restart()
+    command = {"type": "queued_command", "prompt": PAUSED, "commandMode": "prompt", "source_uuid": "c1"}
+    if delivery == "dequeue":
+        session.queue("dequeue")
+        session.type(PAUSED)
+    elif delivery == "attachment":
+        session.queue("remove", PAUSED, reason="absorbed_mid_turn", commandUuid="c1")
+        session.record(type="attachment", attachment=command | {"origin": {"kind": "human"}})
+    else:
+        session.record(type="attachment", attachment=command | {"origin": {"kind": "human"}})
+        session.queue("remove", PAUSED, reason="absorbed_mid_turn", commandUuid="c1")
+    session.type(AFTER)
+    assert "amber" not in finish(bench, model)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_what_the_assistant_said_in_a_pause_is_no_context(
+    bench: HandlerBench, model: ScriptedModel, typed: bool
+) -> None:
+    """It may quote what was typed; what it says after the pause is context again."""
+    session = Session(bench)
+    pause(bench, True)
+    if typed:
+        session.type(PAUSED)
+    session.say("I use amber from now on")
+    pause(bench, False)
+    session.type(AFTER)
+    session.say("Then cobalt?")
+    session.type("yes, always use cobalt here, never dolomite")
+    sent = finish(bench, model)
+    assert "amber" not in sent and "Then cobalt?" in sent

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench
+from support_heard import list_facts, write_proposals
+from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench, lines
+from tacitd.contract import Task, Tx
+from tacitd.errors import UnwritableError
+from tacitd.model.port import ModelRequest
+from tacitd.work.task_rows import store_outcome
 from tacitd_handlers.learning.synthesize import PROMPT_LIMIT
 
 PNPM, YARN, SHORT = "Use pnpm, not npm", "Use yarn from now on, not pnpm", "Keep answers short"
+LINT, NEW = "Always run make lint", "Always run make test"
 
 
 @pytest.fixture
@@ -21,9 +28,9 @@ def bench(tmp_path: Path) -> Iterator[LearningBench]:
 
 def block(text: str, *, replaces: str = "", start: str = "", file: str = "LEARNED.md") -> str:
     """A proposal, see `support_heard`."""
-    lines = [f"FILE: {file}", "SECTION: Coding", f"FACT: {text}"]
-    lines += [f"FROM: {start}"] if start else []
-    return "\n".join([*lines, *([f"REPLACES: {replaces}"] if replaces else [])])
+    fields = [f"FILE: {file}", "SECTION: Coding", f"FACT: {text}"]
+    fields += [f"FROM: {start}"] if start else []
+    return "\n".join([*fields, *([f"REPLACES: {replaces}"] if replaces else [])])
 
 
 def test_a_contradiction_begins_anew(bench: LearningBench) -> None:
@@ -58,7 +65,7 @@ def test_an_unusable_answer_is_halved_once_then_put_aside(bench: LearningBench) 
     bench.bench.settle(QUIET)
     answers = iter(["Sorry, what?", "Sorry, what?", block(SHORT)])
     bench.model.rules = [
-        (SYNTHESIS, lambda request: _answer(bench, next(answers), request.prompt)),
+        (SYNTHESIS, lambda request: write_proposals(next(answers), request.prompt)),
         *bench.model.rules,
     ]
     bench.end()
@@ -67,12 +74,6 @@ def test_an_unusable_answer_is_halved_once_then_put_aside(bench: LearningBench) 
     assert bench.facts("text", "state") == [(PNPM, "aside"), (SHORT, "written")]
     bench.bench.settle(700.0)
     assert bench.count_calls("synthesis") == 3
-
-
-def _answer(bench: LearningBench, answer: str, prompt: str) -> str:
-    from support_heard import write_proposals
-
-    return write_proposals(answer, prompt)
 
 
 def test_the_answer_of_a_synthesis_is_paid_for_once(bench: LearningBench) -> None:
@@ -154,3 +155,57 @@ def test_orphans_become_lines_without_a_session(bench: LearningBench) -> None:
     bench.bench.settle(IDLE)
     bench.bench.run_job("recover")
     assert bench.bullets == [PNPM]
+
+
+# --- a person edits LEARNED.md while a synthesis is asked
+
+
+@pytest.mark.parametrize("deletions", [1, 2])
+def test_a_line_that_is_deleted_during_the_call_costs_no_second_one(
+    bench: LearningBench, deletions: int
+) -> None:
+    """DESIGN "The way of a prompt", RELIABILITY 16: the outcome waits for the second look; its answer is used then."""
+    for number, (words, heard) in enumerate(
+        [("use pnpm, not npm", PNPM), ("always run make lint", LINT), ("keep answers short", SHORT)]
+    ):
+        bench.learn(words, heard, f"s{number}")
+    assert bench.bullets == [PNPM, LINT, SHORT]
+    before = bench.count_calls("synthesis")
+    path, left = bench.root / "LEARNED.md", [f"- {LINT}\n", f"- {PNPM}\n"][:deletions]
+
+    def answer(request: ModelRequest) -> str:
+        if left:
+            path.write_text(path.read_text().replace(left.pop(), ""))
+        return write_proposals(lines(NEW), request.prompt)
+
+    bench.model.rules = [(SYNTHESIS, answer), *bench.model.rules]
+    bench.say("always run make test", NEW, "new")
+    bench.bench.settle(IDLE)
+    bench.look()
+    bench.end()
+    assert NEW in bench.bullets and ("written",) in bench.facts("state")[-1:]
+    assert bench.count_calls("synthesis") == before + 1
+
+
+def test_facts_that_came_after_a_refused_commit_have_a_call_of_their_own(
+    bench: LearningBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "The way of a prompt": the task is repeated, but not its call; later facts belong to the next synthesis."""
+    refused = list[str]()
+
+    def refuse(tx: Tx, plugin: str, task: Task, *about: Any) -> None:
+        waiting = tx.rows("SELECT 1 FROM learning_fact WHERE state = 'waiting'")
+        if task.kind != "prompts" and bench.count_calls("synthesis") == 1 and len(waiting) == 1:
+            if not refused:
+                bench.heard = NEW
+                bench.bench.type("always run make test", session="s2")
+            refused.append(task.kind)
+            raise UnwritableError("the disk is full", "make room")
+        store_outcome(tx, plugin, task, *about)
+
+    monkeypatch.setattr("tacitd.work.task_runner.store_outcome", refuse)
+    bench.learn("use pnpm, not npm", PNPM)
+    bench.end()
+    assert refused and bench.bullets == [PNPM, NEW]
+    asked = [list_facts(one.prompt) for one in bench.model.asked if one.purpose == "synthesis"]
+    assert [list(facts.values()) for facts in asked] == [[PNPM], [NEW]]

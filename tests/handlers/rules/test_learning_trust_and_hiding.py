@@ -1,4 +1,4 @@
-"""`tacitd move`, `tacitd trust`, the lines about the person in the file that every session loads, and what git shows."""
+"""`tacitd trust`, the lines about the person in the file that every session loads, and what git shows."""
 
 from __future__ import annotations
 
