@@ -93,7 +93,7 @@ class Assembler:
         self._records: list[Record] = []
 
     skipped: tuple[bytes, ...] = ()
-    """What lines begin with that `never_matters` is asked about."""
+    """What lines begin with of which `never_matters` says whether they need no decoding."""
 
     @staticmethod
     def never_matters(raw: bytes) -> bool:
@@ -134,7 +134,7 @@ class Assembler:
 
     def read_lines(self, first: int, data: bytes, cut: int) -> int:
         """Read the complete lines in data[:cut], and return how many. `first`: the byte offset of `data[0]`."""
-        decode, take, skipped = self.decode_line, self._take, self.skipped
+        decode, take, skipped, never_matters = self.decode_line, self._take, self.skipped, self.never_matters
         end, stop, count = first, first + cut, 0
         # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
         for raw in BytesIO(data):
@@ -143,7 +143,7 @@ class Assembler:
             if end > stop:
                 break
             count += 1
-            if raw.startswith(skipped) and self.never_matters(raw):
+            if raw.startswith(skipped) and never_matters(raw):
                 continue
             try:
                 line = decode(raw)

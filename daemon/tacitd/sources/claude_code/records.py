@@ -68,14 +68,12 @@ NONE = Raw()
 
 
 def never_matters(raw: bytes) -> bool:
-    """Whether this line begins and ends as one that needs no decoding.
+    """Whether this line, which begins as one of SKIPPED, ends as one that needs no decoding.
 
     The end is checked because another record may follow a truncated one on the same line. A person's record ends with
     `"}`; lines of these types end otherwise, or with a digest. Any other spelling is decoded, so only time can be lost.
     """
     end = len(raw) - raw.endswith(b"\n")
-    if not raw.startswith(SKIPPED):
-        return False
     return raw.endswith(_ENDS, 0, end) or raw.startswith(_DIGEST, max(0, end - _DIGEST_AT))
 
 
