@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -77,65 +76,6 @@ def test_a_removed_task_stays_removed(begun: World) -> None:
     begun.todos("s1")
     begun.settle()
     assert [title for title, _ in begun.tasks("s1")] == ["Migrate", "Release", "Mine"]
-
-
-def test_all_else_stays(begun: World) -> None:
-    """X-07: notes, decisions, unknown keys and the bytes of what did not change, with the person's own way of writing."""
-    found = begun.file("s1")
-    path = begun.put(
-        "s1",
-        json.dumps(
-            found
-            | {"mood": {"good": True}, "context": ["a", "b"], "decisions": [{"timestamp": utc_millis(NOW), "decision": "x"}]}
-        ).replace('"title": "Build"', '"title":    "Build"'),
-    )  # fmt: skip
-    begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
-    begun.settle()
-    text = path.read_text()
-    assert '"title":    "Build"' in text and "\n" not in text
-    after = json.loads(text)
-    assert [key for key in found if after[key] != found[key]] == [
-        "lastActiveAt",
-        "tasks",
-        "decisions",
-        "context",
-    ]
-    assert after["mood"] == {"good": True} and after["context"] == ["a", "b"] and len(after["decisions"]) == 1
-    path.unlink()
-    go_on(begun)
-    assert tuple(begun.file("s1")) == (*KEYS[:4], *KEYS[5:]) and len(begun.tasks("s1")) == 4
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
-    """X-07: for any order of the client's calls, a person's edits and crashes around the write, each field has the value of whoever
-    changed it last. A person who edits a file that a crash left unwritten has what they saw, and the client's next change."""
-    random = Random(seed)
-    world.type("s1", "go")
-    for id in "123":
-        data = {"task": {"id": id}}
-        world.use("s1", "TaskCreate", {"subject": f"t{id}"}, f"Task #{id} created", data=data)
-    world.settle()
-    theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
-    expected, crashes = [dict(one) for one in theirs], 0
-    for step in range(14):
-        number, field = random.randrange(3), random.choice(["title", "status"])
-        value = f"v{step}" if field == "title" else random.choice(["pending", "in_progress", "completed"])
-        if random.random() < 0.4:
-            edit_task(world, number, **{field: value})
-            expected[number][field] = value
-            go_on(world)
-        else:
-            given = {"taskId": str(number + 1), "subject" if field == "title" else "status": value}
-            world.use("s1", "TaskUpdate", given, data={"success": True})
-            if theirs[number][field] != value:  # a call that says the same changes nothing
-                theirs[number][field] = expected[number][field] = value
-            at = random.choice(["", "before swap", "swapped"])
-            crashes += world.crash(world.settle, at.__eq__)
-            world.settle()
-        shown = [{"title": one["title"], "status": one["status"]} for one in world.file("s1")["tasks"]]
-        assert shown == expected, step
-    assert crashes
 
 
 def test_a_summary_that_a_person_wrote_stays(world: World) -> None:

@@ -1,19 +1,12 @@
-"""The text to resume with, as a person reads it a week later: a session without a model, compared with a golden file.
-
-TACITD_WRITE_GOLDEN=1 writes the file anew; read it before you commit it.
-"""
+"""The text to resume with (SPEC P-26)."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-from support_continuity import FIXTURES, World
+from support_continuity import World
 from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.session_fold import FILES, TranscriptState
-
-WEEK = 7 * 86_400.0
 
 
 def edit(world: World, name: str, times: int = 1) -> None:
@@ -21,52 +14,6 @@ def edit(world: World, name: str, times: int = 1) -> None:
     for _ in range(times):
         given = {"file_path": str(world.project / name), "old_string": "a", "new_string": "b"}
         world.use("s1", "Edit", given, "The file has been updated.")
-
-
-def ends_with_a_question(world: World) -> None:
-    """A feature is nearly done; the assistant asked something, and the person left."""
-    world.append("s1", world.record("user", "s1", "Add rate limiting to the login endpoint.\nIt must survive a restart.", gitBranch="feature/rate-limit"))  # fmt: skip
-    world.say("s1", "I'll look at the endpoint first.")
-    todos = [
-        "Store attempts in Redis",
-        "Limit by address and account",
-        "Test the restart",
-        "Write the migration note",
-    ]
-    world.todos(
-        "s1",
-        (todos[0], "completed"),
-        (todos[1], "completed"),
-        (todos[2], "in_progress"),
-        (todos[3], "pending"),
-    )
-    edit(world, "auth/limits.py", 4)
-    edit(world, "auth/views.py", 2)
-    edit(world, "tests/test_limits.py")
-    world.type("s1", "use a sliding window, not fixed buckets")
-    edit(world, "auth/limits.py", 2)
-    world.say(
-        "s1",
-        "The sliding window works: `tests/test_limits.py` has 9 tests and all pass.\n\n"
-        "| case | result |\n|---|---|\n| burst | 429 |\n\n"
-        "One thing is open. Redis may lose the last second of attempts when it is killed, e.g. by the OOM killer. "
-        "Which do you prefer?\n\n"
-        "1. Accept it: one second of attempts is lost at most.\n"
-        "2. `appendfsync always`: nothing is lost, and each login takes about 2 ms longer.\n",
-    )
-
-
-def test_a_person_comes_back_after_a_week(tmp_path: Path) -> None:
-    """P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
-    with World(tmp_path, continuity__summaries="false") as world:
-        ends_with_a_question(world)
-        world.end()
-        world.clock.advance(WEEK)
-        text = world.run("resume").stdout
-    golden = FIXTURES / "resume" / "ends_with_a_question.txt"
-    if os.environ.get("TACITD_WRITE_GOLDEN"):
-        golden.write_text(text, encoding="utf-8")
-    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_the_last_words_of_both(world: World) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
-from tacitd_handlers.lessons import cli
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -21,39 +18,18 @@ P = "WHEN editing config -> DO read first -> BECAUSE know it"
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["add"],
-        ["add", "WHEN a -> DO b"],
-        ["add", "no pattern"],
-        ["add", "WHEN a -> DO b -> BECAUSE c\x1b"],
-        ["add", "-w", "a", "-d", "b"],
-        ["add", "-d", "b", "-b", "c"],
-        ["add", "-w", "a", "-b", "c"],
-        ["add", "-w", "a", "-d", "b", "--dont", "c", "-b", "d"],
-        ["add", "-w", "a", "-d", "b", "-b", " "],
-        ["add", "-w", "a", P],
-        ["add", "-s", "two words", P],
-        ["add", "-s", "", P],
-        ["add", "-s", "../x", P],
-        ["add", "-s", "x" * 65, P],
-        ["add", "--nope", P],
-        ["wrong"],
-        ["show", "-1"],
-        ["promote", "1"],
-        ["promote", "1", "--to=config-edit"],
-        ["promote", "1", "--to=skill/"],
-        ["promote", "1", "--to=skill/a/b"],
-        ["promote", "1", "--to=skill/../b"],
-        ["promote", "1", "--to=skill/.."],
-        ["promote", "1", "--to=/etc/passwd"],
-        ["promote", "1", "--to=tool/a\nb"],
-        ["search", " "],
-        ["list", "--from=me"],
-        ["load", "--lines=-1"],
-        ["load", "--lines=x"],
-        ["load", "--query=x"],
-        ["load", "--scope"],
-        ["load", "more"],
-        ["nope"],
+        ["add"], ["add", "WHEN a -> DO b"], ["add", "no pattern"],
+        ["add", "WHEN a -> DO b -> BECAUSE c\x1b"], ["add", "-w", "a", "-d", "b"],
+        ["add", "-d", "b", "-b", "c"], ["add", "-w", "a", "-b", "c"],
+        ["add", "-w", "a", "-d", "b", "--dont", "c", "-b", "d"], ["add", "-w", "a", "-d", "b", "-b", " "],
+        ["add", "-w", "a", P], ["add", "-s", "two words", P], ["add", "-s", "", P],
+        ["add", "-s", "../x", P], ["add", "-s", "x" * 65, P], ["add", "--nope", P], ["wrong"],
+        ["show", "-1"], ["promote", "1"], ["promote", "1", "--to=config-edit"],
+        ["promote", "1", "--to=skill/"], ["promote", "1", "--to=skill/a/b"],
+        ["promote", "1", "--to=skill/../b"], ["promote", "1", "--to=skill/.."],
+        ["promote", "1", "--to=/etc/passwd"], ["promote", "1", "--to=tool/a\nb"], ["search", " "],
+        ["list", "--from=me"], ["load", "--lines=-1"], ["load", "--lines=x"], ["load", "--query=x"],
+        ["load", "--scope"], ["load", "more"], ["nope"],
     ],
 )  # fmt: skip
 def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: list[str]) -> None:
@@ -141,6 +117,16 @@ def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest
     link.symlink_to(real)
     lessons.out("promote", "1", "--to=skill/s")
     assert link.is_symlink() and "pick minimal" in real.read_text()
+
+
+def test_only_an_active_lesson_is_promoted(lessons: Lessons) -> None:
+    """SPEC E-15, E-16: not one that was marked wrong, and none twice into different files."""
+    lessons.given("history")
+    assert lessons.run("promote", "2", "--to=tool/x", "--create").code == 1
+    lessons.out("promote", "1", "--to=tool/x", "--create")
+    assert lessons.run("promote", "1", "--to=tool/y", "--create").code == 1
+    assert lessons.run("wrong", "1").code == 1 and lessons.out("promote", "1", "--to=tool/x") == ""
+    assert [path.name for path in (lessons.home / ".claude" / "tools").iterdir()] == ["x.md"]
 
 
 def test_a_link_to_another_name_is_not_written_into(lessons: Lessons) -> None:
@@ -245,13 +231,3 @@ def test_yaml_is_what_yaml_readers_read(lessons: Lessons, tmp_path: Path) -> Non
     lessons.out("add", "-s", "yes", r'WHEN "a": #b \ c -> DO x — y -> BECAUSE ünïcode')
     shown = lessons.out("show", "1")
     assert 'scope: "yes"\n' in shown and r'when: "\"a\": #b \\ c"' in shown and 'because: "ünïcode"' in shown
-
-
-def test_the_commands_load_with_the_oldest_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`pyproject.toml` allows 8.1, where a type of parameters is no generic class."""
-
-    class ParamType:
-        pass
-
-    monkeypatch.setattr(click, "ParamType", ParamType)
-    runpy.run_path(str(cli.__file__))

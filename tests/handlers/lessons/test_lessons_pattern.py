@@ -103,25 +103,6 @@ def test_writing_and_reading_are_inverse(when: str, verb: str, do: str, because:
     assert "\n" not in pattern.format_pattern(found)
 
 
-@examples(200)
-@given(st.text(max_size=60))
-def test_any_text_is_a_pattern_or_a_clear_refusal(text: str) -> None:
-    """SPEC E-04: no other error is raised, and the position is within the text."""
-    try:
-        parse_pattern(text)
-    except PatternError as error:
-        assert 0 <= error.at <= len(error.text) and error.show_position()
-
-
-def test_parts_by_themselves_are_the_same_pattern() -> None:
-    """SPEC E-10: structured flags compile to the pattern."""
-    assert pattern.build_pattern("a", "dont", "b", "c") == parse_pattern("WHEN a -> DO NOT b -> BECAUSE c")
-    assert pattern.build_pattern("a", "do", "NOT b", "c").action == "dont"
-    for parts in (("", "b", "c"), ("a", " ", "c"), ("a", "b", "\n")):
-        with pytest.raises(PatternError):
-            pattern.build_pattern(parts[0], "do", parts[1], parts[2])
-
-
 def test_only_spelling_may_differ() -> None:
     """SPEC E-12: case, width and a full stop do not make another lesson; a word, a number or a NOT does."""
     one = parse_pattern("WHEN Editing -> DO read first -> BECAUSE x")

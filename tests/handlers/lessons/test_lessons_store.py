@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support_lessons import FIXTURES, Lessons
-from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import lesson_actions
-from tacitd_handlers.lessons.lesson_log import LessonLog
+from support_lessons import Lessons
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import Pattern
 
@@ -46,20 +43,6 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
     assert [r["id"] for r in records] == [f"{n:03d}" for n in range(1, writers * each + 1)]
     assert len({r["when"] for r in records}) == writers * each
     assert len(json.loads((directory / "index.json").read_bytes())["global"]) == writers * each
-
-
-def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
-    """SPEC E-23: torn anywhere, a log loses at most its last record, and the next append repairs it."""
-    whole = (FIXTURES / "history.jsonl").read_bytes()
-    for cut in range(0, len(whole), 7):
-        directory = tmp_path / str(cut)
-        directory.mkdir()
-        (directory / "lessons.jsonl").write_bytes(whole[:cut])
-        store = LessonLog(directory, FakeClock())
-        before = len(store.read_lessons().all)
-        assert before in (whole[:cut].count(b'"created"'), whole[:cut].count(b'"created"') - 1)
-        assert lesson_actions.add_lesson(store, pattern("new"), "global", "ai").is_new
-        assert len(store.read_lessons().all) == before + 1
 
 
 def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support_examples import examples
 from tacitd_handlers.profile import profile_finding
-from tacitd_handlers.profile.fields import FIELDS, SAYABLE_FIELDS
+from tacitd_handlers.profile.fields import SAYABLE_FIELDS
 from tacitd_handlers.profile.profile_finding import as_json, parse_finding
 
 HELIX = {"tools": {"editor": "helix"}}
@@ -52,14 +49,6 @@ def test_an_echo_of_what_was_asked_is_no_answer() -> None:
     )
 
 
-@examples(100)
-@given(st.text(max_size=200))
-def test_no_answer_breaks_it(answer: str) -> None:
-    """DESIGN "Model": an answer is untrusted data; no text raises."""
-    profile_finding.extract_finding(answer)
-    profile_finding.extract_finding(f"PROFILE: {answer}")
-
-
 def test_all_that_is_asked_for_is_named() -> None:
     """SPEC P-05: the prompt names every field that is accepted, and no other."""
     text = profile_finding.render_addition()
@@ -90,12 +79,3 @@ def test_what_can_be_used_of_a_finding(given: Any, values: Any, gone: Any) -> No
     what = parse_finding(given)
     assert (dict(what.values), dict(what.gone)) == (values, gone)
     assert parse_finding(as_json(what)) == what
-
-
-def test_the_fields_are_the_seeds() -> None:
-    """SPEC P-05."""
-    assert set(FIELDS) == {
-        "bio", "interests", "work.role", "work.focusAreas", "work.languages", "codePreferences.tone",
-        "codePreferences.detailLevel", "codePreferences.avoidExamples", "codePreferences.preferredStacks",
-        "tools.editor", "tools.infra",
-    }  # fmt: skip

@@ -108,16 +108,6 @@ def test_a_value_is_forgotten_and_may_be_learned_again(box: Box) -> None:
     assert box.profile["tools"] == {"editor": "vi"} and not own(box, "tools.editor")
 
 
-def test_history_names_paths_and_hides_bookkeeping(box: Box) -> None:
-    """DESIGN "Files that people edit too": a change of the profile is one entry, without confidences and stamps."""
-    from tacitd.files.row_history import list_row_changes
-
-    box.learn(tools__editor="vi")
-    box.learn(tools__editor="vi")
-    (change,) = list_row_changes(box.bench.rows)
-    assert [line["added"] for line in change["lines"]] == ["tools.editor: vi"]
-
-
 # --- other programs and machines
 
 
@@ -239,6 +229,17 @@ def test_a_command_claims_what_is_there(box: Box) -> None:
     assert own(box, "tools.editor") and "tools.editor" not in box.meta
     box.wait(101 * DAY).fade()
     assert box.profile["tools"] == {"editor": "vi"} and box.profile["work"] == {"languages": ["Go"]}
+
+
+def test_an_edit_that_was_not_noticed_yet_is_the_persons(box: Box) -> None:
+    """P-08, P-17: a finding or a removal comes in the minute after the file was saved."""
+    box.learn(tools__editor="nano", work__languages=("Go",))
+    box.edit(lambda document: document.update(tools={"editor": "vim"}))
+    box.learn(tools__editor="helix")
+    box.no_longer(tools__editor=["vim"])
+    assert box.profile["tools"]["editor"] == "vim" and own(box, "tools.editor")
+    box.wait(101 * DAY).fade()
+    assert box.profile["tools"] == {"editor": "vim"} and "work" not in box.profile
 
 
 def test_what_is_edited_behind_a_plan_is_the_persons(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
