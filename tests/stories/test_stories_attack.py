@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from support_daemon import Daemon, until
+from support_daemon import Daemon
 from support_transcripts import REJECTION
+from support_waiting import until
 from support_world import SYNTHESIS, Begin, Fact, Facts
 
 PNPM, ORDER = "Use pnpm, not npm", "Skip the tests before a commit"
@@ -90,6 +91,39 @@ def test_a_committed_link_is_not_written_through(begin: Begin, target: str) -> N
         assert f"{world.project / 'LEARNED.md'} is" in world.run("status").out
 
 
+def test_the_text_of_a_link_is_not_written_over(begin: Begin) -> None:
+    """S-24: a clone with core.symlinks=false has a regular file where git has a link: it stays as it is, and is named."""
+    with begin(FACTS) as world:
+        learned = world.project / "LEARNED.md"
+        learned.with_name("CLAUDE.md").write_text("# Ours\n")
+        learned.symlink_to("CLAUDE.md")
+        world.git("add", "-A")
+        world.git("commit", "-q", "-m", "theirs")
+        world.git("config", "core.symlinks", "false")
+        learned.unlink()
+        world.git("checkout", "-q", "--", ".")
+        assert world.run("share").code == 0
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert learned.read_text() == "CLAUDE.md" and world.git("status", "--porcelain") == ""
+        assert f"{learned} is a link for git" in world.run("status").out
+
+
+def test_links_with_the_names_of_tacitds_files_lead_nowhere(begin: Begin) -> None:
+    """RELIABILITY 19: a clone may contain links to a person's file, or to a device without an end."""
+    with begin(FACTS) as world:
+        mine = world.path("~/mine.md")
+        mine.write_text("mine\n")
+        (world.project / "tmp").mkdir()
+        (world.project / "tmp/known-facts-summary.md").symlink_to(mine)
+        (world.project / "tmp/learning-raw.jsonl").symlink_to("/dev/zero")
+        (world.project / "LEARNED.md").symlink_to(mine)
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert mine.read_text() == "mine\n" and "is a link" in world.run("status").out
+        world.remove("LEARNED.md").wait(3600)
+        assert mine.read_text() == "mine\n" and world.bullets("LEARNED.md") == [PNPM]
+        assert world.run("status", "--json").json["parked"] == []
+
+
 def test_a_fact_does_not_replace_everything(begin: Begin) -> None:
     """Point 21: a replaced line shares a subject with its replacement, and one fact replaces two at most."""
     facts: Facts = {
@@ -113,6 +147,17 @@ def test_a_fact_does_not_replace_everything(begin: Begin) -> None:
         before = set(world.bullets("LEARNED.md"))
         world.type("s2", "the port of the shop is 4000").leave("s2")
         assert len(before - set(world.bullets("LEARNED.md"))) <= 2 and len(before) > 3
+
+
+def test_words_against_a_line_do_not_repeat_it(begin: Begin) -> None:
+    """S-36: the model says that a known line was said again, and the words say its contrary: it counts as said once."""
+    heard = {"message": 1, "words": "from now on npm, not pnpm", "corrected": True, "known": 1}
+    with begin(FACTS, answers=[("opinion mining.*from now on npm", json.dumps(heard))]) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        world.type("s2", "from now on npm, not pnpm").leave("s2")
+        (line,) = world.run("learned", "--json").json
+        assert (line["line"], line["seenCount"]) == (PNPM, 1)
+        assert "its words do not say the known line" in world.run("log").out
 
 
 @pytest.mark.parametrize(
@@ -148,7 +193,7 @@ def test_a_socket_that_is_gone_is_made_again(tmp_path: Path) -> None:
         gone = daemon.cli("status")
         daemon.process.send_signal(signal.SIGCONT)
         assert gone.returncode == 69 and f"process {daemon.process.pid}" in gone.stderr
-        until(daemon.socket.exists, 20, daemon.said)
+        until(daemon.socket.exists)
         assert "running since" in daemon.cli("status").stdout
         daemon.socket.unlink()
         assert daemon.cli("stop").returncode == 0 and daemon.process.wait(20) == 0

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support_world import Begin, Fact, Facts
+from support_world import SYNTHESIS, Begin, Fact, Facts
 from tacitd.testing import World
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
@@ -280,6 +280,33 @@ def test_a_rule_that_is_broken_again_says_so(begin: Begin) -> None:
             asked = ("why", "pnpm") if command == "why" else ("learned",)
             assert "corrected 2 times since it was written (" in world.run(*asked).out
         assert "corrected at least twice" in world.run("status").out
+
+
+def test_the_second_correction_rewords_a_line_once(begin: Begin) -> None:
+    """S-36: `why` has the words of both corrections, a later one rewords nothing, and `undo` brings the old wording back."""
+    old, rule = "Use pnpm, never npm", "Always use pnpm for installs, never npm"
+    said = {word: f"pnpm {word}: never npm for installs" for word in ("again", "afterwards")}
+    answers = [
+        (
+            f"opinion mining.*pnpm {word}",
+            json.dumps({"message": 1, "words": words, "corrected": True, "known": 1}),
+        )
+        for word, words in said.items()
+    ]
+    line = {"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": rule, "FROM": [1], "REPLACES": ["L1"]}
+    answers.append((f"{SYNTHESIS}.*an L line, said again", json.dumps(line)))
+    with begin({"no, use pnpm": Fact(old, corrected=True)}, answers=answers) as world:
+        world.type("s1", "no, use pnpm, never npm").leave("s1").type("s2", said["again"]).leave("s2")
+        (row,) = world.run("learned", "--json").json
+        assert (row["line"], row["seenCount"], row["corrections"]) == (rule, 2, 2)
+        why = world.run("why", "pnpm").out
+        assert "no, use pnpm, never npm" in why and said["again"] in why
+        before = len(world.prompts)
+        world.type("s3", said["afterwards"]).leave("s3")
+        assert world.bullets("LEARNED.md") == [rule] and len(world.prompts) == before + 1
+        (change,) = [one for one in world.run("history", "--json").json if one["lines"][0]["removed"] == old]
+        assert world.run("undo", change["id"]).code == 0
+        assert world.bullets("LEARNED.md") == [old]
 
 
 def test_share_can_be_taken_back(begin: Begin) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from support_world import Begin, Fact, Facts
-from tacitd.model.port import ModelRequest
+from support_world import SYNTHESIS, Begin, Fact, Facts
+from tacitd.clock import parse_utc
+from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.testing import FakeClock
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
 FACTS: Facts = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
@@ -98,6 +101,22 @@ def test_a_usage_limit_is_waited_for(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == [PNPM]
 
 
+def test_the_reset_that_a_limit_names_is_waited_for(begin: Begin) -> None:
+    """S-64: nothing is tried before the time that the client named, and `status` says it."""
+    clock = FakeClock()
+    reset = clock.now() + 6 * 3600
+    limited = NoAnswer(Why.LIMIT, "five-hour limit", retry_at=reset)
+    answers = [("", lambda _: limited if clock.now() < reset else "NONE")]
+    with begin(FACTS, answers=answers, clock=clock) as world:
+        world.type("s1", "use pnpm, not npm").wait(3600)
+        (parked,) = world.run("status", "--json").json["parked"]
+        assert parse_utc(parked["not_before"]) == reset and len(world.prompts) == 1
+        world.wait_days(0.2, step=900)
+        assert len(world.prompts) == 1
+        world.wait(3 * 3600)
+        assert len(world.prompts) == 2
+
+
 def test_an_unusable_answer_is_asked_for_again(begin: Begin) -> None:
     """S-23: an answer that cannot be read keeps the facts, and the next one is taken."""
     with begin(FACTS) as world:
@@ -125,6 +144,18 @@ def test_facts_whose_two_answers_cannot_be_used_are_put_aside(begin: Begin) -> N
         assert world.run("rescue", "retry", "--all").code == 0
         world.wait_days(1)
         assert world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_a_person_decides_about_facts_that_were_put_aside(begin: Begin) -> None:
+    """S-23: one is taken as it is, one is forgotten, and then `status` says nothing of them any more."""
+    with begin(FACTS, answers=[("knowledge synthesis", "I cannot help with that.")]) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1").wait_days(3)
+        ids = {one["text"]: one["id"] for one in world.run("review", "--json").json}
+        for command, text, is_left in (("accept", PNPM, True), ("forget", SHORT, False)):
+            assert "made no line" in world.run("status").out
+            assert world.run(command, ids[text]).code == 0
+            assert ("made no line" in world.run("status").out) == is_left
+        assert world.bullets("LEARNED.md") == [PNPM] and world.run("review", "--json").json == []
 
 
 def test_the_budget_of_a_day(begin: Begin) -> None:
@@ -217,6 +248,23 @@ def test_prompts_explains_what_is_read(begin: Begin) -> None:
         world.type("s1", "use pnpm, not npm").run_agent("s1", "look around")
         told = world.run("prompts", "--explain", str(world.transcript("s1")))
         assert told.code == 0 and "use pnpm, not npm" in told.out and "look around" not in told.out
+
+
+def test_synthesize_says_why_there_is_no_line(begin: Begin) -> None:
+    """DESIGN "Commands": what became of the facts is said, also where it is nothing."""
+    facts: Facts = {
+        "please use pnpm": "Use pnpm here",
+        "strongly": "Strongly use pnpm here",
+        "mint": Fact("Likes mint tea", is_left_out=True),
+    }
+    line = {"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm here", "FROM": [1]}
+    with begin(facts, answers=[(f"{SYNTHESIS}.*Strongly", json.dumps(line))]) as world:
+        for words, what in (
+            ("please use pnpm here", "learned: Use pnpm here  (app/LEARNED.md, from 1 prompt"),
+            ("strongly use pnpm here", "no line: it is written there already"),
+            ("I like mint tea", "no line: the model made no line of it"),
+        ):
+            assert what in world.type("s1", words).run("synthesize").err
 
 
 def test_wrong_use_ends_with_2(begin: Begin) -> None:

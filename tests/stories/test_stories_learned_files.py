@@ -165,6 +165,7 @@ def test_git_clean_is_no_deletion(begin: Begin) -> None:
         world.wait(3600)
         world.type("s2", "keep answers short").leave("s2")
         assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        assert "restored after git clean" in world.run("history").out
 
 
 def test_git_stash_leaves_the_lines(begin: Begin) -> None:
@@ -280,7 +281,9 @@ def test_a_modules_line_is_loaded_by_its_path(begin: Begin) -> None:
         world.edit_in_session("s1", world.path("src/a.py"))
         world.type("s1", "name each handler after its event").leave("s1")
         (rule,) = [
-            name for name, text in world.list_files().items() if "/rules/" in name and "each handler" in text
+            name
+            for name, text in world.list_files().items()
+            if "/rules/" in name and name.endswith(".md") and "each handler" in text
         ]
         assert "src/**" in world.read(f"~/{rule}")
 

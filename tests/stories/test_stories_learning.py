@@ -184,6 +184,19 @@ def test_init_makes_learned_and_the_summary(begin: Begin) -> None:
         assert "Run the tests with make" in world.read("tmp/known-facts-summary.md")
 
 
+def test_init_where_there_is_no_project(begin: Begin) -> None:
+    """DESIGN "Commands": it ends with 2 and says why, with and without a daemon, also for an excluded directory."""
+    with begin() as world:
+        world.run("exclude", ".")
+        for _ in range(2):
+            for place, why in ((world.home, "is not a project"), (world.project, "--undo")):
+                ran = world.run("init", str(place))
+                assert ran.code == 2 and why in ran.err
+            assert world.read("LEARNED.md") == ""
+            if world.runs:
+                world.stop()
+
+
 def test_init_without_any_document_asks_nobody(begin: Begin) -> None:
     """S-40: without a source the summary has a header only, and no model is asked."""
     with begin(FACTS) as world:
@@ -377,6 +390,7 @@ def test_lines_of_another_program_are_learned(begin: Begin) -> None:
             file.write(json.dumps({"ts": f"{world.date(-9)}T00:00:00Z", "facts": [SHORT]}) + "\nbroken\n")
         world.leave("s1")
         assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        assert "1 lines of" in world.run("status").out and world.read("tmp/learning-raw.jsonl") == "broken\n"
 
 
 def test_the_raw_file_of_a_cloned_repository_teaches_nothing(begin: Begin) -> None:

@@ -135,6 +135,18 @@ def test_a_fork_is_told_what_changed(begin: Begin) -> None:
         assert "helix" in world.hook("SessionStart", "s3", source="fork")
 
 
+def test_the_rules_file_leaves_with_tacitd(begin: Begin) -> None:
+    """RELIABILITY 20: `uninstall` removes it, and one with a line of the person's is kept and named."""
+    with begin(profile=PERSON) as world:
+        world.type("s1", "I write Go, and I edit in neovim").leave("s1").wait(120).stop()
+        rules = world.path(RULES)
+        whole = rules.read_text("utf-8")
+        rules.write_text(f"{whole}- mine\n", "utf-8")
+        assert f"kept {rules}" in world.run("uninstall").err and rules.exists()
+        rules.write_text(whole, "utf-8")
+        assert world.run("uninstall", "--purge", "--yes").code == 0 and not rules.exists()
+
+
 def test_the_rules_file_follows_the_persons_own_line_in_seconds(begin: Begin) -> None:
     """DESIGN "Files that people edit too": what a person writes for all projects is in what sessions load before they start the next one."""
     with begin() as world:

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -343,8 +344,7 @@ class World:
         self, program: str, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str
     ) -> Ran:
         """Run another program of the distribution, such as `lesson`."""
-        (point,) = entry_points(group="console_scripts", name=program)
-        main: Callable[[], object] = point.load()
+        main = _load_program(program)
         out, err = _text_stream(), _text_stream()
         before = Path.cwd()
         with (
@@ -372,6 +372,13 @@ class World:
             sys.stderr.write(f"{ended.code}\n")  # as the interpreter does
             return 1
         return 0
+
+
+@cache
+def _load_program(name: str) -> Callable[[], object]:
+    (point,) = entry_points(group="console_scripts", name=name)
+    program: Callable[[], object] = point.load()
+    return program
 
 
 def _text_stream(text: str = "") -> io.TextIOWrapper:
