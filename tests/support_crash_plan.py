@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from support_faulty_disk import ERRORS
@@ -30,27 +30,23 @@ class CrashPlan:
         at each. `at`: these steps only."""
         self.steps, self.share, self.seed, self.at = steps, ways if steps else 0.0, seed, at
 
+    is_joint: ClassVar[bool] = True
     taken: ClassVar[set[int]] = set()
     """The ways that earlier stories of this process had."""
 
     def choose_steps(
         self, story: str, steps: Sequence[str], ways: Sequence[int]
-    ) -> Sequence[tuple[int, int]]:
-        """The steps of a story, given their names and the way to each, with the error that each fails with; 0: a crash."""
+    ) -> Sequence[tuple[Collection[int], int]]:
+        """The runs of a story, given its steps' names and the way to each: numbers of steps, with the error that they fail with; 0:
+        a crash. Several crashes are in one run, an error in one of its own."""
         numbers = [number for number, step in enumerate(steps, 1) if self.find_errors(step)]
         chance = random.Random(f"{self.seed} {story}")
-        if self.at:
-            chosen = {number for number in self.at if number in numbers}
-        else:
-            count = int(self.steps) + (chance.random() < self.steps % 1)
-            chosen = {
-                *chance.sample(numbers, min(count, len(numbers))),
-                *self._choose_ways(numbers, ways, chance),
-            }
+        count = int(self.steps) + (chance.random() < self.steps % 1)
+        own = list(self.at) or chance.sample(numbers, min(count, len(numbers)))
+        chosen = [own] if own and self.is_joint else [[number] for number in own]
+        chosen += [[number] for number in ([] if self.at else self._choose_ways(numbers, ways, chance))]
         return [
-            (number, error)
-            for number in sorted(chosen)
-            for error in self._draw_errors(steps[number - 1], chance)
+            (group, error) for group in chosen for error in self._draw_errors(steps[group[0] - 1], chance)
         ]
 
     def _choose_ways(self, numbers: Sequence[int], ways: Sequence[int], chance: random.Random) -> list[int]:
@@ -76,6 +72,7 @@ class CrashPlan:
 class FaultPlan(CrashPlan):
     """The same for failures of a disk: each step fails once, with one of the errors that it can fail with."""
 
+    is_joint = False
     taken: ClassVar[set[int]] = set()
 
     def find_errors(self, step: str) -> Sequence[int]:

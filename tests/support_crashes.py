@@ -1,4 +1,4 @@
-"""Runs a story of a person with a crash at its n-th durable step, and compares its final files with the recorded ones.
+"""Runs a story of a person with a crash at some of its durable steps, and compares its final files with the recorded ones.
 
 A durable step is a commit of the store (before it and after it), and each change of a file of a person or of tacitd: a write
 (before it, and with half of its bytes written), a sync, a rename, an unlink, and the others that `Disk` has. The crash stands
@@ -24,7 +24,7 @@ import sys
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -63,10 +63,10 @@ def _identify(fd: int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class Steps:
-    """The durable steps of a story, and the one at which a process ends."""
+    """The durable steps of a story, and those at which a process ends."""
 
-    crash_at: int = 0
-    """The number of the step, from 1 on; 0: none."""
+    crash_at: Collection[int] = ()
+    """The numbers of these steps, from 1 on. Behind a crash they count on."""
     error: int = 0
     """What the step fails with, an errno; 0: the process ends there."""
     trail: list[str] = field(default_factory=list)
@@ -75,8 +75,8 @@ class Steps:
     has_ways: bool = False
     dead: set[str] = field(default_factory=set)
     """The processes that ended: `DAEMON`, `COMMAND`. Whatever they still try raises `Crash`."""
-    crashed: str = ""
-    """The process that ended at the step."""
+    crashed: list[tuple[str, str]] = field(default_factory=list)
+    """The steps at which a process ended, each with the process."""
     connections: list[socket.socket] = field(default_factory=list)
     """Those of the daemon's socket."""
     _commands: set[int] = field(default_factory=set)
@@ -115,11 +115,12 @@ class Steps:
             self.trail.append(what)
             if self.has_ways:
                 self.ways.append(find_way(what))
-            return len(self.trail) == self.crash_at
+            return len(self.trail) in self.crash_at
 
     def end(self, what: str) -> None:
         """End this thread's process: its files are closed, and it changes nothing any more. Or fail, if there is an error for it."""
-        process = self.crashed = self.process
+        process = self.process
+        self.crashed.append((what, process))
         if self.error:
             raise OSError(self.error, os.strerror(self.error))
         self.dead.add(process)
@@ -142,9 +143,10 @@ class Steps:
         except OSError as error:
             raise UnwritableError(*describe_os_error(error)) from error
 
-    def reset(self, crash_at: int, error: int = 0) -> None:
+    def reset(self, crash_at: Collection[int] = (), error: int = 0) -> None:
         """Begin another story."""
-        self.crash_at, self.error, self.crashed, self.has_cut_input = crash_at, error, "", False
+        self.crash_at, self.error, self.has_cut_input = crash_at, error, False
+        self.crashed.clear()
         self.trail.clear()
         self.ways.clear()
         self.dead.clear()
@@ -232,12 +234,14 @@ class CrashingDaemon(InProcessDaemon):
 
     def start(self) -> None:
         """Start it; anew, if it ends in its start."""
-        try:
-            super().start()
-        except (Crash, OSError, TacitdError):
-            if not STEPS.crashed:
-                raise
-            self._begin_anew()
+        while True:
+            before = len(STEPS.crashed)
+            try:
+                return super().start()
+            except (Crash, OSError, TacitdError):
+                if len(STEPS.crashed) == before:
+                    raise
+                self._bury()
 
     def stop(self, *, kill: bool = False) -> None:
         """Stop it. If it ends at the step meanwhile, it is stopped too."""
@@ -249,16 +253,15 @@ class CrashingDaemon(InProcessDaemon):
             self._bury()
 
     def run_until_idle(self) -> None:
-        """Do everything that is due, with a start in between if it ends at the step, or the engine's pause if the store refuses."""
-        try:
-            super().run_until_idle()
-        except Crash:
-            self._begin_anew()
-            super().run_until_idle()
-        except RuntimeError:  # there is work, and the engine pauses
-            if self._app is None or not self._skip_pause(self._app):
-                raise
-            super().run_until_idle()
+        """Do everything that is due, with a start in between if it ends at a step, or the engine's pause if the store refuses."""
+        while True:
+            try:
+                return super().run_until_idle()
+            except Crash:
+                self._begin_anew()
+            except RuntimeError:  # there is work, and the engine pauses
+                if self._app is None or not self._skip_pause(self._app):
+                    raise
 
     def serve_pass(self, app: App) -> bool:
         """A pass while a command runs; False if the daemon ended in it, or in a call."""
@@ -289,12 +292,12 @@ class CrashingDaemon(InProcessDaemon):
         if DAEMON not in STEPS.dead:
             return False
         self._begin_anew()
-        super().run_until_idle()
+        self.run_until_idle()
         return True
 
     def _begin_anew(self) -> None:
         self._bury()
-        super().start()
+        self.start()
 
     def _bury(self) -> None:
         """What the kernel does for a process that ended."""
@@ -312,14 +315,14 @@ class CrashingWorld(World):
     def run_program(
         self, program: str, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str
     ) -> Ran:
-        """Run it; again, if it ended at the step, or failed because the daemon did."""
-        before = STEPS.crashed
-        ran = super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
-        self._daemon.begin_again_after()
-        if STEPS.crashed != before and ran.code:
-            STEPS.has_cut_input = bool(given) and STEPS.crashed == COMMAND
-            return super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
-        return ran
+        """Run it; again, while it ends at a step, or fails because the daemon does."""
+        while True:
+            before = len(STEPS.crashed)
+            ran = super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
+            self._daemon.begin_again_after()
+            if len(STEPS.crashed) == before or not ran.code:
+                return ran
+            STEPS.has_cut_input |= bool(given) and any(who == COMMAND for _, who in STEPS.crashed[before:])
 
     def call_program(self, main: Callable[[], object]) -> int:
         """Call it as a process of its own."""
@@ -331,11 +334,11 @@ class CrashingWorld(World):
 
     def hook(self, event: str, session: str, cwd: Cwd = None, **fields: str) -> str:
         """A hook prints nothing if the daemon ends meanwhile."""
-        before = STEPS.crashed
+        before = len(STEPS.crashed)
         try:
             return super().hook(event, session, cwd, **fields)
         except TacitdError:
-            if STEPS.crashed == before:
+            if len(STEPS.crashed) == before:
                 raise
             return ""
         finally:
@@ -363,8 +366,8 @@ def load_stories(path: Path) -> dict[str, Any]:
 class Crashed:
     """What a run with a crash left."""
 
-    step: str
-    """Where it ended: the step and its process; "" if the step was not reached."""
+    steps: str
+    """Where it ended: the steps and their processes; "" if none was reached."""
     differences: str
     """What differs from the recorded files; "" if nothing does."""
     why: str = ""
@@ -380,6 +383,7 @@ RIGHT = {
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, or after a failure of the disk half an hour later, the files are those of a run without it then",
     "summary": "a disk that failed has no room for the call to the model or for the summary of what is known; the next prompt makes both",
+    "rescued": "work whose calls were lost twice is not paid a third time: `rescue` lists it",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
@@ -401,17 +405,17 @@ class Story:
         self._count = 0
         self._settled: Files | None = None
 
-    def run(self, crash_at: int, error: int = 0) -> Crashed:
-        """Run it with a crash at this step, or with this error there, and compare its files with the recorded ones."""
+    def run(self, crash_at: Collection[int], error: int = 0) -> Crashed:
+        """Run it with a crash at these steps, or with this error there, and compare its files with the recorded ones."""
         with STEPS.everywhere(), self._told(crash_at, error) as (world, broke):
-            step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else ""
+            steps = ", ".join(f"{step} ({process})" for step, process in STEPS.crashed)
             claims = tuple(self._failed)
             differences = broke + compare_files(self._recorded, record_files(world))
             why = self._find_reason(world, broke) if differences else ""
-        return Crashed(step, differences, why, claims)
+        return Crashed(steps, differences, why, claims)
 
     @contextmanager
-    def _told(self, crash_at: int, error: int = 0) -> Iterator[tuple[CrashingWorld, str]]:
+    def _told(self, crash_at: Collection[int] = (), error: int = 0) -> Iterator[tuple[CrashingWorld, str]]:
         """The world after the story, and with what error it ended."""
         self._count += 1
         tmp, worlds, broke = self._tmp / f"run {self._count}", list[CrashingWorld](), ""
@@ -452,10 +456,12 @@ class Story:
             return "summary"
         if STEPS.has_cut_input:
             return "input"
+        if world.run("rescue", "--json").json:
+            return "rescued"
         anew = not STEPS.error  # after a failure of the disk nobody helps
         settled = _settle(world, anew)
         if self._settled is None:
-            with self._told(0) as (whole, _):
+            with self._told() as (whole, _):
                 self._settled = _settle(whole, anew)
         return "when" if self._settled == settled else ""
 
@@ -497,14 +503,14 @@ def _blank(files: Files) -> Files:
 
 
 def check_crashes(
-    chosen: Sequence[tuple[int, int]],
+    chosen: Sequence[tuple[Collection[int], int]],
     path: Path,
     name: str,
     given: Mapping[str, Any],
     tmp: Path,
     recorded: Files,
 ) -> list[Crashed]:
-    """Run a story that passed again for each of these steps, which fails with the error beside it, or is a crash. Raises
+    """Run a story that passed again for each of these groups of steps, which fail with the error beside them, or are crashes. Raises
     AssertionError with what differs."""
     if not chosen:
         return []
@@ -516,7 +522,8 @@ def check_crashes(
             one = replace(one, why=f"open: {OPEN[name]}")
         made.append(one)
         if one.differences and not one.why:
-            how = f"--fail-at {at}, {os.strerror(error)}" if error else f"--crash-at {at}"
-            wrong.append(f"{how}, {one.step}, claims of lines {list(one.claims)}:\n{one.differences}")
+            how = " ".join(f"--{'fail' if error else 'crash'}-at {number}" for number in sorted(at))
+            how += f", {os.strerror(error)}" if error else ""
+            wrong.append(f"{how}, {one.steps}, claims of lines {list(one.claims)}:\n{one.differences}")
     assert not wrong, "other final files than without it:\n" + "\n".join(wrong)
     return made

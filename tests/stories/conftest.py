@@ -1,6 +1,6 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
-`pytest --record tests/stories` records them. Then a story is run again with crashes (support_crashes.py), at three durable steps:
+`pytest --record tests/stories` records them. Then a story is run again with crashes (support_crashes.py) at three durable steps:
 `pytest --crashes 9 --crash-seed 7 tests/stories` does so at nine others, `--crash-at 17` at one, and `--disk-faults 2` and `--fail-at 17`
 with a disk that fails at the step. With `--ways 1` at each way to a step besides.
 """
@@ -38,7 +38,7 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """After a story that passed, compare its final files with the recorded ones; then run it with crashes."""
-    STEPS.reset(0)
+    STEPS.reset()
     STEPS.has_ways = bool(_option(pyfuncitem.config, "--ways"))
     with STEPS.everywhere():
         passed = yield
@@ -64,7 +64,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         chosen = plan.choose_steps(pyfuncitem.nodeid, steps, ways_to)
         made = check_crashes(chosen, pyfuncitem.path, name, given, tmp, recorded)
         pyfuncitem.user_properties += [
-            (kind, f"{one.step}: {one.why or 'the same files'}") for one in made if one.step
+            (kind, f"{one.steps}: {one.why or 'the same files'}") for one in made if one.steps
         ]
     return passed
 

@@ -344,8 +344,13 @@ class SharedFiles:
                 for leaf, one in plan.items()
                 if now.get(leaf) == one.expected and (one.put != one.expected or format.is_generated)
             }
-            # After a crash between the swap and the commit, the leaf is there already.
-            written = changes | {leaf: one.put for leaf, one in plan.items() if now.get(leaf) == one.put}
+            # After a crash between the swap and the commit, the leaf is there already; a reworded one as the leaf of its new text.
+            there = {(_name_heading(leaf), text) for leaf, text in now.items()}
+            written = changes | {
+                leaf: one.put
+                for leaf, one in plan.items()
+                if now.get(leaf) == one.put or (leaf not in now and (_name_heading(leaf), one.put) in there)
+            }
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
             return after
@@ -394,7 +399,7 @@ class SharedFiles:
                         "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)", key, named, put, place
                     )
                 if one.listed and one.expected != put:
-                    heading = leaf.partition("\n")[0] if "\n" in leaf else ""
+                    heading = _name_heading(leaf)
                     tx.execute(
                         "INSERT OR IGNORE INTO change_line(change, number, path, leaf, heading, taken, put) "
                         "VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -419,6 +424,10 @@ def _find_edits(
     added = {leaf: value for leaf, value in now.items() if leaf not in base and leaf not in new}
     removed = frozenset(leaf for leaf in base if leaf not in now and leaf not in pairs)
     return Edits(added, changed, removed)
+
+
+def _name_heading(leaf: Leaf) -> str:
+    return leaf.partition("\n")[0] if "\n" in leaf else ""
 
 
 def _digest(text: str) -> bytes:

@@ -253,6 +253,30 @@ def test_a_plugin_s_own_format_is_found_after_a_crash(tmp_path: Path) -> None:
     person.store.close()
 
 
+def test_a_reworded_line_is_tacitds_after_a_crash_behind_the_swap(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": the leaf of the old text is not there any more, and the plan was carried out all the same."""
+    swaps = list[str]()
+
+    def crash(step: str) -> None:
+        swaps.extend([step] * (step == "swapped"))
+        if len(swaps) == 2:
+            raise Crash
+
+    person = Person(tmp_path, crash)
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    with pytest.raises(Crash):
+        person.change({A: "Use pnpm, never npm"})
+    person.store.close()
+    person = Person(tmp_path)
+    assert person.files.finish_all() == [] and person.lines() == ["Use pnpm, never npm", "Use ruff"]
+    ((taken, put),) = person.store.rows(
+        "SELECT taken, put FROM change_line WHERE change = (SELECT max(number) FROM change)"
+    )
+    assert (taken, put) == ("Use pnpm", "Use pnpm, never npm")
+    assert not any(person.look_twice()), "nobody edited it"
+    person.store.close()
+
+
 def test_a_decision_is_carried_out_once(person: Person) -> None:
     """DESIGN "Commit": the same cause again changes nothing, also after the person removed what it put."""
     person.change({A: "Use pnpm"}, key="k")
