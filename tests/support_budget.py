@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from support_store import CrashSteps
 from tacitd.config.settings import BudgetSettings
 from tacitd.contract import Part
 from tacitd.model.budget import (
@@ -20,6 +21,7 @@ from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 
+DAY_SECONDS = 86_400
 NOON = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0).timestamp()
 
 
@@ -57,6 +59,15 @@ class World:
         self.store = Store.open(self.state, self.clock)
         self.calls = Budget(self.store, self.caps, self.clock)
         return self.calls.mark_lost()
+
+    def crash_at(self, step: int) -> CrashSteps:
+        """Let the process end at this durable step from now on."""
+        steps = CrashSteps()
+        self.store.close()
+        self.store = Store.open(self.state, self.clock, on_step=steps)
+        self.calls = Budget(self.store, self.caps, self.clock)
+        steps.arm(step)
+        return steps
 
     def begin(self, call: ModelRequest = PLAIN) -> int:
         number = self.calls.begin_call(call)

@@ -28,9 +28,8 @@ from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.budget import Budget
-from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import SENTINEL, Model, ModelHealth
-from tacitd.model.process import reap_leftovers
+from tacitd.model_factory import make_daemon_model
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.sources.follow import Follower, WatcherFor
@@ -131,17 +130,8 @@ class App:
         if make_model is not None:
             self.model = make_model(config, self.budget)
         else:
-            reap_leftovers(work)
-            claude = ClaudeModel(
-                config.claude,
-                self.budget,
-                clock=clock,
-                environ=environ,
-                work=work,
-                stop=self.stopping,
-                own_sessions=own_sessions,
-            )
-            self.model = ModelHealth(claude, claude.find_program, partial(reap_leftovers, work))
+            about = clock, environ, work, self.stopping, own_sessions
+            self.model = make_daemon_model(config, self.budget, *about)
         self.editors = editors or Editors(clock, stalls=Stalls(clock, threads=pool is None))
         self.stalls = self.editors.stalls
         # What a program writes late into an old file is looked for by the App that follows, too.

@@ -17,7 +17,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.errors import StoreLostError, UnwritableError, describe_failure
+from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.files.row_history import forget_unlisted
 from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
@@ -247,8 +247,10 @@ class Engine:
         except Exception as error:
             self._fault_count, self._fault_at = self._fault_count + 1, self.clock.monotonic()
             logger.opt(exception=error).error("a pass of the engine's loop failed")
-            what, hint = describe_failure(error)
-            self.fault = Degradation("engine.fault", f"a pass of the loop failed: {what}", hint)
+            what, hint = f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
+            if isinstance(error, TacitdError):
+                what, hint = error.what, error.hint
+            self.fault = Degradation("engine.fault", what, hint)
             if self._fault_count >= FAULTS:
                 raise
             self._stop.wait(min(5.0, 0.05 * 2**self._fault_count))
@@ -353,13 +355,14 @@ class Engine:
 
     def _read(self) -> None:
         for grown in self.reader.read_pass() if not self.reader.next_in() else ():
-            path, assembler = grown.path, grown.tail.assembler
-            self.recognition.take_session(path, assembler.recognition)
+            path = grown.path
+            if grown.recognition is not None:
+                self.recognition.take_session(path, grown.recognition)
             if grown.read or path not in self._ending:
                 self._ending.pop(path, None)
                 if not self.reader.is_unread(path):  # otherwise an old session would end once for each slice
                     mtime = self._found_mtimes.pop(path, None)
-                    self.sessions.note_growth(path, grown.session, assembler.cwd, mtime=mtime)
+                    self.sessions.note_growth(path, grown.session, grown.cwd, mtime=mtime)
 
     def _end_sessions(self) -> None:
         ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()

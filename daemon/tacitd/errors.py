@@ -65,18 +65,26 @@ class TacitdError(Exception):
 
 
 class UsageError(TacitdError):
+    """The command line was used wrongly."""
+
     code = USAGE
 
 
 class UnavailableError(TacitdError):
+    """Another daemon holds the lock, or no daemon answers on the socket."""
+
     code = UNAVAILABLE
 
 
 class ParkedError(TacitdError):
+    """Work waits for something that is missing. No work is lost."""
+
     code = PARKED
 
 
 class ConfigError(TacitdError):
+    """A configuration value is not allowed, or a newer version wrote the state directory."""
+
     code = CONFIG
 
 
@@ -133,15 +141,14 @@ def describe_os_error(error: OSError) -> tuple[str, str]:
     return where + what, OS_ERROR_HINTS.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")
 
 
-def describe_failure(error: BaseException) -> tuple[str, str]:
-    """What went wrong, and a hint; the type's name too if the error has no words of its own."""
-    if isinstance(error, TacitdError):
-        return error.what, error.hint
-    if isinstance(error, OSError) and error.errno:
-        return describe_os_error(error)
-    return f"{type(error).__name__}: {error}", "see the log"
+def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
+    return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
 
 
 def describe_plugin_error(error: BaseException) -> str:
-    """What went wrong in a plugin, in one text."""
-    return str(error) if isinstance(error, TacitdError) else describe_failure(error)[0]
+    """What went wrong in a plugin, in words; the type's name too if the error has no words of its own."""
+    if isinstance(error, OSError):
+        return describe_os_error(error)[0]
+    if isinstance(error, TacitdError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -111,14 +111,16 @@ def save_budget(app: App) -> None:
         app.budget.save_ends()
 
 
-def check_installed_version() -> list[Degradation]:
+def check_installed_version(
+    running: str = __version__, installed: Callable[[str], str] = version
+) -> list[Degradation]:
     try:
-        there = version("tacitd")
+        there = installed("tacitd")
     except (PackageNotFoundError, OSError):  # during an update there may be no package for a moment
         return []
-    if there in (None, __version__):
+    if there is None or there == running:
         return []
-    what = f"version {there} is installed, but version {__version__} is still running"
+    what = f"version {there} is installed, but version {running} is still running"
     return [Degradation("daemon.outdated", what, "run `tacitd restart`; no work is lost")]
 
 

@@ -49,12 +49,10 @@ def to_file(path: Path, level: str) -> None:
 def to_journal(level: str) -> None:
     """Log to stderr only, in the journal's form: each line begins with its priority, such as `<4>` (sd-daemon(3))."""
     logger.remove()
-    _add(_write_stderr, level, _for_journal)
+    _add(_CleanStderr(), level, _for_journal)
 
 
-def _add(
-    sink: _RotatingFile | Callable[[str], None], level: str, form: str | Callable[[Record], str]
-) -> None:
+def _add(sink: _RotatingFile | _CleanStderr, level: str, form: str | Callable[[Record], str]) -> None:
     logger.add(sink, level=level, format=form, colorize=False, backtrace=False, diagnose=False)
 
 
@@ -65,7 +63,7 @@ def _for_journal(record: Record) -> str:
 
 def to_stderr(level: str) -> None:
     """Log to stderr as well, for a daemon in a terminal."""
-    _add(_write_stderr, level, "{level: <7} {message}")
+    _add(_CleanStderr(), level, "{level: <7} {message}")
 
 
 class _RotatingFile:
@@ -106,7 +104,9 @@ class _RotatingFile:
         self._fd = opened
 
 
-def _write_stderr(message: str) -> None:
-    """Write to stderr, without what a name or an error's text may hide or do to a terminal."""
-    sys.stderr.write(sanitize_text(message))
-    sys.stderr.flush()
+class _CleanStderr:
+    """A sink that writes to stderr, without what a name or an error's text may hide or do to a terminal."""
+
+    def write(self, message: str) -> None:
+        sys.stderr.write(sanitize_text(message))
+        sys.stderr.flush()

@@ -1,9 +1,11 @@
-"""The model of a command: the adapter, within the budget of the store."""
+"""How the real model is built: the adapter, with its children and the budget."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tacitd.clock import Clock, SystemClock
@@ -12,10 +14,34 @@ from tacitd.errors import TacitdError
 from tacitd.files.locks import make_private_dir
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
-from tacitd.model.port import Model
+from tacitd.model.port import Model, ModelHealth
 from tacitd.model.process import reap_leftovers
 from tacitd.state.paths import Paths
 from tacitd.store import Store
+
+
+def make_daemon_model(
+    config: Config,
+    budget: Budget,
+    clock: Clock,
+    environ: Mapping[str, str],
+    work: Path,
+    stopping: threading.Event,
+    own_sessions: set[str],
+) -> ModelHealth:
+    """`work`: the private directory of calls. `own_sessions` grows with each call."""
+    reap_leftovers(work)
+    claude = ClaudeModel(
+        config.claude,
+        budget,
+        clock=clock,
+        environ=environ,
+        work=work,
+        stop=stopping,
+        own_sessions=own_sessions,
+    )
+    reap = partial(reap_leftovers, work)
+    return ModelHealth(claude, claude.find_program, reap)
 
 
 def make_command_model(

@@ -93,8 +93,7 @@ def read_status(
         "model": {"program": note.program or None, "children": len(calls)},
         "budget": _budget(rows, settings, now),
         "calls": [
-            {"purpose": purpose, "project": root, "since": utc_seconds(since)}
-            for purpose, root, since in calls
+            {"purpose": one.purpose, "project": one.project, "since": utc_seconds(one.since)} for one in calls
         ],
         "learned": summarise_learned(rows, now),
         "handlers": _handlers(rows, note, now),

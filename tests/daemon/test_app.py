@@ -21,8 +21,10 @@ from tacitd.handler import Degradation
 from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.watch import SilentWatcher
+from tacitd.store import Store
 from tacitd.testing import ScriptedModel
 from tacitd.work.activities import list_since
+from tacitd.work.work_status import read_note
 
 
 def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +115,18 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     assert "daily" in take_due()
 
 
+def test_a_start_does_not_wait_for_the_daily_check_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store of a year takes half a second of it. A worker checks it at once."""
+    checked = list[Store]()
+    monkeypatch.setattr(Store, "check", lambda store: checked.append(store))
+    scene = Scene(tmp_path)
+    assert not checked
+    scene.settle()
+    assert checked
+
+
 def test_a_plugin_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:
     """Issue "Dispatch": one failing plugin never touches another."""
     scene = Scene(tmp_path)
@@ -168,6 +182,23 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
         and said["handlers"]["a"]["waiting"] == 3
     )
     assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
+
+
+def test_a_problem_of_the_daemon_is_stored_while_it_lasts(tmp_path: Path) -> None:
+    """DESIGN "Control": degradations are state, also for who asks the store alone."""
+    scene = Scene(tmp_path)
+
+    def list_problems() -> list[str]:
+        note = read_note(scene.app.store.rows)
+        assert note is not None
+        return [one.what for one in note.problems]
+
+    scene.app.degraded |= {name: Degradation("x", name) for name in ("one", "two")}
+    scene.engine.run_pass()
+    assert list_problems() == ["one", "two"]
+    del scene.app.degraded["one"]
+    scene.engine.run_pass()
+    assert list_problems() == ["two"]
 
 
 # --- The daemon looks a second time at what it swapped out: in its housekeeping, when it leaves, and after a crash.

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from support_beginnings import PRINTED, SHAPES, beginning
-from support_engine import Scene, Scripted, ids
+from support_engine import Paying, Scene, Scripted, ids
 from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.events import Project
 from tacitd.sources.transcript import LOOK_BEHIND
+from tacitd.work.stored_problems import LIMIT
 
 
 def starts(scene: Scene) -> list[Path | None]:
@@ -65,10 +66,25 @@ def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> Non
     for cwd in (scene.root, inside, other, other, scene.root):
         scene.append("s", scene.said("s", "There.", cwd=cwd))
         scene.settle()
-        assert scene.app.store.rows("SELECT cwd FROM session") == [(str(cwd),)], (
-            "the growth breaker counts there"
-        )
     assert starts(scene) == [scene.root, other, scene.root]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: str) -> None:
+    """RELIABILITY 16: a loop in one directory is stopped, however its sessions begin; another directory is open."""
+    scene = Scene(tmp_path, Paying(), begins=shape)
+    other = scene.project("other")
+    for i in range(LIMIT + 4):
+        scene.begin(f"s{i}")
+        scene.settle(1)
+        scene.type(f"s{i}", f"words {i}")
+        scene.settle(1)
+    assert len(ids(scene)) == LIMIT
+    (problem,) = [one for one in scene.app.list_degradations() if one.id == "breaker.closed"]
+    assert str(scene.root) in problem.what
+    scene.type("mine", "words of a person", cwd=other)
+    scene.settle()
+    assert ids(scene)[-1] == f"u{LIMIT + 5}"
 
 
 def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(tmp_path: Path) -> None:

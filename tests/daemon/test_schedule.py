@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
@@ -90,6 +91,23 @@ def test_any_jumps_keep_each_job_within_its_interval(steps: Sequence[tuple[float
             ran = FakeClock(clock.wall, clock.mono)
         assert clock.mono - ran.mono <= EVERY + LOOP
     assert runs <= (clock.mono - started.mono) / EVERY + forward + 1
+
+
+def test_a_jump_of_56_years_costs_nothing() -> None:
+    """A machine that boots in 1970 and then receives the date: a job of one minute was missed 29 million times."""
+    schedule, clock = _schedule(*(TimedJob(f"j{n}", EVERY) for n in range(10)), clock=FakeClock(wall=0.0))
+    clock.advance(EVERY)
+    schedule.take_due()
+    tracemalloc.start()
+    try:
+        clock.jump(56 * YEAR)
+        due = schedule.take_due()
+        clock.jump(-56 * YEAR)
+        assert schedule.take_due() == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(due) == 10 and peak < 20_000
 
 
 @pytest.mark.parametrize("wall", [-1e12, 1e12])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support_faulty_disk import Crash
+from support_store import CrashSteps
 from tacitd.contract import Tx
 from tacitd.errors import ConfigError, UnavailableError, UnwritableError
 from tacitd.state import store_tables
@@ -267,6 +269,47 @@ def test_an_end_of_the_process_passes_through_a_savepoint(store: Store) -> None:
         tx.execute(INSERT, "a")
         raise KeyboardInterrupt
     assert store.rows(NAMES) == []
+
+
+def test_threads_take_turns(store: Store) -> None:
+    """One writing connection under one lock; each thread may read at any time."""
+
+    def work(number: int) -> None:
+        for each in range(20):
+            with store.write() as tx:
+                ((before,),) = tx.rows("SELECT count(*) FROM shown")
+                tx.execute(INSERT, f"{number}-{each}")
+                assert tx.rows("SELECT count(*) FROM shown") == [(before + 1,)]
+            assert (f"{number}-{each}",) in store.rows(NAMES)
+
+    failed: list[object] = []
+    before, threading.excepthook = threading.excepthook, failed.append
+    try:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        threading.excepthook = before
+    assert failed == []
+    assert store.rows("SELECT count(*) FROM shown") == [(80,)]
+
+
+@pytest.mark.parametrize(("at", "step", "kept"), [(1, "before commit", []), (2, "committed", [("a",)])])
+def test_a_crash_at_each_durable_step(state: Path, at: int, step: str, kept: list[tuple[str]]) -> None:
+    """A process that ends before the commit leaves nothing, one that ends after it everything."""
+    steps = CrashSteps()
+    store = Store.open(state, FakeClock(), on_step=steps)
+    steps.arm(at)
+    with pytest.raises(Crash, match=step), store.write() as tx:
+        tx.execute(INSERT, "a")
+    with pytest.raises(Crash), store.write() as tx:
+        tx.execute(INSERT, "of a dead process")
+    store.close()
+    again = Store.open(state, FakeClock())
+    assert again.rows(NAMES) == kept
+    again.close()
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

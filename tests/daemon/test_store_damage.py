@@ -411,3 +411,16 @@ def test_a_purge_beside_a_reader_is_repeated(tmp_path: Path) -> None:
     store.purge_words([WORDS])
     assert all(WORDS.encode() not in path.read_bytes() for path in state.iterdir())
     store.close()
+
+
+def test_reading_goes_on_while_a_write_waits(tmp_path: Path) -> None:
+    """`status` answers while a transaction takes long, such as one whose fsync hangs."""
+    store = Store.open(tmp_path / "state", FakeClock())
+    read: list[int] = []
+    with store.write() as tx:
+        tx.execute(INSERT, "a")
+        thread = threading.Thread(target=lambda: read.append(len(store.rows("SELECT * FROM shown"))))
+        thread.start()
+        thread.join()
+    assert read == [0]
+    store.close()

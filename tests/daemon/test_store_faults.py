@@ -87,6 +87,21 @@ store.close()
 
 
 @linux
+def test_a_commit_that_failed_is_repeated_by_key(run_faulty: RunFaulty, tmp_path: Path) -> None:
+    """DESIGN "Faults": a commit whose sync failed may be durable. A crash follows at once; the next process repeats it by its key,
+    and there is one row."""
+    program = f"""
+store = Store.open(state, SystemClock())
+fault("sync {errno.EIO}")
+result = add(store, 1)[0]
+"""
+    failed = program + "print(json.dumps(result), flush=True)\nos._exit(0)"
+    assert run_faulty(failed) == "UnwritableError"
+    again = "store = Store.open(state, SystemClock())\nresult = [add(store, 1), count(store)]"
+    assert run_store(again, tmp_path / "state") == ["ok", 1]
+
+
+@linux
 @pytest.mark.parametrize("what", ["write", "sync"])
 @pytest.mark.parametrize("code", ERRORS)
 def test_each_call_of_a_commit_can_fail(what: str, code: int, run_faulty: RunFaulty, tmp_path: Path) -> None:

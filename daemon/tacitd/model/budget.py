@@ -57,6 +57,16 @@ class Spending(Struct, frozen=True):
     usd_total: float
 
 
+class RunningCall(Struct, frozen=True):
+    """A call that was begun and has not ended."""
+
+    purpose: str
+    project: str
+    """Root of the project; "" if there is none."""
+    since: float
+    """Seconds since 1970, UTC."""
+
+
 class Budget:
     """The calls of this process, and the budget of all. Thread-safe."""
 
@@ -195,14 +205,14 @@ def list_paid(rows: Rows, plugin: str, kind: str, row: str) -> set[str]:
     return {part for (part,) in rows(sql, kind, row, plugin)}
 
 
-def list_running(rows: Rows, now: float) -> list[tuple[str, str, float]]:
-    """The calls of every process that have not ended, oldest first: purpose, root of the project, and since when."""
+def list_running(rows: Rows, now: float) -> list[RunningCall]:
+    """The calls of every process that have not ended, oldest first."""
     found = rows(
         "SELECT c.process, c.purpose, coalesce(p.root, ''), c.begun FROM call c"
         " LEFT JOIN project p ON p.number=c.project WHERE c.outcome IS NULL ORDER BY c.number"
     )
     return [
-        (purpose, root, begun)
+        RunningCall(purpose, root, begun)
         for process, purpose, root, begun in found
         if now - LONGEST < begun < now + LONGEST and is_alive(process)
     ]

@@ -81,6 +81,8 @@ class ClaudeModel:
         self._stop_grace = stop_grace
         self._runner = runner
         self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self.running_count = 0
+        """Calls that hold a slot, for `status`."""
         self._program: Path | None = None
         self._good: tuple[object, ...] = ()
         """The program that was asked last for its options and lacks none."""
@@ -112,9 +114,11 @@ class ClaudeModel:
             while not self._slots.acquire(timeout=TICK):
                 if self._stop.is_set():
                     return STOPPING
+            self.running_count += 1
             try:
                 outcome = self._try_once(ask, prompt)
             finally:
+                self.running_count -= 1
                 self._slots.release()
             if not isinstance(outcome, MinuteFull):
                 return outcome

@@ -168,9 +168,12 @@ def _list_leftovers(work: Path) -> Iterator[int]:
             marks = [one for one in _read_environ(path).split(b"\0") if one.startswith(start)]
             owner = marks[0].removeprefix(start) if marks else b""
             is_left = owner.isdigit() and (int(owner) == os.getpid() or not is_alive(int(owner)))
-            cwd = str((path / "cwd").readlink()).removesuffix(" (deleted)")
-            if is_left and Path(cwd).is_relative_to(work):
+            if is_left and _lies_in(work, str((path / "cwd").readlink())):
                 yield int(path.name)
+
+
+def _lies_in(work: Path, cwd: str) -> bool:
+    return Path(cwd.removesuffix(" (deleted)")).is_relative_to(work)
 
 
 def _read_environ(process: Path) -> bytes:

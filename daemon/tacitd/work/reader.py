@@ -26,7 +26,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Record
 from tacitd.handler import Notice
 from tacitd.sources.lines import Position
-from tacitd.sources.source import Source
+from tacitd.sources.source import Recognition, Source
 from tacitd.sources.transcript import LOOK_BEHIND, WAITING, Tail, read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.activities import insert_activities
@@ -69,6 +69,17 @@ class Observer(Struct, frozen=True):
     """Whether it gets a task when a session starts."""
 
 
+class Grown(Struct, frozen=True):
+    """A session that grew in a pass, for those who decide when it ends."""
+
+    session: str
+    path: Path
+    cwd: str
+    read: int
+    """Bytes of new lines."""
+    recognition: Recognition | None = None
+
+
 class _Wanted(Struct):
     """Why a transcript is to be read."""
 
@@ -88,8 +99,8 @@ class _Run(Struct, frozen=True):
     records: tuple[Record, ...]
 
 
-class Slice(Struct, frozen=True):
-    """What was read of one transcript in a pass."""
+class _Slice(Struct, frozen=True):
+    """What was read of one transcript and is not stored yet."""
 
     path: Path
     session: str
@@ -99,7 +110,6 @@ class Slice(Struct, frozen=True):
     """Newlines before the position."""
     runs: list[_Run]
     read: int
-    """Bytes of new lines."""
     wanted: _Wanted
     is_stored: bool
     """Whether there is something to store."""
@@ -182,8 +192,8 @@ class Reader:
                 [(path, self.source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
 
-    def read_pass(self) -> list[Slice]:
-        """Read a bounded part of what grew, commit and return it. Raises UnwritableError, StoreLostError: nothing moved then."""
+    def read_pass(self) -> list[Grown]:
+        """Read a bounded part of what grew and commit it; return the sessions that did. Raises UnwritableError, StoreLostError: nothing moved then."""
         now = self.clock.monotonic()
         for path in [path for path, (due, _) in self._stalled.items() if due <= now]:
             self._unread[path] = self._stalled.pop(path)[1]
@@ -205,10 +215,13 @@ class Reader:
         for one in slices:
             one.tail.assembler.forget_before(one.position.offset)
             one.tail.long_lines.clear()
-        return read
+        return [
+            Grown(one.session, one.path, one.tail.assembler.cwd, one.read, one.tail.assembler.recognition)
+            for one in read
+        ]
 
-    def _read_slices(self) -> list[Slice]:
-        begun, read, slices = time.monotonic(), 0, list[Slice]()
+    def _read_slices(self) -> list[_Slice]:
+        begun, read, slices = time.monotonic(), 0, list[_Slice]()
         for path in list(self._unread):
             if read >= self._pass_bytes or time.monotonic() - begun > PASS_SECONDS:
                 break
@@ -226,7 +239,7 @@ class Reader:
                 read += found.read
         return slices
 
-    def _read_slice(self, path: Path, wanted: _Wanted) -> Slice | None:
+    def _read_slice(self, path: Path, wanted: _Wanted) -> _Slice | None:
         """None if there is nothing to say of it, or if a project could not be found in time."""
         stored = self.store.rows("SELECT offset, crc, lines, cwd FROM transcript WHERE path = ?", str(path))
         start, mark, newlines, cwd = stored[0] if stored else (0, 0, 0, "")
@@ -262,7 +275,7 @@ class Reader:
             return None
         position = tail.find_position() if is_stored else Position(start, mark)
         session, newlines = tail.assembler.session or path.stem, tail.count_newlines()
-        return Slice(path, session, tail, position, newlines, runs, size, wanted, is_stored, step.shrunk)
+        return _Slice(path, session, tail, position, newlines, runs, size, wanted, is_stored, step.shrunk)
 
     def _find_runs(self, records: Sequence[Record], cwd: str) -> list[_Run] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time. `cwd`: the directory
@@ -293,7 +306,7 @@ class Reader:
             runs.append(_Run(place, taken[0].cwd or cwd, tuple(taken)))
         return runs
 
-    def _ingest_all(self, tx: Tx, slices: Sequence[Slice]) -> None:
+    def _ingest_all(self, tx: Tx, slices: Sequence[_Slice]) -> None:
         now, behind = self.clock.now(), defaultdict[str, set[str]](set)
         for path, plugin in tx.rows("SELECT transcript, plugin FROM behind"):
             behind[path].add(plugin)
@@ -315,7 +328,7 @@ class Reader:
                 self._ingest_run(tx, one, run, choices, behind[path], now)
 
     def _ingest_run(
-        self, tx: Tx, one: Slice, run: _Run, choices: Choices, behind: set[str], now: float
+        self, tx: Tx, one: _Slice, run: _Run, choices: Choices, behind: set[str], now: float
     ) -> None:
         number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
         after = bool(choices.spans) and (one.path in self._paused_turns or was_paused(tx, one.session))
@@ -363,7 +376,7 @@ class Reader:
                 finish_prompts(tx, "", [stored.number], now)  # its text is cut
         return new
 
-    def _note_session(self, tx: Tx, one: Slice, run: _Run, project: int | None, now: float) -> None:
+    def _note_session(self, tx: Tx, one: _Slice, run: _Run, project: int | None, now: float) -> None:
         """Note what a session did. It goes on again if it had ended. It starts in each project that it works in, and again when it
         goes on after its end."""
         newest = max([record.time for record in run.records if record.time is not None], default=now)

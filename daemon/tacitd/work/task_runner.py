@@ -25,7 +25,8 @@ from tacitd.errors import (
     StoreLostError,
     TacitdError,
     UnwritableError,
-    describe_failure,
+    describe_os_error,
+    describe_plugin_error,
 )
 from tacitd.files.shared_files import SharedFiles
 from tacitd.plugin import GatherRule
@@ -36,6 +37,10 @@ from tacitd.work.task_rows import Pauses, ReadyTask, list_ready, load_task, put_
 WORKERS = 3
 STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
+PAUSE = 60.0
+"""Seconds before a task that raised what is no Exception is begun again."""
+CANCELLED = "CancelledError"
+"""That of asyncio is no Exception. By name, because asyncio takes as much memory as thousands of transcripts."""
 THREADS = 12
 """With those that are stuck."""
 LISTED = 12
@@ -85,6 +90,8 @@ class TaskRunner:
         """By plugin and lane, the outcome that is committed when its task begins again."""
         self._listed = deque[ReadyTask]()
         """Ready tasks that were not begun yet, each of another lane."""
+        self._broken: dict[int, float] = {}
+        """Until when tasks wait that raised what is no Exception: monotonic seconds."""
         self.refused: UnwritableError | None = None
         """Why the disk refused an outcome. The loop sets it to None once it has written the store again."""
 
@@ -137,7 +144,8 @@ class TaskRunner:
         def is_held(ready: ReadyTask) -> bool:
             is_behind = first.get((ready.plugin, ready.lane), ready.number) != ready.number
             is_off = ready.plugin not in self.plugins
-            return is_off or (is_behind and ready.kind not in ASKED) or self.is_held(ready)
+            is_broken = self._broken.get(ready.number, 0.0) > self.clock.monotonic()
+            return is_off or is_broken or (is_behind and ready.kind not in ASKED) or self.is_held(ready)
 
         return list_ready(rows, self.clock.now(), self.running, self._single, is_held, most=most)
 
@@ -165,20 +173,23 @@ class TaskRunner:
             self._put_off(ready, error, store)
         except StoreLostError as error:
             logger.warning("the outcome of {} is void: {}", ready.plugin, error.what)
-        except BaseException as error:  # what a plugin does may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001  what a plugin does may raise anything
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
             self._put_off(ready, error, store)
-            if not isinstance(error, Exception | SystemExit):
-                raise
+        except BaseException as error:  # such as the panic of an extension in Rust: nothing is stored, as after the end of the process
+            self._broken[ready.number] = self.clock.monotonic() + PAUSE
+            logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
+            raise
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)
             self.on_done()
 
-    def _put_off(self, ready: ReadyTask, error: BaseException, store: int) -> None:
+    def _put_off(self, ready: ReadyTask, error: Exception | SystemExit, store: int) -> None:
         """If the store can be written, something else was refused, such as choices.jsonl: only this task waits."""
-        what, hint = describe_failure(error)
-        what = what if isinstance(error, TacitdError) else f"{ready.plugin} failed: {what}"
+        what, hint = f"{ready.plugin} failed: {describe_plugin_error(error)}", "see the log"
+        if isinstance(error, TacitdError):
+            what, hint = error.what, error.hint
         try:
             with suppress(StoreLostError), self.store.write() as tx:
                 if self.store.generation == store:
@@ -210,8 +221,9 @@ class TaskRunner:
             self._commit(name, task, wait_for_file, store, max(0.05, busy.seconds))
         except Exception as error:  # noqa: BLE001  what `apply` does is the plugin's
             logger.opt(exception=error).error("the outcome of {} cannot be stored", name)
-            what, hint = describe_failure(error)
-            self._commit(name, task, Later(f"{name} failed: {what}", hint, blame="work"), store)
+            hint = getattr(error, "hint", "") or "see the log"
+            failed = Later(f"{name} failed: {describe_plugin_error(error)}", hint, blame="work")
+            self._commit(name, task, failed, store)
         else:
             if isinstance(outcome, Done) and (outcome.files or outcome.lines):
                 try:
@@ -230,9 +242,13 @@ class TaskRunner:
             raise
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except BaseException as error:  # noqa: BLE001  asyncio's cancellation and a panic in Rust are no Exceptions
+        except BaseException as error:  # one broken plugin stops no other
+            if not isinstance(error, Exception | SystemExit) and type(error).__name__ != CANCELLED:
+                raise
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
-            what, hint = describe_failure(error)
+            what, hint = f"{type(error).__name__}: {error}", "see the log"
+            if isinstance(error, OSError) and error.errno:
+                what, hint = describe_os_error(error)
             return Later(f"{name} failed: {what}", hint, blame="work")
 
     def _commit(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tacitd.clock import Clock
-from tacitd.contract import Row, WriteMode
+from tacitd.contract import Row
 from tacitd.events import Project
 from tacitd.model.port import Why
 from tacitd.state.person_choices import Choice, Scope, What, choose, withdraw
@@ -18,6 +18,7 @@ from tacitd.work.prompt_rows import count_passed
 from tacitd.work.stored_problems import release
 from tacitd.work.work_status import list_pauses
 
+WriteMode = Literal["local", "shared", "off"]
 _MODES: dict[str, WriteMode] = {"exclude": "off", "share": "shared", "local": "local"}
 _CHOICES: dict[WriteMode, What] = {"off": "exclude", "shared": "share", "local": "local"}
 _OF_ONE = (

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from support_budget import CALL, NOON, PLAIN, World, make_part
 from support_calls import WIDE, spend
+from support_faulty_disk import Crash
 from tacitd.clock import local_date
 from tacitd.contract import Part, Tx
 from tacitd.errors import UnwritableError
@@ -21,6 +22,7 @@ from tacitd.model.budget import (
     Budget,
     allow_again,
     list_running,
+    mark_used,
     report_spending,
     sum_rows,
 )
@@ -128,7 +130,6 @@ def test_only_calls_of_ended_processes_are_lost(world: World) -> None:
             tx.execute("UPDATE call SET process=? WHERE number=?", process, number)
         tx.execute("UPDATE call SET begun=begun-7200 WHERE number=?", numbers[2])
     mine = world.begin(replace(CALL, about=()))
-    assert len(list_running(world.store.rows, NOON)) == 2
     assert world.calls.mark_lost() == 2
     lost = world.store.rows("SELECT number FROM call WHERE outcome='lost' ORDER BY number")
     assert lost == [(number,) for number in numbers[1:]]
@@ -175,19 +176,51 @@ def test_no_call_is_begun_that_cannot_be_stored(world: World, monkeypatch: pytes
         world.calls.end_call(number, "answered", usd=0.5, answer="NONE")
     assert world.store.rows("SELECT outcome FROM call") == [(None,)]
     other.close()
-    world.begin(replace(CALL, purpose="another"))
-    found = world.store.rows("SELECT outcome, answer FROM call ORDER BY number")
-    assert found == [("answered", "NONE"), (None, None)], "the next call stores it"
-    world.mark(number)
     world.calls.save_ends()
+    assert world.store.rows("SELECT outcome, answer FROM call") == [("answered", "NONE")]
+    world.mark(number)
+    world.begin(replace(CALL, purpose="another"))
     assert world.store.rows("SELECT answer FROM call") == [(None,), (None,)], "the end is stored once"
+
+
+def test_a_task_with_a_call_crashes_at_each_step(tmp_path: Path) -> None:
+    """DESIGN "The way of a prompt": wherever the process ends, the task is repeated until it is done once, and its call is made a
+    second time only if its answer was not stored. Row and call agree: no call is made that no row counts."""
+    most = counted = 0
+    for at in range(1, 9):
+        world, made = World(tmp_path / str(at)), 0
+        steps = world.crash_at(at)
+        while not world.store.rows("SELECT 1 FROM shown"):  # the task is there until its end is committed
+            try:
+                world.calls.mark_lost()
+                answer = world.calls.find_answer("learning", "extraction", CALL.about)
+                if answer is None:
+                    number = world.begin(CALL)
+                    made += 1
+                    world.calls.end_call(number, "answered", usd=0.02, answer="use pnpm")
+                    answer = world.calls.find_answer("learning", "extraction", CALL.about)
+                assert answer is not None
+                with world.store.write() as tx:
+                    sql = "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES('s', 'fact', ?, 1)"
+                    tx.execute(sql, answer.text)
+                    mark_used(tx, [int(answer.call)])
+            except Crash:
+                world.restart()
+        assert world.store.rows("SELECT digest FROM shown") == [("use pnpm",)]
+        assert world.store.rows("SELECT count(*) FROM call WHERE used=1") == [(1,)]
+        assert made <= world.spending().calls_total <= 2
+        most, counted = max(most, made), len(steps.trail)
+        world.store.close()
+    assert most == 2 and counted == 8
 
 
 def test_a_call_that_ended_is_told_once(world: World) -> None:
     """For a person who watches: what it was for, its cost, whether that is assumed, and why there was no answer."""
     for outcome, usd, reason in (("answered", 0.5, ""), ("failed", None, "timed out"), ("stopped", 0.0, "")):
         number = world.begin(replace(PLAIN, project="/home/ada/app"))
-        assert [one[:2] for one in list_running(world.store.rows, NOON)] == [("extraction", "/home/ada/app")]
+        assert [(one.purpose, one.project) for one in list_running(world.store.rows, NOON)] == [
+            ("extraction", "/home/ada/app")
+        ]
         world.calls.end_call(number, outcome, usd=usd, reason=reason, model="m")  # type: ignore[arg-type]
     assert list_running(world.store.rows, NOON) == []
     assert world.store.rows("SELECT did, text, place, about FROM activity ORDER BY number") == [

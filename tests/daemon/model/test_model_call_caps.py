@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from support_budget import CALL, NOON, PLAIN, SCAN, Limits, World, make_part
+from support_budget import CALL, DAY_SECONDS, NOON, PLAIN, SCAN, Limits, World, make_part
+from support_examples import examples
 from tacitd.model.budget import Budget
 from tacitd.model.call_caps import MinuteFull
 from tacitd.model.port import NoAnswer, Why
@@ -167,3 +173,34 @@ def test_many_threads_never_pass_the_cap(world: World) -> None:
     for thread in threads:
         thread.join()
     assert len(made) == 32 and sum(isinstance(one, int) for one in made) == 20
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["answered", "failed", "stopped", "crash"]),
+        st.sampled_from([None, 0.0, 0.01, 0.3]),
+        st.integers(-3 * DAY_SECONDS, 3 * DAY_SECONDS),
+    ),
+    max_size=25,
+)
+
+
+@examples(40)
+@given(STEPS)
+def test_whatever_happens_the_caps_hold(steps: list[tuple[Any, float | None, int]]) -> None:
+    """RELIABILITY 16: with any mix of calls, crashes and clock jumps, no date has more calls than allowed, or costs more than
+    allowed and one call."""
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder) / "state")
+        world.caps = Limits(calls_per_day=4, usd_per_day=0.5)
+        world.calls._caps = world.caps
+        for outcome, usd, jump in steps:
+            number = world.calls.begin_call(PLAIN)
+            if isinstance(number, int) and outcome == "crash":
+                world.restart()
+            elif isinstance(number, int):
+                world.calls.end_call(number, outcome, usd=usd)
+            world.clock.jump(jump)
+        days = world.store.rows("SELECT count(*), total(usd), max(usd) FROM call GROUP BY day")
+        assert all(calls <= 4 and usd < 0.5 + most for calls, usd, most in days)
+        world.store.close()

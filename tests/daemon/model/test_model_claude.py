@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 
@@ -132,6 +133,21 @@ def test_nobody_waits_for_ever(house: House) -> None:
     refused = model.ask(ModelRequest("b", "fast"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
     assert refused.retry_at == clock.now() + 60.0 and house.pauses == [60.0] * WAITS
+
+
+def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
+    """RELIABILITY 16: a daemon that is killed now finds the begun call at its next start."""
+    seen: list[int] = []
+    model = house.model()
+    real = model._runner
+
+    def runner(argv: list[str], **more: Any) -> Any:
+        seen.append(len(house.calls()))
+        return real(argv, **more)
+
+    model._runner = runner
+    model.ask(ModelRequest("a", "fast"))
+    assert seen == [0, 1]  # the first one asks for the options
 
 
 def test_the_private_directory(house: House) -> None:

@@ -98,25 +98,21 @@ def test_a_stop_interrupts_the_pause(house: House) -> None:
 def test_at_most_two_at_a_time(house: House) -> None:
     """S-64: two children at once; the other calls wait and are answered."""
     model = house.model()
-    running, most = set[int](), list[int]()
+    most: list[int] = []
     real, both = model._runner, threading.Barrier(2, timeout=PATIENCE)
 
     def runner(argv: list[str], **more: Any) -> Any:
         if argv[1:] == ["--help"]:
             return real(argv, **more)
-        running.add(threading.get_ident())
         both.wait()
-        most.append(len(running))
+        most.append(model.running_count)
         both.wait()
-        try:
-            return real(argv, **more)
-        finally:
-            running.discard(threading.get_ident())
+        return real(argv, **more)
 
     model._runner = runner
     answers = in_threads(lambda n: model.ask(ModelRequest(f"p{n}", "fast")), 6)
     assert all(isinstance(one, Answer) for one in answers) and len(answers) == 6
-    assert most == [2] * 6
+    assert most == [2] * 6 and model.running_count == 0
 
 
 def in_threads(work: Callable[[int], Any], count: int) -> Sequence[Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from support_work import Toy, WorkBench
 from support_world import make_world
 from tacitd.config.settings import BudgetSettings
-from tacitd.contract import Done, FileChange, NewLine, Outcome, Part, Task, Tx
+from tacitd.contract import Done, FileChange, Later, NewLine, Outcome, Part, Task, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, UnwritableError
 from tacitd.files.disk import Disk as FileDisk
 from tacitd.handler import Notice
@@ -24,6 +26,7 @@ from tacitd.plugin import GatherRule
 from tacitd.status import list_engine_problems
 from tacitd.work.stored_problems import find_store_refusal
 from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_runner import THREADS, WORKERS
 
 PATIENCE = 60.0
 """Seconds until a test gives up."""
@@ -259,6 +262,77 @@ def test_what_changes_rows_while_an_outcome_waits(tmp_path: Path) -> None:
     steps.busy = 1
     ask(("message", "a"))
     assert ask(("message", "a")) == ["a", "b", "c", "a", "d", "a", "a", "a"] and steps.swapped == 3
+
+
+class Paid:
+    """A plugin that notes its runs. The first ones end at the same moment, when the disk is full."""
+
+    def __init__(self, disk: Disk, together: int) -> None:
+        self.runs = Counter[str]()
+        self.running = 0
+        self.most = 0
+        """Runs at once."""
+        self.begun_while_full = list[str]()
+        self._disk = disk
+        self._all_there = threading.Barrier(together, disk.fill, PATIENCE)
+        self._lock = threading.Lock()
+
+    def run(self, task: Task) -> Outcome:
+        """Do a task."""
+        if task.kind != "prompts":
+            return Done()
+        text = task.prompts[0].text
+        with self._lock:
+            if self._disk.is_full:
+                self.begun_while_full.append(text)
+            self.runs[text] += 1
+            is_first_run = self.runs[text] == 1
+            self.running += 1
+            self.most = max(self.most, self.running)
+        if text.startswith("first") and is_first_run:
+            self._all_there.wait()
+        with self._lock:
+            self.running -= 1
+        if "later" in text and is_first_run:
+            return Later("the network is down")
+        return Done(notices=[Notice("learned", text)])
+
+
+@pytest.mark.parametrize("first", ["first", "first, and later"])
+def test_a_disk_that_is_full_for_a_while_under_all_workers(tmp_path: Path, disk: Disk, first: str) -> None:
+    """RELIABILITY 3, 14: with the real pool, no worker waits for the disk, nothing begins that could not be committed, and after it all
+    work is done, each outcome once; a stop then ends at once."""
+    paid, woken = Paid(disk, WORKERS), threading.Event()
+    bench = WorkBench(
+        tmp_path,
+        Toy(outcome=paid.run, rule=GatherRule(quiet=0.0)),
+        on_step=disk.step,
+        pool=ThreadPoolExecutor(THREADS, thread_name_prefix="task"),
+        on_done=woken.set,
+    )
+
+    def run_until(is_reached: Callable[[], bool], seconds: float) -> None:
+        give_up = time.monotonic() + PATIENCE
+        while not is_reached():
+            assert time.monotonic() < give_up, bench.rows("SELECT * FROM task")
+            bench.engine.run_pass()
+            woken.wait(0.01)
+            woken.clear()
+            bench.clock.advance(seconds)
+
+    for number in range(6):
+        kind = first if number < WORKERS else "next"
+        bench.tell(f"{kind} {number}", session=f"s{number}", cwd=bench.project(f"p{number}"))
+    run_until(lambda: disk.refused["task"] >= WORKERS and disk.refused["MainThread"] >= 3, 5.0)
+    assert bench.runner.running == {} and paid.most == WORKERS
+    assert bench.runner.refused is not None and find_store_refusal(bench.engine) is not None
+    disk.is_full = False
+    run_until(lambda: set(bench.states().values()) == {"done"} and not bench.runner.running, 30.0)
+    assert paid.begun_while_full == []
+    done = bench.rows("SELECT text FROM activity WHERE plugin = 'toy' AND did <> 'parked'")
+    assert sorted(text for (text,) in done) == sorted(paid.runs), "each outcome is committed once"
+    assert bench.runner.refused is None and bench.engine.problem is None
+    assert list_engine_problems(bench.engine) == [] and bench.runner.stop(PATIENCE)
 
 
 @pytest.mark.parametrize(

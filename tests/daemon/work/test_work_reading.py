@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from support_work import WorkBench
-from tacitd.errors import UnwritableError
 from tacitd.work import reader
 
 
@@ -46,34 +45,6 @@ def test_a_message_that_is_never_decided_keeps_no_transcript_in_memory(
     assert max(tail.assembler.held_bytes for tail in bench.reader._tails.values()) < 1 << 18
 
 
-def test_a_session_of_two_projects_in_one_pass(tmp_path: Path) -> None:
-    """DESIGN "Reading": each record belongs to the project of its own directory."""
-    bench = WorkBench(tmp_path)
-    other = bench.project("other")
-    bench.tell("here").tell("there", cwd=other).tell("again").advance()
-    sql = "SELECT text, root FROM prompt p JOIN prompt_text ON prompt = p.number JOIN project r ON r.number = project"
-    here, there = str(bench.root), str(other)
-    assert bench.rows(f"{sql} ORDER BY prompt") == [("here", here), ("there", there), ("again", here)]
-
-
-def test_what_the_disk_refused_is_read_again_though_nothing_grew_since(tmp_path: Path) -> None:
-    """RELIABILITY 3: nothing moved, and the next pass reads the same."""
-    refusals = list[str]()
-
-    def refuse(step: str) -> None:
-        if refusals:
-            raise UnwritableError(refusals.pop())
-
-    bench = WorkBench(tmp_path, on_step=refuse)
-    bench.tell("use pnpm").advance()
-    refusals.append("the disk is full")
-    bench.tell("use ruff").reader.note_grown([bench.path("s1")])
-    with pytest.raises(UnwritableError):
-        bench.reader.read_pass()
-    assert bench.reader.read_pass() and not bench.reader.has_unread
-    assert bench.rows("SELECT text FROM prompt_text") == [("use pnpm",), ("use ruff",)]
-
-
 def count_lines(bench: WorkBench) -> tuple[int, int]:
     """The stored offset of the transcript, and by how much the stored number of lines before it is wrong."""
     ((offset, lines),) = bench.rows("SELECT offset, lines FROM transcript")
@@ -105,20 +76,13 @@ def test_the_lines_before_the_position_are_counted(tmp_path: Path) -> None:
         assert count_lines(bench) == (path.stat().st_size, 0)
 
 
-def test_a_client_whose_prompts_are_not_recognised_is_named(tmp_path: Path) -> None:
-    """docs/troubleshooting.md: silence must not look like health. A prompt that is recognised ends it."""
+def test_sessions_of_two_projects_in_one_pass(tmp_path: Path) -> None:
     bench = WorkBench(tmp_path)
-
-    def list_unrecognised() -> list[str]:
-        found = bench.app.list_degradations()
-        return [one.what for one in found if one.id == "transcripts.unrecognised"]
-
-    for number in range(19):
-        bench.say(f"Answer {number}.")
-    bench.advance()
-    assert list_unrecognised() == []
-    bench.say("The next.").advance()
-    (said,) = list_unrecognised()
-    assert "1 session(s) with 20 answers" in said
-    bench.tell("use pnpm").advance()
-    assert list_unrecognised() == []
+    other = bench.project("other")
+    bench.tell("here").tell("there", session="s2", cwd=other).tell("again", session="s3").advance()
+    found: dict[str, str] = dict(
+        bench.rows(
+            "SELECT text, root FROM prompt p JOIN prompt_text ON prompt = p.number JOIN project r ON r.number = project"
+        )
+    )
+    assert found == {"here": str(bench.root), "there": str(other), "again": str(bench.root)}

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacitd.clock import parse_utc
 from tacitd.contract import Row
 from tacitd.events import Project
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.project_rows import list_known_projects
-from tacitd.work.work_status import DaemonNote, list_endings
+from tacitd.work.work_status import DaemonNote, describe_waiting, list_endings, local_time
 from tacitd.work.write_modes import WriteModes
+
+
+def test_the_earliest_end_of_several_sessions_is_named() -> None:
+    """The rows come in any order."""
+    times = ["2026-02-19T15:00:00Z", "2026-02-19T14:00:00Z", "2026-02-19T16:00:00Z"]
+    sessions = [{"session": str(n), "project": "/p", "lines_about": time} for n, time in enumerate(times)]
+    earliest = local_time(parse_utc(times[1]) or 0.0)
+    (line,) = describe_waiting([], sessions)
+    assert line == (
+        f"prompts of 3 sessions in /p: until its session ends (at {earliest}, if it stays idle until then)"
+    )
+
 
 # --- What waits for a session's end, as `status` shows it.
 
