@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
-from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.formats import Lines
 from tacitd.text.redact import has_secret
@@ -148,20 +147,20 @@ def _make_fact(place: Place, text: str, entry: _RawEntry, now: float, tools: Too
 def _report_foreign(place: Place, tools: Tools) -> bool:
     """Whether the raw file is not ours: it came with the project, and is neither read nor written. `status` says so."""
     path = raw_path(place.root)
-    is_foreign = os.path.lexists(path) and not _is_ours(path, place.project, tools)
-    what = f"{path} came with the project, or is of another program: it is neither read nor written"
-    hint = "remove it; tacitd makes its own then"
-    report_problem(tools, f"learning.raw-foreign:{place.name}", what if is_foreign else "", hint)
-    return is_foreign
-
-
-def _is_ours(path: Path, project: Project | None, tools: Tools) -> bool:
-    if project is None or path.is_symlink() or not path.is_file():
-        return False
-    if project.git and git.read_index_mode(project.root, path) != "":
-        return False
-    known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
-    return bool(known) or is_listed(project, path)
+    is_git = place.project is not None and place.project.git
+    if not os.path.lexists(path):
+        why = ""
+    elif place.project is None or path.is_symlink() or not path.is_file():
+        why = "is not an ordinary file"
+    elif is_git and git.read_index_mode(place.root, path) != "":
+        why = "came with the project, git tracks it"
+    else:
+        known = tools.rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
+        is_ours = known or (is_git and is_listed(place.project, path))
+        why = "" if is_ours else "came with the project, or is of another program"
+    what = f"{path} {why}: it is neither read nor written" if why else ""
+    report_problem(tools, f"learning.raw-foreign:{place.name}", what, "remove it; tacitd makes its own then")
+    return bool(why)
 
 
 # --- the lines

@@ -107,6 +107,8 @@ class _CopyRound:
         self._number = number
         self._tools = tools
         self._wanted = set[Path]()
+        self._sources: dict[Path, tuple[str | None, list[LineRow]]] = {}
+        """Text and lines of tacitd's; no text for one that is missing or refused."""
         self._trusts = False
         self._busy = dict[Path, Path]()
         """By linked work tree whose copies wait, what shows that git changes files there."""
@@ -252,14 +254,17 @@ class _CopyRound:
         self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
 
     def _render(self, copy: Copy) -> str:
-        try:
-            data = read_checked(copy.source, copy.home)
-        except FileRefusedError as error:
-            self.problems.append(error.what)
+        if copy.source not in self._sources:
+            text, lines = None, read_lines_of(self._tools.rows, str(copy.source))
+            try:
+                data = read_checked(copy.source, copy.home)
+                text = data.decode("utf-8", "replace") if data is not None else None
+            except FileRefusedError as error:
+                self.problems.append(error.what)
+            self._sources[copy.source] = text, lines
+        text, lines = self._sources[copy.source]
+        if text is None:
             return ""
-        if data is None:
-            return ""
-        text, lines = data.decode("utf-8", "replace"), read_lines_of(self._tools.rows, str(copy.source))
         if not self._is_trusted(copy, text, lines):
             there = {line for _, line in map(split_bullet, LEAVES.read_leaves(text.encode()))}
             shown = [(one.heading, one.text) for one in lines if one.text in there]
@@ -284,27 +289,32 @@ class _CopyRound:
     def remove_leftovers(self) -> None:
         """Remove copies that are not wanted any more and have nothing of a person."""
         rows, now = self._tools.rows, self._tools.clock.now()
-        formats: tuple[Format, ...] = (BLOCK, COPY)
-        for format, path in (
-            (f, path) for f in formats for path in list_written(rows, self._project.root, f)
-        ):
-            tree = path.parent if format is BLOCK else find_tree(path)
-            if path in self._wanted or not os.path.lexists(path) or self._is_busy(tree):
+        for path in list_written(rows, self._project.root, BLOCK):
+            if path in self._wanted or not path.exists() or self._is_busy(path.parent):
                 continue
-            why = find_obstacle(path, tree, rows) if format is COPY else ""
-            view = self._tools.look(path, format) if not why else None
-            if view is not None and format is BLOCK:
-                why = THEIRS if view.now and view.now != dict(rows(_WRITTEN, str(path))) else ""
-            elif view is not None and (any(view.edits) or view.doubt):
-                why = "has text of yours, so it stays"
-            if why:
-                self.problems.append(f"{path} {why}")
-                self.kept.append(Notice("kept", str(path), about=why))
-            elif view is not None and (format is COPY or view.now):
-                gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
-                cause = Cause(f"copy {now}", "tacitd", "it is not needed any more")
-                decide = partial(_return, gone)
-                self.changes.append(FileChange(path, format, decide, cause, unlisted=frozenset(gone)))
+            there = self._tools.look(path, BLOCK).now
+            if there and there != dict(rows(_WRITTEN, str(path))):
+                self.problems.append(f"{path} {THEIRS}")
+                self.kept.append(Notice("kept", str(path), about=THEIRS))
+            elif there:
+                cause = Cause(f"block {now}", "tacitd", "it is not needed any more")
+                self._remove(path, BLOCK, {WHOLE: None}, cause)
+        for path in list_written(rows, self._project.root, COPY):
+            if path in self._wanted or not os.path.lexists(path) or self._is_busy(find_tree(path)):
+                continue
+            what = find_obstacle(path, find_tree(path), rows)
+            view = self._tools.look(path, COPY) if not what else None
+            if view is None or any(view.edits) or view.doubt:
+                what = what or "has text of yours, so it stays"
+                self.problems.append(f"{path} {what}")
+                self.kept.append(Notice("kept", str(path), about=what))
+                continue
+            gone = {TEXT: None, **dict.fromkeys(view.now)}
+            self._remove(path, COPY, gone, Cause(f"copy {now}", "tacitd", "it is not needed any more"))
+
+    def _remove(self, path: Path, format: Format, gone: Mapping[Leaf, str | None], cause: Cause) -> None:
+        change = FileChange(path, format, partial(_return, gone), cause, unlisted=frozenset(gone))
+        self.changes.append(change)
 
 
 _WRITTEN = "SELECT leaf, written FROM shared_leaf WHERE path = ?"

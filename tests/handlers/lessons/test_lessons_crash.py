@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_faulty_disk import Crash, FaultyDisk
+from support_faulty_disk import ERRORS, Crash, FaultyDisk
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, build_index
@@ -54,6 +54,28 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
             check(root, what)
         else:
             assert at > 5
+            return
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
+def test_a_failing_disk_is_an_error_and_nothing_worse(
+    tmp_path: Path, what: Callable[[LessonLog, Path], None], code: int
+) -> None:
+    """RELIABILITY row 3: an error is reported, or tolerated if it concerns only the index; afterwards everything
+    works.
+    """
+    for at in range(1, 100):
+        root = tmp_path / str(at)
+        bench(root)
+        disk = FaultyDisk(fail_at=at, code=code, torn=True)
+        try:
+            what(LessonLog(root / "lessons", FakeClock(), disk), root)
+        except OSError as error:
+            assert error.errno == code
+        check(root, what)
+        if len(disk.trail) < at:
             return
     raise AssertionError("it never ended")
 
