@@ -42,7 +42,8 @@ class CrashPlan:
         numbers = [number for number, step in enumerate(steps, 1) if self.find_errors(step)]
         chance = random.Random(f"{self.seed} {story}")
         count = int(self.steps) + (chance.random() < self.steps % 1)
-        own = list(self.at) or chance.sample(numbers, min(count, len(numbers)))
+        own = [number for number in self.at if number in numbers]
+        own = own if self.at else chance.sample(numbers, min(count, len(numbers)))
         chosen = [own] if own and self.is_joint else [[number] for number in own]
         chosen += [[number] for number in ([] if self.at else self._choose_ways(numbers, ways, chance))]
         return [

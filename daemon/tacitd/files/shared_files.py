@@ -333,6 +333,9 @@ class SharedFiles:
         name, number, root = rows[0][5:]
         format = find_format(name)
         plan = {row[0]: PlannedLeaf(*row[1:5]) for row in rows}
+        seen = {
+            leaf for (leaf,) in self._store.rows("SELECT leaf FROM shared_seen WHERE path = ?", str(path))
+        }
         written: dict[Leaf, str | None] = {}
         is_emptied = not any(leaf.put for leaf in plan.values())  # a crash may have come before its removal
 
@@ -344,12 +347,18 @@ class SharedFiles:
                 for leaf, one in plan.items()
                 if now.get(leaf) == one.expected and (one.put != one.expected or format.is_generated)
             }
-            # After a crash between the swap and the commit, the leaf is there already; a reworded one as the leaf of its new text.
-            there = {(_name_heading(leaf), text) for leaf, text in now.items()}
+            # After a crash between the swap and the commit, the leaf is there already; a reworded line under its new text, unless the
+            # person had that line before.
+            reworded = {leaf for leaf in plan if leaf not in now and "\n" in leaf}
             written = changes | {
                 leaf: one.put
                 for leaf, one in plan.items()
-                if now.get(leaf) == one.put or (leaf not in now and (_name_heading(leaf), one.put) in there)
+                if now.get(leaf) == one.put
+                or (
+                    leaf in reworded
+                    and (new := f"{_name_heading(leaf)}\n{one.put}") in now
+                    and new not in seen
+                )
             }
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from support_golden import assert_golden
+from support_golden import GOLDEN, assert_golden
 from support_tutor import CLIENT_ANSWERS, COURSE, TYPED
 from support_world import Fact, Facts, make_world
 from tacitd.cli.program import Program
@@ -169,6 +169,9 @@ VARYING = (
 
 def test_json(world: World) -> None:
     """Issue "golden files for --json": each is JSON, and what it was."""
+    assert {path.stem for path in (GOLDEN / "json").iterdir()} == {
+        name.replace(" ", "-") for name in COMMANDS
+    }
     for name in COMMANDS:
         ran = world.run(*name.split(), *find_arguments(world, name), "--json")
         assert ran.code == REFUSED.get(name, 0), f"{name}: {ran}"

@@ -277,6 +277,34 @@ def test_a_reworded_line_is_tacitds_after_a_crash_behind_the_swap(tmp_path: Path
     person.store.close()
 
 
+def test_a_line_that_the_person_had_before_is_not_a_reworded_one(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": a crash before the swap; meanwhile the person deleted the old line, beside one of their own
+    with the planned words."""
+    swaps = list[str]()
+
+    def crash(step: str) -> None:
+        swaps.extend([step] * (step == "before swap"))
+        if len(swaps) == 2:
+            raise Crash
+
+    person = Person(tmp_path, crash)
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    person.edit(add="Use pnpm, never npm")
+    take_up(person)
+    with pytest.raises(Crash):
+        person.change({A: "Use pnpm, never npm"})
+    person.store.close()
+    person = Person(tmp_path)
+    person.path.write_text(person.path.read_text().replace("- Use pnpm\n", ""))
+    assert person.files.finish_all() == [] and person.lines() == ["Use ruff", "Use pnpm, never npm"]
+    last = "SELECT count(*) FROM change_line WHERE change = (SELECT max(number) FROM change)"
+    assert person.store.rows(last) == [(0,)]
+    assert person.store.rows("SELECT count(*) FROM shared_leaf WHERE written = 'Use pnpm, never npm'") == [
+        (0,)
+    ]
+    person.store.close()
+
+
 def test_a_decision_is_carried_out_once(person: Person) -> None:
     """DESIGN "Commit": the same cause again changes nothing, also after the person removed what it put."""
     person.change({A: "Use pnpm"}, key="k")
