@@ -90,8 +90,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Say with which crashes the stories run."""
-    count, seed = config.getoption("--crashes"), config.getoption("--crash-seed")
-    return f"crashes: at {count:g} durable steps of each story, seed {seed}"
+    crashes, faults, ways, seed = map(
+        config.getoption, ("--crashes", "--disk-faults", "--ways", "--crash-seed")
+    )
+    some = f"{crashes:g} crashes and {faults:g} failures of the disk"
+    return (
+        f"each story again with {some} at its durable steps, and at {ways:g} of the ways to one; seed {seed}"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

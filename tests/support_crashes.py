@@ -385,10 +385,14 @@ RIGHT = {
     "when": "half an hour after a start, or after a failure of the disk half an hour later, the files are those of a run without it then",
     "summary": "a disk that failed has no room for the call to the model or for the summary of what is known; the next prompt makes both",
     "rescued": "work whose calls were lost twice is not paid a third time: `rescue` lists it",
+    "torn twice": "the id of a lesson's damaged line counts, because a person may repair it, but not that of a torn last line (SPEC E-22)",
+    "empty": "the counts of no session are an empty file, or none",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
-SUMMARY = "/tmp/known-facts-summary.md"
+JOINT = ("input", "rescued", "torn twice")
+"""What is right after several crashes says nothing of each one: the story is run again with each of them alone."""
+SUMMARY, TURNS = "/tmp/known-facts-summary.md", "/.processed_turns"
 _MARK = "(recovered from ledger)"
 LEDGER_BARS = 9
 """The bars of a whole row of the ledger, which has eight columns (SPEC L-04)."""
@@ -453,12 +457,18 @@ class Story:
             return "recovered"
         if _blank(recorded) == _blank(found):
             return "time"
+        if _blank(_leave_out_empty(recorded)) == _blank(_leave_out_empty(found)):
+            return "empty"
         if STEPS.error and _leave_out_summary(_blank(recorded)) == _leave_out_summary(_blank(found)):
             return "summary"
         if STEPS.has_cut_input:
             return "input"
         if len(STEPS.crashed) > 1 and "answer was lost" in world.run("rescue", "--json").out:
             return "rescued"
+        logs = (lines for name, lines in record_files(world).items() if name.endswith("/lessons.jsonl"))
+        torn = max((sum(_is_torn(".jsonl", line) for line in lines) for lines in logs), default=0)
+        if torn > 1 and len(STEPS.crashed) > 1:
+            return "torn twice"
         anew = not STEPS.error  # after a failure of the disk nobody helps
         settled = _settle(world, anew)
         if self._settled is None:
@@ -499,6 +509,10 @@ def _leave_out_summary(files: Files) -> Files:
     return {name: lines for name, lines in files.items() if not name.endswith(SUMMARY)}
 
 
+def _leave_out_empty(files: Files) -> Files:
+    return {name: lines for name, lines in files.items() if not name.endswith(TURNS) or any(lines)}
+
+
 def _blank(files: Files) -> Files:
     return {name: [_VARYING.sub("", line) for line in lines] for name, lines in files.items()}
 
@@ -521,9 +535,7 @@ def check_crashes(
     while left:
         at, error = left.pop()
         one = told.run(at, error)
-        if (
-            one.why in ("input", "rescued") and len(at) > 1
-        ):  # what excuses one crash does not excuse the others
+        if one.why in JOINT and len(at) > 1:
             left += [([number], error) for number in at]
             continue
         if one.differences and not one.why and name in OPEN:

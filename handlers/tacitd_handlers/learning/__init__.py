@@ -76,7 +76,7 @@ def make_plugin() -> PluginSpec:
         session_text=f"{here}.learned_text:make_text",
         status=f"{here}.learning_status:report_status",
         items=f"{here}.line_items",
-        why=f"{here}.line_queries:explain",
+        why=f"{here}.explain_line:explain",
         report=f"{here}.learning_status:build_sections",
         prompt_parts={
             "person-rules": f"{here}.edits:LearnedRules",

@@ -2,7 +2,8 @@
 
 A line that they deleted, or put something else in the place of, is `removed`, and is not written again. One that they reworded is
 theirs for good, and its old text counts as deleted. One that the undo of a move put back where it was stays what it was. What git
-took away is `gone`, and may be learned again. Copies and the summary follow. The lines of ~/.agents/LEARNED.md are the part `person-rules` of the file that every session loads; one that is deleted there is withdrawn here.
+took away is `gone`, and may be learned again. Copies and the summary follow. The lines of ~/.agents/LEARNED.md are the part
+`person-rules` of the file that every session loads; one that is deleted there is withdrawn here.
 """
 
 from __future__ import annotations

@@ -308,10 +308,8 @@ def _list_new(facts: Iterable[NumberedFact]) -> list[int]:
 
 def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, *, is_answered: bool) -> None:
     """Say what became of each fact. Those of lines are written; void ones go on waiting."""
-    known, by_text = (
-        dict(inputs.known),
-        {row.text: row.number for one in inputs.files.values() for row in one.rows},
-    )
+    known = dict(inputs.known)
+    by_text = {row.text: row.number for one in inputs.files.values() for row in one.rows}
     for text, fact in plan.known:
         known |= dict.fromkeys(fact.rows, by_text.get(text))
     for number, line in known.items():

@@ -253,16 +253,21 @@ def test_a_plugin_s_own_format_is_found_after_a_crash(tmp_path: Path) -> None:
     person.store.close()
 
 
-def test_a_reworded_line_is_tacitds_after_a_crash_behind_the_swap(tmp_path: Path) -> None:
-    """DESIGN "Files that people edit too": the leaf of the old text is not there any more, and the plan was carried out all the same."""
-    swaps = list[str]()
+def crash_at_second(wanted: str) -> Callable[[str], None]:
+    """The process ends at the second step of this name."""
+    steps = list[str]()
 
     def crash(step: str) -> None:
-        swaps.extend([step] * (step == "swapped"))
-        if len(swaps) == 2:
+        steps.append(step)
+        if step == wanted and steps.count(wanted) == 2:
             raise Crash
 
-    person = Person(tmp_path, crash)
+    return crash
+
+
+def test_a_reworded_line_is_tacitds_after_a_crash_behind_the_swap(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": the leaf of the old text is not there any more, and the plan was carried out all the same."""
+    person = Person(tmp_path, crash_at_second("swapped"))
     person.change({A: "Use pnpm", B: "Use ruff"})
     with pytest.raises(Crash):
         person.change({A: "Use pnpm, never npm"})
@@ -280,14 +285,7 @@ def test_a_reworded_line_is_tacitds_after_a_crash_behind_the_swap(tmp_path: Path
 def test_a_line_that_the_person_had_before_is_not_a_reworded_one(tmp_path: Path) -> None:
     """DESIGN "Files that people edit too": a crash before the swap; meanwhile the person deleted the old line, beside one of their own
     with the planned words."""
-    swaps = list[str]()
-
-    def crash(step: str) -> None:
-        swaps.extend([step] * (step == "before swap"))
-        if len(swaps) == 2:
-            raise Crash
-
-    person = Person(tmp_path, crash)
+    person = Person(tmp_path, crash_at_second("before swap"))
     person.change({A: "Use pnpm", B: "Use ruff"})
     person.edit(add="Use pnpm, never npm")
     take_up(person)
