@@ -1,4 +1,4 @@
-"""Which crashes the stories are run with: see support_crashes.py."""
+"""Which crashes the stories are run with: see support_crash_runs.py."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from support_crash_plan import CrashPlan, FaultPlan
-from support_crashes import STEPS, check_crashes, load_stories
+from support_crash_runs import check_crashes, load_stories
+from support_crashes import STEPS
 from support_recording import Files, record_files
 from support_world import make_world
 from tacitd.testing import World

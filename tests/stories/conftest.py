@@ -1,6 +1,6 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
-`pytest --record tests/stories` records them. Then a story is run again with crashes (support_crashes.py) at three durable steps:
+`pytest --record tests/stories` records them. Then a story is run again with crashes (support_crash_runs.py) at three durable steps:
 `pytest --crashes 9 --crash-seed 7 tests/stories` does so at nine others, `--crash-at 17` at one, and `--disk-faults 2` and `--fail-at 17`
 with a disk that fails at the step. With `--ways 1` at each way to a step besides.
 """
@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from support_crash_plan import CRASHES, CrashPlan, FaultPlan
-from support_crashes import STEPS, check_crashes
+from support_crash_runs import check_crashes
+from support_crashes import STEPS
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World

@@ -347,18 +347,8 @@ class SharedFiles:
                 for leaf, one in plan.items()
                 if now.get(leaf) == one.expected and (one.put != one.expected or format.is_generated)
             }
-            # After a crash between the swap and the commit, the leaf is there already; a reworded line under its new text, unless the
-            # person had that line before.
-            reworded = {leaf for leaf in plan if leaf not in now and "\n" in leaf}
             written = changes | {
-                leaf: one.put
-                for leaf, one in plan.items()
-                if now.get(leaf) == one.put
-                or (
-                    leaf in reworded
-                    and (new := f"{_name_heading(leaf)}\n{one.put}") in now
-                    and new not in seen
-                )
+                leaf: one.put for leaf, one in plan.items() if _is_written(leaf, one.put, now, seen)
             }
             after = format.splice(data, changes) if changes else data
             is_emptied = is_emptied or bool(data and after == b"")
@@ -433,6 +423,15 @@ def _find_edits(
     added = {leaf: value for leaf, value in now.items() if leaf not in base and leaf not in new}
     removed = frozenset(leaf for leaf in base if leaf not in now and leaf not in pairs)
     return Edits(added, changed, removed)
+
+
+def _is_written(leaf: Leaf, put: str | None, now: Mapping[Leaf, str], seen: Collection[Leaf]) -> bool:
+    """Whether a leaf is as planned already, as after a crash between the swap and the commit. A reworded line is there as the leaf of
+    its new text; if the person had that one before (`seen`), it is theirs."""
+    if leaf in now or put is None:
+        return now.get(leaf) == put
+    new = f"{_name_heading(leaf)}\n{put}"
+    return new in now and new not in seen
 
 
 def _name_heading(leaf: Leaf) -> str:

@@ -111,8 +111,6 @@ def estimate_cost(
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
 
 
-_HANDLED = "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
-_EXCLUDED = "SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'"
 LOOK = 0.2
 """Seconds between two looks at how far a scan is."""
 
@@ -165,16 +163,18 @@ def scan(
 
 def _parse_since(since: str) -> float:
     """Return the time that `--since` means, in seconds since 1970, UTC. A date is in local time. Raises BadParameter."""
-    from datetime import datetime
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}(T.*)?", since):
+        from datetime import datetime
 
-    allowed = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
-    with suppress(ValueError, OverflowError):
-        if re.match(r"\d{4}-", since):
+        with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(since).astimezone().timestamp()
+    with suppress(ValueError):
         # In the configuration a number without a unit is seconds. Here it would almost always be a mistake.
         if not re.fullmatch(r"\s*[\d.]+\s*", since):
             return time.time() - parse_duration(since)
         allowed = f"it has no unit: write {since.strip()}d for days"
+        raise click.BadParameter(f"{since!r}: {allowed}", param_hint="--since")
+    allowed = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
     raise click.BadParameter(f"{since!r}: {allowed}", param_hint="--since")
 
 
@@ -190,11 +190,10 @@ def _find_sessions(
     private = [paths.state_dir, paths.config_dir]
     find_place = cache(ProjectFinder(paths.home, excludes=excludes, private=private).find_project)
     wanted = find_project(project, excludes) if project else None
-    shut = _read_names(paths.state_dir, _EXCLUDED)
+    shut = read_excluded_roots(paths.state_dir)
     if wanted is not None and str(wanted.root) in shut:
         raise UsageError(f"{wanted.root} is excluded", f"`tacitd exclude --undo {quote(str(wanted.root))}`")
-    seen, handled = SeenPrompts(), _read_names(paths.state_dir, _HANDLED)
-    paused = _read_names(paths.state_dir, "SELECT id FROM prompt WHERE passed = 'paused'")
+    seen, handled, paused = SeenPrompts(), *read_known_prompts(paths.state_dir)
 
     def count(path: Path) -> list[SessionVolume]:
         counts = dict[Path, Counter[str]]()
@@ -225,7 +224,18 @@ def _find_sessions(
                 yield path, sessions
 
 
-def _read_names(state_dir: Path, sql: str) -> frozenset[str]:
+def read_known_prompts(state_dir: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the ids of the prompts that learning has handled, which a scan skips, and of those that were typed while a person had
+    paused learning. Raises TacitdError."""
+    sql = "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
+    handled = read_store(lambda rows: rows(sql), state_dir)
+    paused = read_store(lambda rows: rows("SELECT id FROM prompt WHERE passed = 'paused'"), state_dir)
+    return frozenset(id for (id,) in handled or ()), frozenset(id for (id,) in paused or ())
+
+
+def read_excluded_roots(state_dir: Path) -> frozenset[str]:
+    """The projects that a person excluded: nothing of them is sent. Raises TacitdError."""
+    sql = "SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'"
     return frozenset(name for (name,) in read_store(lambda rows: rows(sql), state_dir) or ())
 
 
