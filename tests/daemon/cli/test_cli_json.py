@@ -39,6 +39,7 @@ TYPED_WORDS = (
     "keep answers short",
     "no! when pushing to main, ask first, because others build on it",
 )
+LEDGER = "~/.claude/leetcode-teacher-ledger.md"
 PRACTICE = (
     "learner",
     "record",
@@ -76,6 +77,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         for command in SETUP:
             program, *arguments = command
             assert made.run_program(program, *arguments).code == 0
+        for days, gaps in ((-40, "edge:off_by_one"), (-39, "none"), (-38, "none"), (-37, "none")):
+            about = ("--problem", "binary-search", "--gaps", gaps, "--timestamp", made.minutes(days))
+            assert made.run(*PRACTICE, *about).code == 0
+        made.edit(LEDGER, add="a note of mine")
         made.run("tutor", "start", "two", given="".join(f"{one}\n" for one in TYPED))
         made.fail_calls("absent").type("s3", "use tabs").leave("s3").wait_days(6, step=6 * HOUR)
         yield made
@@ -124,8 +129,8 @@ ARGUMENTS = {
     "spend": ["--by", "purpose"],
     "tutor map": ["--project", "."],
 }
-REFUSED = {"sync": 75}
-"""The exit codes of commands that say that something waits."""
+REFUSED = {"sync": 75, "learner check": 1}
+"""The exit codes of commands that say that something waits, or is wrong."""
 LAST = ("accept", "learner record", "lesson add", "lesson wrong", "lesson promote", "undo", "forget")
 """Commands that change what the others show, in this order."""
 COMMANDS = [*sorted({*list_commands(Program())} - OF_MACHINE - {*LAST}), *LAST]
