@@ -233,7 +233,8 @@ class Follower:
         took, self._all_at, self._hot_at = self._clock.monotonic() - now, now + ALL_EVERY, now + HOT_EVERY
         for root in self._roots:
             root.there = root.top in listing.directories or root.top in listing.unreadable
-            below = [one for one in listing.directories if one == root.top or one.startswith(f"{root.top}/")]
+            start = f"{root.top}/"
+            below = [one for one in listing.directories if one.startswith(start) or one == root.top]
             before, root.unwatched = root.unwatched, len(root.watcher.list_unwatched(below))
             root.is_partial = bool(before and root.unwatched)
             if root.unwatched or not root.there:

@@ -104,11 +104,14 @@ class CombinedSource(Source):
         self._first = first
         self._all = (first, *others)
         self._tops = [(f"{root}/", one) for one in others for root in one.roots]
-        self._roots = [*first.roots, *(Path(top) for top, _ in self._tops)]
+        self._other_tops = tuple(top for top, _ in self._tops)
+        self._roots = [*first.roots, *(Path(top) for top in self._other_tops)]
 
     def of(self, path: str | Path) -> Source:
         text = str(path)
-        return next((one for top, one in self._tops if text.startswith(top)), self._first)
+        if not text.startswith(self._other_tops):  # almost always, and it is asked for each transcript
+            return self._first
+        return next(one for top, one in self._tops if text.startswith(top))
 
     @property
     def roots(self) -> Sequence[Path]:

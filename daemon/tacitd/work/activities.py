@@ -59,7 +59,7 @@ def activity_line(one: Activity) -> str:
     """Without time and control characters."""
     about = ", ".join(part for part in (one.where, one.about) if part)
     whole = f"{one.did}: {one.text[:LONGEST]}" + (f"  ({about})" if about else "")
-    return "".join(char if char.isprintable() else " " for char in whole)
+    return whole if whole.isprintable() else "".join(char if char.isprintable() else " " for char in whole)
 
 
 def insert_activities(tx: Tx, at: float, plugin: str, notices: Sequence[Notice], root: str = "") -> None:
