@@ -345,11 +345,12 @@ def test_share_says_what_it_means_in_a_directory_without_git(begin: Begin) -> No
 
 
 def test_learned_counts_the_persons_own_lines(begin: Begin) -> None:
-    """A LEARNED.md that a new installation finds is the person's: `learned` does not say that there is nothing."""
+    """A LEARNED.md that a new installation finds is the person's, or came with a clone: `learned` does not say that there is nothing,
+    nor who wrote it."""
     with begin() as world:
         (world.project / "LEARNED.md").write_text("# Learned\n\n- Use pnpm\n- Use tabs\n")
         told = world.run("learned")
-        assert told.out == "" and "LEARNED.md has 2 lines of your own" in told.err
+        assert told.out == "" and "LEARNED.md has 2 lines other than tacitd's" in told.err
 
 
 @pytest.mark.parametrize("running", [True, False])

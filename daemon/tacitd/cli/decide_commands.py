@@ -59,7 +59,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
     What was learned in a project is forgotten in that project; what was learned about you, in all. A line that was only
-    proposed is not proposed again. Before a line of your own is removed, and before words are purged, it asks.
+    proposed is not proposed again. Before a line that is not tacitd's is removed, and before words are purged, it asks.
     """
     if undo and purge:
         raise click.UsageError("--undo and --purge exclude each other")
@@ -67,7 +67,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
     _echo_item(found)
     if found.item.by_person and not undo and not yes:
-        confirm(f"You wrote this {found.item.kind} yourself. Remove it?")
+        confirm(f"This {found.item.kind} is not tacitd's. Remove it?")
     if purge and not yes:
         confirm("Blank its words in tacitd's logs? This cannot be undone.")
     done = decide_item(found, "restore" if undo else "drop", purge=purge)

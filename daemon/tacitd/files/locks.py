@@ -86,6 +86,9 @@ def make_private_dir(path: Path, disk: Disk = DISK) -> Path:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
         if mode & 0o077:
             disk.chmod(fd, 0o700)
+    except OSError as error:  # what fails on a descriptor names no file
+        error.filename = error.filename or str(path)
+        raise
     finally:
         disk.close(fd)
     return path

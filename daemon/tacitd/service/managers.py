@@ -239,8 +239,9 @@ class Systemd(Manager):
 
 def parse_environment(text: str) -> dict[str, str]:
     """Given `Environment` as `systemctl show` prints it, return the variables, unquoted."""
+    plain = re.sub(r"\\(.)", lambda pair: pair[1] if pair[1] in "$`" else pair[0], text)  # shlex keeps `\$`
     try:
-        words = shlex.split(text)
+        words = shlex.split(plain)
     except ValueError:
         return {}
     return dict(word.split("=", 1) for word in words if "=" in word)
@@ -369,8 +370,11 @@ def render_unit(given: ServiceFacts) -> str:
     variables = (
         f"Environment={_quoted(f'{name}={value}', 'e')}" for name, value in given.environment.items()
     )
+    program = given.program
+    if set(program[0]) & set("'\"\\$"):  # systemd takes these in an argument, not in a program's path
+        program = ("/bin/sh", "-c", 'exec "$0" "$@"', *program)
     words = {
-        "@PROGRAM@": " ".join(_quoted(part, "x") for part in given.program),
+        "@PROGRAM@": " ".join(_quoted(part, "x") for part in program),
         "@ENVIRONMENT@": "\n".join(variables),
     }
     return _sealed(_fill_template("systemd", words))

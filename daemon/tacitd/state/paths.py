@@ -46,7 +46,7 @@ class Paths(NamedTuple):
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Paths:
-        """Given an environment, return all paths. Raises ConfigError if TACITD_SOCKET cannot be used.
+        """Given an environment, return all paths. Raises ConfigError if a path cannot be used.
 
         Where there is no socket, the one counts whose path the daemon wrote to the state directory: its environment has another
         TACITD_SOCKET, or its file system has no sockets. One in a directory that is not this user's alone does not count: somebody
@@ -147,7 +147,7 @@ def socket_path(env: Mapping[str, str]) -> Path:
     """The socket of the daemon with this state directory: TACITD_SOCKET, otherwise `tacitd.sock` in that directory. A path of more than
     100 bytes becomes a short one in `/tmp/tacitd-<uid>`.
 
-    Raises ConfigError if TACITD_SOCKET is too long.
+    Raises ConfigError if TACITD_SOCKET is too long or relative.
     """
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
@@ -177,10 +177,13 @@ def is_foreign(directory: Path) -> bool:
 
 
 def _named(env: Mapping[str, str], variable: str) -> Path | None:
-    """A path from the environment, absolute, with `~` expanded; None if the variable is unset or empty."""
+    """A path from the environment, absolute, with `~` expanded; None if the variable is unset or empty. Raises ConfigError for a
+    relative one of tacitd's: a command in another directory, and the daemon, would look elsewhere."""
     text = env.get(variable, "")
     if not text:
         return None
+    if variable.startswith("TACITD_") and not text.startswith(("/", "~/")) and text != "~":
+        raise ConfigError(f"{variable} is not an absolute path: {text}", "let it begin with `/` or `~/`")
     whole = os.fspath(find_home(env)) + text[1:] if text == "~" or text.startswith("~/") else text
     return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are: it may not exist yet
 

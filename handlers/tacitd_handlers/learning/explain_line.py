@@ -68,8 +68,8 @@ SELECT DISTINCT c.id FROM change_line l JOIN change c ON c.number = l.change WHE
 
 def explain(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]]:
     """The lines of the project and of the person that contain a text, or the line with this id in any project, and facts that are no
-    lines. Each is `id`, `root`, `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words` (beginnings of
-    the prompts), `said` (the same with when and in which client they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
+    lines. Each is `id`, `root` ("" for a fact), `what`, `where` (file, heading and what became of it), `at` (written), `sessions`, `words`
+    (beginnings of the prompts), `said` (the same with when and in which client they were typed), `calls` of the model, `changes` (ids) and `correctedSince`."""
     wanted = text.strip().removeprefix("- ").casefold()
     found = list[dict[str, Any]]()
     if len(wanted) >= SHORTEST_ID and not set(wanted) - set("0123456789abcdef"):
@@ -127,9 +127,9 @@ def _explain_fact(rows: Rows, place: ItemPlace, fact: FactRow) -> dict[str, Any]
     where = where if fact.prompt is not None else f"{where}; you did not type it: {OUTSIDE}"
     return {
         "id": "",
-        "root": str(place.root or ""),
+        "root": "",  # it is in no file
         "what": fact.text,
-        "where": where.rstrip("."),
+        "where": (f"in {place.root}: " if place.root else "") + where.rstrip("."),
         "at": utc_seconds(fact.said_at),
         **_list_origin(rows, read_said_facts(rows, [fact.number])),
         "changes": [],

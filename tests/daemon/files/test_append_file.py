@@ -167,3 +167,11 @@ def test_a_private_directory_is_tightened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError):
         make_private_dir(tmp_path / "file")
+
+
+def test_a_directory_of_another_user_is_named(tmp_path: Path) -> None:
+    """A state directory that root made: "Operation not permitted" alone says nothing."""
+    (tmp_path / "a").mkdir(mode=0o755)
+    with pytest.raises(OSError) as failed:
+        make_private_dir(tmp_path / "a", FaultyDisk(fail_at=1, code=errno.EPERM))
+    assert failed.value.filename == str(tmp_path / "a")

@@ -57,6 +57,7 @@ def test_the_services_environment() -> None:
     """As `systemctl show` prints it, unquoted."""
     text = 'PATH=/a:/b "HOME=/höme with spaces" LANG=C.UTF-8'
     assert parse_environment(text) == {"PATH": "/a:/b", "HOME": "/höme with spaces", "LANG": "C.UTF-8"}
+    assert parse_environment('"HOME=/a\\$b\\`c \\\\$d\\"e"') == {"HOME": '/a$b`c \\$d"e'}
     assert parse_environment('"unfinished') == parse_environment("") == {}
 
 

@@ -205,11 +205,19 @@ def test_no_word_breaks_out_of_its_place(word: str) -> None:
     text = render_unit(odd)
     (start,) = (one for one in text.split("\n") if one.startswith("ExecStart="))
     (home,) = (one for one in text.split("\n") if one.startswith("Environment="))
-    assert (
-        _unquoted(start.removeprefix("ExecStart=").removesuffix(" run --service"), dollar=True)
-        == "/a/" + word
-    )
+    started = start.removeprefix("ExecStart=").removesuffix(" run --service")
+    through_sh = '"/bin/sh" "-c" "exec \\"$$0\\" \\"$$@\\"" '
+    assert started.startswith(through_sh) == any(char in word for char in "'\"\\$")
+    assert _unquoted(started.removeprefix(through_sh), dollar=True) == "/a/" + word
     assert _unquoted(home.removeprefix("Environment="), dollar=False) == "HOME=/home/" + word
+
+
+@pytest.mark.parametrize("char", "'\"\\$")
+def test_what_systemd_refuses_in_the_path_of_a_program_is_an_argument(char: str) -> None:
+    """An apostrophe in the path of the virtual environment: `Unit tacitd.service has a bad unit file setting`."""
+    text = render_unit(ServiceFacts((f"/home/o{char}neil/tacitd",), "/h", "/l", {}))
+    (start,) = (one for one in text.split("\n") if one.startswith("ExecStart="))
+    assert start.startswith('ExecStart="/bin/sh" "-c" ') and "neil/tacitd" in start
 
 
 def _unquoted(text: str, *, dollar: bool) -> str:

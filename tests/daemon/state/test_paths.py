@@ -55,6 +55,13 @@ def test_xdg_variables_count_and_empty_ones_do_not() -> None:
     assert paths.state_dir({"HOME": "/h", "XDG_STATE_HOME": "relative"}) == Path("/h/.local/state/tacitd")
 
 
+@pytest.mark.parametrize("variable", ["TACITD_STATE_DIR", "TACITD_CONFIG", "TACITD_SOCKET"])
+def test_a_relative_path_is_refused(variable: str) -> None:
+    """A command in another directory, and the daemon, which leaves it, would look elsewhere."""
+    with pytest.raises(ConfigError, match=f"{variable} is not an absolute path: here"):
+        Paths.from_env({"HOME": "/h", variable: "here"})
+
+
 def test_long_path_becomes_a_short_one(tmp_path: Path) -> None:
     """DESIGN "Control": a socket's path is short (AF_UNIX takes about a hundred bytes)."""
     env = {"HOME": "/h", "TACITD_STATE_DIR": "/" + "d" * 120}

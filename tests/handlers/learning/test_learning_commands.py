@@ -12,6 +12,7 @@ import pytest
 
 from support_cli import Cli
 from support_learned_rows import PNPM, SHORT, LearnedRows
+from tacitd.cli.why_command import format_reason
 from tacitd_handlers.learning import commands
 from tacitd_handlers.learning.learned_command import make_check
 
@@ -131,6 +132,8 @@ def test_why_explains_what_is_no_line(rows: LearnedRows, state: Any, reason: str
     rows.hear("Use node 99", "node please", state=state, reason=reason)
     (found,) = rows.bench.explain("node 99", rows.root)
     assert where in found["where"] and found["words"] == ["node please"] and found["id"] == ""
+    place = list(format_reason(found))[1]
+    assert f"in {rows.root}: " in place and f"{rows.root}/" not in place, "it is in no file"
     if state in ("review", "refused"):
         (by_id,) = rows.bench.explain(rows.find("Use node 99").id, rows.home)
         assert by_id["what"] == "Use node 99"
