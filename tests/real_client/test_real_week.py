@@ -226,6 +226,6 @@ def test_a_week(week: Week) -> None:
     machine.start()
     machine.add_plugin()
     said = week.run("learned")
-    assert f"LEARNED.md has {len(before)} lines other than tacitd's" in said
+    assert f"LEARNED.md has {len(before)} lines that tacitd did not write" in said
     assert week.ask(machine.project).text.count(PNPM) == 1
     week.run("status")

@@ -350,7 +350,7 @@ def test_learned_counts_the_persons_own_lines(begin: Begin) -> None:
     with begin() as world:
         (world.project / "LEARNED.md").write_text("# Learned\n\n- Use pnpm\n- Use tabs\n")
         told = world.run("learned")
-        assert told.out == "" and "LEARNED.md has 2 lines other than tacitd's" in told.err
+        assert told.out == "" and "LEARNED.md has 2 lines that tacitd did not write" in told.err
 
 
 @pytest.mark.parametrize("running", [True, False])

@@ -67,7 +67,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
     _echo_item(found)
     if found.item.by_person and not undo and not yes:
-        confirm(f"This {found.item.kind} is not tacitd's. Remove it?")
+        confirm(f"tacitd did not write this {found.item.kind}. Remove it?")
     if purge and not yes:
         confirm("Blank its words in tacitd's logs? This cannot be undone.")
     done = decide_item(found, "restore" if undo else "drop", purge=purge)

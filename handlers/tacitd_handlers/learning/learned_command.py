@@ -223,7 +223,7 @@ def _echo_waiting(rows: Rows, root: Path | None, *, is_empty: bool) -> None:
         echo_message(f"nothing was learned here yet{when}")
     own = (name_file(path, one.root) for one in places for path, *_ in list_own_lines(rows, one, os.environ))
     for file, number in Counter(own).items() if is_empty else ():
-        echo_message(f"{file} has {count_noun(number, 'line')} other than tacitd's")
+        echo_message(f"{file} has {count_noun(number, 'line')} that tacitd did not write")
     for line in waiting:
         echo_message(line)
 

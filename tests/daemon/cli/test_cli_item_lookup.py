@@ -110,7 +110,7 @@ def test_forget_asks_before_a_line_of_the_persons_own(cli: Cli, monkeypatch: pyt
 
     monkeypatch.setattr("tacitd.cli.decide_commands.decide_item", decide)
     refused, no = cli.run("forget", "tabs"), cli.run("forget", "tabs", typed="n\n")
-    assert (refused.code, no.code, made) == (1, 1, []) and "This line is not tacitd's" in no.err
+    assert (refused.code, no.code, made) == (1, 1, []) and "tacitd did not write this line" in no.err
     assert cli.run("forget", "tabs", typed="y\n").code == 0
     assert cli.run("forget", "tabs", "--yes").code == 0
     assert cli.run("forget", "4f1c02ab").code == 0
