@@ -264,9 +264,8 @@ def _make_head(document: Mapping[str, Any], now: float) -> StatusLine:
 
 
 def _list_problems(document: Mapping[str, Any]) -> Iterator[Cured]:
-    """What needs a person, each with its cure: degradations, the plugins' lines with `!`, damaged lines."""
-    for one in document["degraded"]:
-        yield str(one["what"]), str(one["hint"])
+    """What needs a person, each once, with its cure: degradations, the plugins' lines with `!`, damaged lines."""
+    yield from {str(one["what"]): str(one["hint"]) for one in document["degraded"]}.items()
     for part in document.get("slices", {}).values():
         for text in map(str, part.get("says", ())):
             if text.startswith("!"):
@@ -299,9 +298,9 @@ def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str])
     """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
     projects. `projects`: roots."""
     named = [re.compile(rf"(?<![^\s('\"]){re.escape(root)}(?![^\s/:,;)'\"])") for root in projects]
-    for row in degraded:
-        if any(one.search(str(row["what"])) for one in named):
-            yield str(row["what"]), str(row["hint"])
+    for what, hint in {str(row["what"]): str(row["hint"]) for row in degraded}.items():
+        if any(one.search(what) for one in named):
+            yield what, hint
 
 
 def _make_spending(budget: Mapping[str, Any], now: float) -> StatusLine:
