@@ -118,8 +118,9 @@ def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
 
 
 def _watch_status(*, as_json: bool, verbose: bool) -> None:
-    """Print the status once a second until Ctrl-C. Raises UsageError without a terminal, where it would print without end."""
-    if as_json or not sys.stdout.isatty():
+    """Print the status once a second until Ctrl-C. Raises UsageError without a terminal, where it would print without end, and on one
+    that cannot go back."""
+    if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
