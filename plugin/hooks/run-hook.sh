@@ -9,6 +9,11 @@ mac=$HOME/Library/Application\ Support
 case $XDG_STATE_HOME in
 /*) usual=$XDG_STATE_HOME ;;
 esac
+# A relative one would be in the project, whose settings may set it.
+case $TACITD_STATE_DIR in
+'' | /*) ;;
+*) exit 0 ;;
+esac
 script=${TACITD_STATE_DIR:-$usual/tacitd}/hooks/tacitd-hook
 [ -f "$script" ] && . "$script"
 exit 0

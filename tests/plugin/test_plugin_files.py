@@ -126,6 +126,14 @@ def test_it_does_nothing(tmp_path: Path, why: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_script_of_a_cloned_repository_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its `.claude/settings.json` has `"env": {"TACITD_STATE_DIR": ".x"}`, and `.x/hooks` a script. As tacitd, which refuses the variable."""
+    put_script(tmp_path / ".x")
+    monkeypatch.chdir(tmp_path)
+    assert run_script(tmp_path, TACITD_STATE_DIR=".x").stdout == ""
+    assert run_script(tmp_path, TACITD_STATE_DIR=str(tmp_path / ".x")).stdout == INPUT
+
+
 def test_a_missing_script_blocks_no_prompt(tmp_path: Path) -> None:
     """`sh` may exit with 2 for a file that it does not find, which Claude Code takes for "block this prompt"."""
     command = read_json("plugin/hooks/hooks.json")["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]

@@ -118,8 +118,9 @@ def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
 
 
 def _watch_status(*, as_json: bool, verbose: bool) -> None:
-    """Print the status once a second until Ctrl-C. Raises UsageError without a terminal, where it would print without end."""
-    if as_json or not sys.stdout.isatty():
+    """Print the status once a second until Ctrl-C. Raises UsageError without a terminal, where it would print without end, and on one
+    that cannot go back."""
+    if as_json or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
@@ -264,9 +265,8 @@ def _make_head(document: Mapping[str, Any], now: float) -> StatusLine:
 
 
 def _list_problems(document: Mapping[str, Any]) -> Iterator[Cured]:
-    """What needs a person, each with its cure: degradations, the plugins' lines with `!`, damaged lines."""
-    for one in document["degraded"]:
-        yield str(one["what"]), str(one["hint"])
+    """What needs a person, each once, with its cure: degradations, the plugins' lines with `!`, damaged lines."""
+    yield from {str(one["what"]): str(one["hint"]) for one in document["degraded"]}.items()
     for part in document.get("slices", {}).values():
         for text in map(str, part.get("says", ())):
             if text.startswith("!"):
@@ -299,9 +299,9 @@ def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str])
     """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
     projects. `projects`: roots."""
     named = [re.compile(rf"(?<![^\s('\"]){re.escape(root)}(?![^\s/:,;)'\"])") for root in projects]
-    for row in degraded:
-        if any(one.search(str(row["what"])) for one in named):
-            yield str(row["what"]), str(row["hint"])
+    for what, hint in {str(row["what"]): str(row["hint"]) for row in degraded}.items():
+        if any(one.search(what) for one in named):
+            yield what, hint
 
 
 def _make_spending(budget: Mapping[str, Any], now: float) -> StatusLine:

@@ -103,6 +103,15 @@ def test_doctor_names_a_state_directory_of_another_user(shut_state: Cli) -> None
     assert said.returncode == 1 and "warn daemon.absent" in said.stdout
 
 
+def test_doctor_names_a_file_of_another_user_in_the_state_directory(cli: Cli) -> None:
+    """`sudo tacitd pause` makes one, and the daemon can handle nothing; its hint leads to doctor."""
+    cli.state.mkdir(parents=True)
+    (cli.state / "choices.jsonl").touch(0o000)
+    said = run_bound("doctor")
+    assert f"FAIL state.shut: {cli.state / 'choices.jsonl'} cannot be read and written" in said.stdout
+    assert said.returncode == 1 and "ok   state.writable" not in said.stdout
+
+
 @pytest.mark.parametrize("shut", ["state", "home"])
 def test_doctor_ends_all_its_checks_in_a_directory_of_another_user(
     cli: Cli, tmp_path: Path, shut: str

@@ -68,8 +68,12 @@ def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path) -> N
     assert cli.run("status", "--json").json["running"] is False
 
 
-def test_watching_needs_a_terminal(cli: Cli) -> None:
-    """In a pipe it would print without end."""
+def test_watching_needs_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pipe it would print without end, and a dumb one shows the codes that erase the screen."""
     for arguments in (["--watch"], ["--watch", "--json"]):
         said = cli.run("status", *arguments)
         assert said.code == 2 and "needs a terminal" in said.err and "tacitd log -f" in said.err
+    cli.set(TERM="dumb")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delattr("tacitd.cli.status_command.ERASE_SCREEN")
+    assert cli.run("status", "--watch").code == 2

@@ -17,6 +17,7 @@ from tacitd.cli.status_command import (
     SCREEN,
     StatusLine,
     describe_time,
+    find_reasons,
     layout_lines,
     list_status_lines,
 )
@@ -223,3 +224,11 @@ def test_colours_are_for_terminals() -> None:
         layout_lines([StatusLine("!", "wrong", "problem"), StatusLine("lag", "none")], 80, colours=True)
     )
     assert coloured == ["\x1b[31m\x1b[1m! wrong\x1b[0m", "lag       none"]
+
+
+def test_a_problem_that_two_plugins_have_is_said_once() -> None:
+    """LEARNED.md is a directory: neither its line nor its copy can be written. `sync` says it once too."""
+    what = "/w/LEARNED.md is not an ordinary file"
+    rows = [{"id": "a", "what": what, "hint": "move it"}, {"id": "b", "what": what, "hint": "move it away"}]
+    assert plain(QUIET | {"degraded": rows}).count(what) == 1
+    assert list(find_reasons(rows, ["/w"])) == [(what, "move it away")]
