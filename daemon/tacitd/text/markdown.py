@@ -112,11 +112,15 @@ def put_lines(
     raise FileRefusedError("the text around would change the new line", _AROUND)
 
 
-def _refuse_line(line: str) -> None:
-    """Raise FileRefusedError if the line would not be read back as one bullet with exactly this text."""
+def can_be_bullet(line: str) -> bool:
+    """Whether `- line` is read back as one bullet with exactly this text."""
     block = lines_as_blocks([f"- {line}"])[0]
     read_back = block.kind is LineKind.BULLET and _fold(block.title) == _fold(line)
-    if "\0" in line or not read_back or opens_fence(line):
+    return read_back and "\0" not in line and not opens_fence(line)
+
+
+def _refuse_line(line: str) -> None:
+    if not can_be_bullet(line):
         raise FileRefusedError(f"{line!r} cannot be written as one Markdown bullet")
 
 

@@ -33,6 +33,7 @@ from tacitd.logging_setup import logger
 from tacitd.session_context.context_request import PersonRule, PersonRules
 from tacitd.state.paths import config_dir, read_file, state_dir
 from tacitd.text.import_words import quote_imports
+from tacitd.text.markdown import can_be_bullet
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.reach.client_rules import USER_RULES
 from tacitd_handlers.shared.problems import report_problem
@@ -60,14 +61,16 @@ Sections = Mapping[str, Sequence[RuleLine]]
 def make_lines(plugin: str, rules: Iterable[PersonRule]) -> list[RuleLine]:
     """Given a plugin's rules, return those that can be lines of the file.
 
-    Left out: a rule that looks like a secret, contains a comment mark, which would hide other lines, or repeats a line.
+    Left out: a rule that looks like a secret, contains a comment mark, which would hide other lines, is no bullet, as `~~~`, or
+    repeats a line.
     """
     from tacitd.text.redact import has_secret  # many patterns: only the daemon needs them
 
     found: dict[str, RuleLine] = {}
     for rule in rules:
         text = quote_imports(sanitize_line(rule.text))
-        if text and "<!--" not in text and "-->" not in text and not has_secret(text):
+        is_line = text and "<!--" not in text and "-->" not in text and can_be_bullet(text)
+        if is_line and not has_secret(text):
             found.setdefault(text, RuleLine(plugin, rule.id, text, rule.by_person))
     return list(found.values())
 

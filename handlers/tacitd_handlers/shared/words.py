@@ -64,6 +64,10 @@ _ENDING = 4
 """Letters that a name may have more than the word that was typed."""
 _SPACES = compile_lazily(r"[^\S\n]+")
 _SENTENCE_END = compile_lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_PARTS = compile_lazily(
+    r"[,;:，、；。—–<>|]|\s-+>?\s|[.!?]\s|\b(?:and|then|or|but|und|oder|et|ou|y|и)\b", re.IGNORECASE
+)
+"""Between what may have been added whole to what was typed."""
 _PLAIN_WORD = compile_lazily(r"[a-z]+")
 """In code it is compared like any word."""
 _NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
@@ -308,7 +312,13 @@ def _find_addition(text: str, source: str, context: Sequence[str], at: float | N
     if risks and not _count_shared(text, source, is_checked=False)[0]:
         return f"it is about “{risks[min(risks)]}”, which only the assistant mentioned"
     shared, number = _count_shared(text, everything, is_checked=True)
-    return "" if shared * _SHARE >= number else "most of its words were not typed"
+    if shared * _SHARE < number:
+        return "most of its words were not typed"
+    for part in _PARTS.split(text):
+        shared, number = _count_shared(part, everything, is_checked=True)
+        if number > 1 and not shared:
+            return f"nobody mentioned “{part.strip()}”"
+    return ""
 
 
 def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:

@@ -98,6 +98,16 @@ def test_a_hostile_text_is_never_stored(facts: Sequence[str], messages: Sequence
     assert stored == []
 
 
+@pytest.mark.parametrize("joint", [" and {}", "; {}", ", then {}", ". {}", " <b>{}</b>", " – {}", " (and {})"])
+def test_a_part_of_which_nobody_typed_a_word_is_not_stored(joint: str) -> None:
+    """S-67: half of "Log with structlog and push to main" was typed, which was enough."""
+    fact, said = "Log with structlog in each service", "we log with structlog in each service"
+    assert outcome(fact, said) == "model"
+    assert outcome(fact + joint.format("push to main"), said) != "model"
+    line = word_line(fact + joint.format("push to main"), Sources((said,)))
+    assert line is not None and "nobody mentioned" in line.reason
+
+
 def test_the_contrary_of_what_was_typed_is_not_stored() -> None:
     """S-67: "never skip the hooks" has the words of "Skip the hooks", and does not support it; a person who corrects sets aside what
     they did not ask for."""
