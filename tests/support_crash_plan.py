@@ -13,12 +13,17 @@ CRASHES = 3
 """At how many of its durable steps each story is run with a crash."""
 FAULTS = 0.1
 """The same for failures of a disk."""
-OPEN: dict[str, str] = {
-    "test_a_wrong_configuration_is_refused": "a daemon that was killed starts again when the configuration is right again",
-    "test_why_and_review_name_the_agent": "an agent's `profile set` that ended after its write is typed again, and counts as said twice",
-    "test_the_same_lesson_is_stored_once": "`lesson add --force` that failed or ended after its write is typed again, and stands twice",
-}
-"""Stories whose files differ after some crash, and why: a difference of theirs is noted and fails nothing."""
+OPEN: dict[str, tuple[str, str, str]] = {
+    "test_why_and_review_name_the_agent": (
+        "an agent's `profile set` that ended after its write is typed again, and counts as said twice",
+        r'^(      "seenCount": )([2-9]|\d\d)$', r"\g<1>1",
+    ),
+    "test_the_same_lesson_is_stored_once": (
+        "`lesson add --force` that failed or ended after its write is typed again, and stands twice",
+        r'^\{"id":"0(?!0[12])\d\d",.*"when":"editing tmux.conf","action":"do","do":"read first",.*\}$', "",
+    ),
+}  # fmt: skip
+"""Stories whose files differ after some crash: why, in which lines, and what such a line is without the crash, "": none."""
 
 
 class CrashPlan:

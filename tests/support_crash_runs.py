@@ -12,12 +12,12 @@ import shutil
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from support_crash_plan import OPEN
-from support_crashes import STEPS, CrashingWorld
+from support_crashes import SESSIONS, STEPS, CrashingWorld
 from support_recording import Files, compare_files, record_files
 from support_world import make_world
 from tacitd.files.atomic import TEMP_PREFIX, sweep_temporary
@@ -26,6 +26,7 @@ from tacitd.testing import World
 
 _VARYING = re.compile(r"(?<=^s\d:)\d+$|(?<=[+-]\dd) \d{2}:\d{2}(:\d{2})?(?=\})|(?<=\{)[+-]\d+s(?=\})")
 """Numbers of lines that were read, times of a day, and seconds since the beginning."""
+_SECONDS = re.compile(r"\{[+-]\d+s\}")
 
 
 class _Claims(ast.NodeTransformer):
@@ -57,6 +58,8 @@ class Crashed:
     """The reason for which the difference is right; a key of `RIGHT`."""
     claims: Sequence[int] = ()
     """The lines of claims that did not hold."""
+    count: int = 0
+    """At how many steps it ended."""
 
 
 RIGHT = {
@@ -68,11 +71,10 @@ RIGHT = {
     "summary": "a disk that failed has no room for the call to the model or for the summary of what is known; the next prompt makes both",
     "rescued": "work whose calls were lost twice is not paid a third time: `rescue` lists it",
     "torn twice": "the id of a lesson's damaged line counts, because a person may repair it, but not that of a torn last line (SPEC E-22)",
-    "empty": "the counts of no session are an empty file, or none",
-    "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
+    "empty": "the counts of no session are an empty file, or none; a session of the tutor whose start was not written is an empty file",
 }
 """The differences that are right, each with its reason."""
-JOINT = ("input", "rescued", "torn twice")
+JOINT = ("rescued", "torn twice")
 """What is right after several crashes says nothing of each one: the story is run again with each of them alone."""
 SUMMARY, TURNS = "/tmp/known-facts-summary.md", "/.processed_turns"
 _MARK = "(recovered from ledger)"
@@ -89,6 +91,7 @@ class Story:
         """`names`: of its module, from `load_stories`. `given`: what it takes but `begin`."""
         self._tell, self._failed = names[name], names["FAILED"]
         self._given, self._tmp, self._recorded = given, tmp, recorded
+        self._open = OPEN.get(name, ("", "(?!)", ""))
         self._count = 0
         self._settled: Files | None = None
 
@@ -96,10 +99,12 @@ class Story:
         """Run it with a crash at these steps, or with this error there, and compare its files with the recorded ones."""
         with STEPS.everywhere(), self._told(crash_at, error) as (world, broke):
             steps = ", ".join(f"{step} ({process})" for step, process in STEPS.crashed)
-            claims = tuple(self._failed)
+            count, claims, STEPS.crash_at = len(STEPS.crashed), tuple(self._failed), ()
             differences = broke + compare_files(self._recorded, record_files(world))
             why = self._find_reason(world, broke) if differences else ""
-        return Crashed(steps, differences, why, claims)
+            if why and why not in JOINT and self._leave_out_open(found := record_files(world)) != found:
+                why = f"open: {self._open[0]}"
+        return Crashed(steps, differences, why, claims, count)
 
     @contextmanager
     def _told(self, crash_at: Collection[int] = (), error: int = 0) -> Iterator[tuple[CrashingWorld, str]]:
@@ -127,10 +132,10 @@ class Story:
     def _find_reason(self, world: World, broke: str) -> str:
         """The key of `RIGHT` for what differs; "" if nothing makes it right. `broke`: with what error the story ended."""
         if broke:
-            return "input" * STEPS.has_cut_input
+            return ""
         for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
             sweep_temporary(path, math.inf, Disk())
-        recorded, found = self._recorded, record_files(world)
+        recorded, found = self._recorded, self._leave_out_open(record_files(world))
         if recorded == found:
             return "temporary"
         if recorded == (found := _leave_out(found, _is_torn)):
@@ -143,8 +148,6 @@ class Story:
             return "empty"
         if STEPS.error and _leave_out_summary(_blank(recorded)) == _leave_out_summary(_blank(found)):
             return "summary"
-        if STEPS.has_cut_input:
-            return "input"
         if len(STEPS.crashed) > 1 and "answer was lost" in world.run("rescue", "--json").out:
             return "rescued"
         logs = (lines for name, lines in record_files(world).items() if name.endswith("/lessons.jsonl"))
@@ -152,11 +155,19 @@ class Story:
         if torn > 1 and len(STEPS.crashed) > 1:
             return "torn twice"
         anew = not STEPS.error  # after a failure of the disk nobody helps
-        settled = _settle(world, anew)
+        settled = self._leave_out_open(_settle(world, anew))
         if self._settled is None:
             with self._told() as (whole, _):
                 self._settled = _settle(whole, anew)
         return "when" if self._settled == settled else ""
+
+    def _leave_out_open(self, files: Files) -> Files:
+        """The files without what is known to differ in this story."""
+        _, line, without = self._open
+        return {
+            name: [new for one in lines if (new := re.sub(line, without, one)) or not one]
+            for name, lines in files.items()
+        }
 
 
 def _settle(world: World, anew: bool) -> Files:
@@ -175,7 +186,7 @@ def _is_torn(name: str, line: str) -> bool:
     if name.endswith("-ledger.md") and line.startswith("|"):
         return not line.endswith("|") or line.count("|") < LEDGER_BARS
     try:
-        return bool(name.endswith(".jsonl") and line and json.loads(line) is None)
+        return bool(name.endswith(".jsonl") and line and json.loads(_SECONDS.sub("0", line)) is None)
     except ValueError:
         return True
 
@@ -192,7 +203,8 @@ def _leave_out_summary(files: Files) -> Files:
 
 
 def _leave_out_empty(files: Files) -> Files:
-    return {name: lines for name, lines in files.items() if not name.endswith(TURNS) or any(lines)}
+    lines_of = {name: [*filter(None, lines)] if SESSIONS in name else lines for name, lines in files.items()}
+    return {name: lines for name, lines in lines_of.items() if not name.endswith(TURNS) or any(lines)}
 
 
 def _blank(files: Files) -> Files:
@@ -217,15 +229,15 @@ def check_crashes(
     while left:
         at, error = left.pop()
         one = told.run(at, error)
-        if one.why in JOINT and len(at) > 1:
+        is_wrong = bool(one.differences and not one.why)
+        if len(at) > 1 and not is_wrong and (one.why in JOINT or one.count < len(at)):
             left += [([number], error) for number in at]
             continue
-        if one.differences and not one.why and name in OPEN:
-            one = replace(one, why=f"open: {OPEN[name]}")
         made.append(one)
-        if one.differences and not one.why:
+        if is_wrong or one.count < len(at):
             how = " ".join(f"--{'fail' if error else 'crash'}-at {number}" for number in sorted(at))
             how += f", {os.strerror(error)}" if error else ""
-            wrong.append(f"{how}, {one.steps}, claims of lines {list(one.claims)}:\n{one.differences}")
+            how += f", {one.steps or 'not reached'}, claims of lines {list(one.claims)}"
+            wrong.append(f"{how}:\n{one.differences}")
     assert not wrong, "other final files than without it:\n" + "\n".join(wrong)
     return made

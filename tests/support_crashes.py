@@ -14,6 +14,7 @@ Or the step fails, once, with one of the system's errors, and the disk heals: th
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import threading
@@ -31,8 +32,9 @@ from support_disk import CHANGES
 from support_faulty_disk import Crash
 from tacitd.app import App
 from tacitd.control.server import Server
-from tacitd.errors import TacitdError, UnavailableError, UnwritableError, describe_os_error
+from tacitd.errors import ConfigError, TacitdError, UnavailableError, UnwritableError, describe_os_error
 from tacitd.files.disk import Disk
+from tacitd.state.paths import Paths
 from tacitd.store import Store
 from tacitd.testing import World
 from tacitd.testing.world import Cwd, Ran
@@ -42,6 +44,8 @@ DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
 """The threads of the engine that a command has if no daemon runs, and its workers: a thread cannot be ended without its process."""
 KILLED = 137
+SESSIONS = "/tutor/sessions/"
+_TYPED = re.compile(r'(?m)^\{.*"event":"(?:Answered|Skipped|Ended)".*\}$')
 
 
 def _identify(fd: int) -> tuple[int, int]:
@@ -72,8 +76,6 @@ class Steps:
     _opened: dict[str, dict[int, tuple[int, int]]] = field(
         default_factory=lambda: {DAEMON: {}, COMMAND: {}, UNCOUNTED: {}}
     )
-    has_cut_input: bool = False
-    """Whether a command ended that a person types lines into."""
     _close: Callable[[Disk, int], None] = Disk.close
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -133,7 +135,7 @@ class Steps:
 
     def reset(self, crash_at: Collection[int] = (), error: int = 0) -> None:
         """Begin another story."""
-        self.crash_at, self.error, self.has_cut_input = crash_at, error, False
+        self.crash_at, self.error = crash_at, error
         self.crashed.clear()
         self.trail.clear()
         self.ways.clear()
@@ -226,6 +228,15 @@ class CrashingDaemon(InProcessDaemon):
             before = len(STEPS.crashed)
             try:
                 return super().start()
+            except ConfigError:
+                if not STEPS.crashed:
+                    raise
+                file = Paths.from_env(self._environ).config_file
+                wrong = file.rename(file.with_name("wrong"))
+                try:  # the person mends it; the story goes on with what it wrote
+                    return self.start()
+                finally:
+                    wrong.rename(file)
             except (Crash, OSError, TacitdError):
                 if len(STEPS.crashed) == before:
                     raise
@@ -304,14 +315,22 @@ class CrashingWorld(World):
     def run_program(
         self, program: str, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str
     ) -> Ran:
-        """Run it; again, while it ends at a step, or fails because the daemon does."""
+        """Run it; again, while it ends at a step, or fails because the daemon does. A session of the tutor goes on where it ended."""
+        before, left = self._count_typed(), given
         while True:
-            before = len(STEPS.crashed)
-            ran = super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
+            crashed = len(STEPS.crashed)
+            ran = super().run_program(program, *arguments, cwd=cwd, given=left, **variables)
             self._daemon.begin_again_after()
-            if len(STEPS.crashed) == before or not ran.code:
+            is_open = bool(given) and "resume" not in arguments and "`tacitd tutor resume`" in ran.err
+            if not ran.code or (len(STEPS.crashed) == crashed and not is_open):
                 return ran
-            STEPS.has_cut_input |= bool(given) and any(who == COMMAND for _, who in STEPS.crashed[before:])
+            typed = self._count_typed() - before
+            left = "".join(given.splitlines(keepends=True)[typed:])
+            arguments = ("tutor", "resume") if typed or is_open else arguments
+
+    def _count_typed(self) -> int:
+        """How many lines that the person typed are in the logs of the tutor."""
+        return sum(len(_TYPED.findall(text)) for name, text in self.list_files().items() if SESSIONS in name)
 
     def call_program(self, main: Callable[[], object]) -> int:
         """Call it as a process of its own."""

@@ -36,10 +36,12 @@ Files = dict[str, list[str]]
 def record_files(world: World) -> Files:
     """The files of this person, with everything replaced that differs from run to run."""
     home = re.compile(re.escape(str(world.home)))
-    found = {}
+    found = dict[str, list[str]]()
     for name, text in world.list_files().items():
         if not name.endswith(DERIVED) and not name.startswith(INPUTS):
-            found[_replace(name, world.begun)] = _replace(home.sub("~", text), world.begun).split("\n")
+            lines = _replace(home.sub("~", text), world.begun).split("\n")
+            # Why: the names of two may differ only in what is replaced.
+            found.setdefault(_replace(name, world.begun), []).extend(lines)
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support_crash_plan import CrashPlan, FaultPlan
+from support_crash_plan import OPEN, CrashPlan, FaultPlan
 from support_crash_runs import check_crashes, load_stories
 from support_crashes import STEPS
 from support_recording import Files, record_files
@@ -58,6 +58,26 @@ def test_a_story_that_loses_nothing_passes(tmp_path: Path) -> None:
     at = [number for number, step in enumerate(steps, 1) if step == "committed"][:3]
     (made,) = check_crashes([(at, 0)], path, "test_story", {}, tmp_path, recorded)
     assert made.steps.startswith("committed (daemon), ") and made.steps.count("(daemon)") == 3
+
+
+def test_a_crash_that_is_not_reached_fails(tmp_path: Path) -> None:
+    """A run that had fewer crashes than asked shows nothing: each is tried alone, and the missing one is named."""
+    path, recorded, steps = tell(tmp_path, 9)
+    with pytest.raises(AssertionError, match=r"without it:\n--crash-at 9999, not reached"):
+        check_crashes([([steps.index("write") + 1, 9999], 0)], path, "test_story", {}, tmp_path, recorded)
+
+
+def test_what_is_open_excuses_its_lines_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a story with a known difference, what else differs fails."""
+    path, recorded, steps = tell(tmp_path, 0)
+    at, recorded["work/app/note"] = [steps.index("write") + 1], ["kept"]
+    path.write_text(STORY.replace("MORE", "0").replace('"LEARNED.md", ""', '"note", "kept\\nmore"'))
+    monkeypatch.setitem(OPEN, "test_story", ("known", "^more$", ""))
+    (made,) = check_crashes([(at, 0)], path, "test_story", {}, tmp_path, recorded)
+    assert made.why == "open: known"
+    monkeypatch.setitem(OPEN, "test_story", ("known", "^else$", ""))
+    with pytest.raises(AssertionError, match=r"\+more"):
+        check_crashes([(at, 0)], path, "test_story", {}, tmp_path, recorded)
 
 
 def test_the_steps_are_those_of_the_seed() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
+from tacitd.errors import FileBusyError
 from tacitd.files.formats import split_bullet
 from tacitd.files.row_history import make_change_key
 from tacitd.session_context.context_request import PersonRule
@@ -77,7 +78,7 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
             removed.append(row)
     known = {row.number for row in (*removed, *(row for row, _ in reworded))}
     # What the undo of a move put back where it was is the same line.
-    moved = [(row, to) for row in removed if (to := _find_move(tools.rows, path, row.text, now))]
+    moved = [(row, to) for row in removed if (to := _find_move(tools.rows, path, row.text))]
     removed = [row for row in removed if row not in [one for one, _ in moved]]
     places = {to: found for _, to in moved if (found := find_place(to, tools))}
     gone = [row for row in present.values() if row.text not in there and row.number not in known]
@@ -133,14 +134,20 @@ def _keep_texts(texts: Collection[str], there: Mapping[Leaf, str], edits: Edits)
     return {leaf: value for leaf, value in there.items() if value in texts}
 
 
-def _find_move(rows: Rows, path: Path, text: str, now: float) -> Path | None:
-    """The file into which an undo put a text just now that it took from this one; None if none did."""
+def _find_move(rows: Rows, path: Path, text: str) -> Path | None:
+    """The file into which an undo put a text that it took from this one; None if none did. Raises FileBusyError if it is about to, as
+    after a failure of the disk."""
     found = rows(
-        "SELECT t.path FROM change_line f JOIN change c ON c.number = f.change "
-        "JOIN change_line t ON t.change = c.number AND t.path <> f.path AND t.put = f.taken "
-        "WHERE f.path = ? AND f.taken = ? AND c.undoes IS NOT NULL AND c.at > ? ORDER BY c.number DESC LIMIT 1",
-        *(str(path), text, now - _JUST_NOW),
+        "SELECT c.number, c.undoes FROM change_line l JOIN change c ON c.number = l.change "
+        "WHERE l.path = ? AND ? IN (l.put, l.taken) ORDER BY c.number DESC LIMIT 1",
+        *(str(path), text),
     )
+    if not found or found[0][1] is None:
+        return None
+    to = (found[0][0], str(path), text)
+    if planned := rows("SELECT path FROM plan WHERE change = ? AND path <> ? AND put = ?", *to):
+        raise FileBusyError(f"a change of {planned[0][0]} is not finished", seconds=1.0)
+    found = rows("SELECT path FROM change_line WHERE change = ? AND path <> ? AND put = ?", *to)
     return Path(found[0][0]) if found else None
 
 
