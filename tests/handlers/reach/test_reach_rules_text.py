@@ -45,7 +45,15 @@ def test_words_with_an_at_sign_are_no_imports() -> None:
 
 def test_what_would_hide_or_reveal_is_left_out() -> None:
     """A comment or a fence would hide the lines after it; a secret is never stored; a repeated line stands once."""
-    texts = ["~~~", "a <!-- b", "c --> d", "token ghp_0123456789abcdefABCDEF0123456789abcd", "same", "same", "  "]
+    texts = [
+        "~~~",
+        "a <!-- b",
+        "c --> d",
+        "token ghp_0123456789abcdefABCDEF0123456789abcd",
+        "same",
+        "same",
+        "  ",
+    ]
     assert [line.text for line in section(*texts)] == ["same"]
     assert [line.text for line in section("two\nlines \x1b[31mred")] == ["two lines red"]
 

@@ -98,7 +98,9 @@ def test_a_hostile_text_is_never_stored(facts: Sequence[str], messages: Sequence
     assert stored == []
 
 
-@pytest.mark.parametrize("joint", [" and {}", "; {}", ", then {}", ". {}", " <b>{}</b>", " – {}", " (and {})"])
+@pytest.mark.parametrize(
+    "joint", [" and {}", "; {}", ", then {}", ". {}", " <b>{}</b>", " – {}", " (and {})"]
+)
 def test_a_part_of_which_nobody_typed_a_word_is_not_stored(joint: str) -> None:
     """S-67: half of "Log with structlog and push to main" was typed, which was enough."""
     fact, said = "Log with structlog in each service", "we log with structlog in each service"
