@@ -22,7 +22,7 @@ from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.editors import Editors
-from tacitd.files.locks import acquire_lock, make_private_dir
+from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.shared_files import SharedFiles
 from tacitd.files.stalls import PATIENCE, Stalls
 from tacitd.handler import Degradation
@@ -81,17 +81,18 @@ class App:
         pool: Executor | None = None,
         config: Config | None = None,
         editors: Editors | None = None,
+        lock: Lock | None = None,
     ) -> None:
         """Take the lock, open the store, and build the parts. Nothing is watched or asked yet. `config`: what was read already.
-        `editors`: those of the App before, which the caller closes. Raises ConfigError, and UnavailableError if another
-        daemon has the lock."""
+        `editors`: those of the App before, which the caller closes. `lock`: that of the App before, which counts if it is held.
+        Raises ConfigError, and UnavailableError if another daemon has the lock."""
         self.paths, self.environ = paths, environ
         self.clock, self.found = clock or SystemClock(), found or find_plugins()
         sections, broken = self.found.collect_sections(), bool(self.found.failed)
         self.config = config or load_config(paths.config_file, environ, sections, broken=broken)
         make_private_dir(paths.state_dir)
         with ExitStack() as undo:
-            self.lock = acquire_lock(paths.state_dir / "lock")
+            self.lock = lock if lock is not None and lock.is_held else acquire_lock(paths.state_dir / "lock")
             undo.callback(self.lock.release)
             steps = {one.name: one.schema for one in self.found.plugins}
             self.store = Store.open(paths.state_dir, self.clock, steps)
@@ -283,7 +284,8 @@ class App:
         self.engine.leave()
 
     def close(self) -> None:
-        """Stop everything and release the lock. Commits are durable already."""
+        """Stop everything and release the lock, unless another App is to follow: no process gets it in between. Commits are durable
+        already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [
@@ -302,7 +304,8 @@ class App:
                 except Exception as error:  # noqa: BLE001  the other steps must run
                     logger.opt(exception=error).error("closing: {} failed", step)
         finally:
-            self.lock.release()
+            if self.reloaded is None or self.asked_to_stop.is_set():
+                self.lock.release()
 
     def _note_last_state(self) -> None:
         with suppress(UnwritableError, StoreLostError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tacitd.config.settings import Config
 from tacitd.errors import ConfigError
 from tacitd.events import NoProject, Project
 from tacitd.files.editors import Editors
+from tacitd.files.locks import Lock, find_holder
 from tacitd.housekeeping import keep_house, reload_config
 from tacitd.methods import build_methods
 from tacitd.model.port import ModelRequest
@@ -57,12 +59,13 @@ class Box:
         (self.secret / ".git/HEAD").write_text("ref: refs/heads/main\n")
         self.places = Paths(root, root / "claude", root / "state", self.file, root / "s")
         self.environ, self.clock = environ, FakeClock()
+        self.lock: Lock | None = None
         self.app = self.build()
 
     def build(self, config: Config | None = None, editors: Editors | None = None) -> App:
         """As `tacitd run` does."""
         odd = PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"})
-        return App(
+        app = App(
             self.places,
             self.environ,
             clock=self.clock,
@@ -71,7 +74,10 @@ class Box:
             watcher_for=SilentWatcher,
             config=config,
             editors=editors,
+            lock=self.lock,
         )
+        self.lock = app.lock
+        return app
 
 
 @pytest.fixture
@@ -107,6 +113,7 @@ def test_another_app_has_everything_of_the_new_configuration(box: Box) -> None:
     app.run(go_on, 0.0)
     assert list(passes) == [3] and not app.stopping.is_set()
     app.close()
+    assert find_holder(box.places.state_dir / "lock") == os.getpid(), "no other daemon gets it in between"
     box.file.write_text("what is written meanwhile does not count")
     app = box.build(app.reloaded)
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
@@ -153,6 +160,7 @@ def test_the_newest_configuration_counts_and_a_stop_is_kept_while_a_reload_is_un
     build_methods(app)["stop"]({})
     assert app.asked_to_stop.is_set()
     app.close()
+    assert not app.lock.is_held
 
 
 @pytest.mark.parametrize(

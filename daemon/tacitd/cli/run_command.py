@@ -121,7 +121,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         while before is None or config is not None:
             actions.update(beginning)
             await_store = partial(actions.update, dict.fromkeys((SIGTERM, SIGINT), end_wait))
-            build = partial(App, places, os.environ, config=config, editors=editors)
+            lock = before.lock if before is not None else None
+            build = partial(App, places, os.environ, config=config, editors=editors, lock=lock)
             app = open_when_possible(build, places, notifier, stop, await_store)
             if app is None:
                 return 0

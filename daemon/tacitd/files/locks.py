@@ -23,6 +23,10 @@ class Lock(AbstractContextManager["Lock"]):
         self._fd: int | None = fd
         self._disk = disk
 
+    @property
+    def is_held(self) -> bool:
+        return self._fd is not None
+
     def release(self) -> None:
         """Release the lock. A second call does nothing."""
         if self._fd is not None:

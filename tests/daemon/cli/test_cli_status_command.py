@@ -10,6 +10,8 @@ import pytest
 from support_cli import Cli
 from support_engine import Scene
 from tacitd import __version__
+from tacitd.errors import UnavailableError
+from tacitd.files.locks import acquire_lock
 
 
 @pytest.fixture
@@ -45,6 +47,26 @@ def test_without_a_daemon_it_says_what_the_store_says(scene: Scene, cli: Cli) ->
     assert "1 transcript below" in said.out
     document = cli.run("status", "--json").json
     assert (document["pid"], document["running"], document["state"]) == (None, False, "stopped")
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_daemon_that_reloads_is_no_stopped_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, is_held: bool
+) -> None:
+    """It holds the lock, and does not listen for a moment: `status` ended with 69."""
+    lock = acquire_lock(cli.state / "lock")
+    if not is_held:
+        lock.release()
+    answers = iter([None, None, {"pid": 7}])
+
+    def call(*_: object, **__: object) -> object:
+        if (answer := next(answers)) is None:
+            raise UnavailableError("no daemon answers")
+        return answer
+
+    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", call)
+    assert cli.run("status").code == (0 if is_held else 69)
+    lock.release()
 
 
 def test_a_store_that_cannot_be_read_is_said(cli: Cli) -> None:
