@@ -268,9 +268,18 @@ class App:
                 for one in list_since(self.store.rows, self._logged):
                     logger.info("{}", activity_line(one))
                     self._logged = one.number
+            with suppress(OSError):
+                self._leave_to_another()
             on_iteration()
 
         self.engine.run(end_pass, max_sleep)
+
+    def _leave_to_another(self) -> None:
+        """End if another daemon has the lock: the state directory was deleted, and each would put the other's store aside, again and
+        again."""
+        if self.lock.is_taken() and not self.asked_to_stop.is_set():
+            logger.error("another daemon has {} now: this one ends", self.lock.path)
+            self.request_stop()
 
     def request_stop(self) -> None:
         """Begin to stop, and kill the model's children. Any thread, also while the App is closed."""

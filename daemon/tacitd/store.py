@@ -22,6 +22,7 @@ import errno
 import math
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -251,7 +252,8 @@ class Store:
         found = self.path.stat()
         self._file = found.st_dev, found.st_ino
         mode = "TRUNCATE" if is_on_network(self.state_dir) else "WAL"
-        for setting in (f"journal_mode={mode}", *SETTINGS):
+        _set_journal(db, mode, wait)
+        for setting in SETTINGS:
             db.execute(f"PRAGMA {setting}")
         if left_open and self._owner:
             self._require_check()
@@ -438,6 +440,20 @@ def _roll_back(db: sqlite3.Connection) -> None:
     with suppress(sqlite3.Error):  # it is closed, or the disk's error has ended the transaction
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _set_journal(db: sqlite3.Connection, mode: str, wait: float) -> None:
+    """SQLite does not wait itself for another process that sets it too, as two first starts do."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            db.execute(f"PRAGMA journal_mode={mode}")
+        except sqlite3.Error as error:
+            if code_of(error) not in BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _open_file(path: Path, mode: str, wait: float, *, reads: bool = False) -> sqlite3.Connection:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -196,3 +198,21 @@ def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
     life.reload_or_keep()
     assert "config.refused" not in degraded(box)
     assert box.app.reloaded is not None and box.app.reloaded.budget.calls_per_day == 7
+
+
+def test_a_daemon_ends_if_another_one_has_its_lock(box: Box) -> None:
+    """Its state directory was deleted, and one was started anew: each put the other's store aside, for ever."""
+    box.app._leave_to_another()
+    assert not box.app.asked_to_stop.is_set()
+    (box.places.state_dir / "lock").unlink()
+    box.app._leave_to_another()
+    assert not box.app.asked_to_stop.is_set(), "nobody else has it"
+    command = f"from pathlib import Path; from tacitd.files.locks import acquire_lock; lock = acquire_lock(Path({str(box.places.state_dir)!r}) / 'lock'); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline()
+        box.app._leave_to_another()
+        other.communicate(b"\n")
+    assert box.app.asked_to_stop.is_set()
+    box.app.close()

@@ -27,6 +27,13 @@ class Lock(AbstractContextManager["Lock"]):
     def is_held(self) -> bool:
         return self._fd is not None
 
+    def is_taken(self) -> bool:
+        """Whether another process has the lock by now, because the file was deleted, or replaced."""
+        named = find_stat(self.path, self._disk)
+        if self._fd is None or named is None or same_file(named, self._disk.fstat(self._fd)):
+            return False
+        return find_holder(self.path) not in (None, os.getpid())
+
     def release(self) -> None:
         """Release the lock. A second call does nothing."""
         if self._fd is not None:

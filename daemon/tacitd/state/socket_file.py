@@ -12,7 +12,7 @@ from loguru import logger
 
 from tacitd.files.atomic import replace_file
 from tacitd.files.locks import make_private_dir
-from tacitd.state.paths import SOCKET_FILE
+from tacitd.state.paths import SOCKET_FILE, read_socket_file
 
 
 def write_socket_file(state_dir: Path, socket: Path) -> None:
@@ -24,7 +24,10 @@ def write_socket_file(state_dir: Path, socket: Path) -> None:
 
 
 def remove_socket_file(state_dir: Path) -> None:
+    """Remove it, if it is this process's."""
     with suppress(OSError):
+        if read_socket_file(state_dir)[1] != str(os.getpid()):
+            return
         (state_dir / SOCKET_FILE).unlink(missing_ok=True)
 
 
