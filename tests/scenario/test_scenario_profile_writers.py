@@ -35,7 +35,10 @@ enough = int(sys.argv[2])
 while not done.wait(random.uniform(0.001, 0.03)) or count < enough:
     before = path.read_text()
     profile = json.loads(before)
-    profile.setdefault("custom", {}).setdefault("hand", {})[f"h{count}"] = count
+    hand = profile.setdefault("custom", {}).setdefault("hand", {})
+    if count and f"h{count - 1}" not in hand:                # tacitd's, until it has put back what was saved meanwhile
+        continue
+    hand[f"h{count}"] = count
     if count % 5 == 0:
         profile.setdefault("interests", []).append(f"hand{count}")
     done.wait(random.uniform(0, 0.005))                      # typing
