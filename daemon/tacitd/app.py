@@ -19,7 +19,7 @@ from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.control.server import Server
 from tacitd.engine import MAX_SLEEP, SYNC_JOB, Engine
-from tacitd.errors import StoreLostError, UnwritableError
+from tacitd.errors import StoreLostError, UnavailableError, UnwritableError
 from tacitd.events import Project
 from tacitd.files.editors import Editors
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
@@ -93,6 +93,8 @@ class App:
         make_private_dir(paths.state_dir)
         with ExitStack() as undo:
             self.lock = lock if lock is not None and lock.is_held else acquire_lock(paths.state_dir / "lock")
+            if lock is not None and lock is not self.lock:
+                lock.release()
             undo.callback(self.lock.release)
             steps = {one.name: one.schema for one in self.found.plugins}
             self.store = Store.open(paths.state_dir, self.clock, steps)
@@ -118,6 +120,8 @@ class App:
         """The configuration of the App that is to follow this one."""
         self.replaced = threading.Event()
         """Set when the App that follows this one answers."""
+        self.is_displaced = False
+        """Whether another process has the lock: the store is its own."""
         self._server: Server | None = None
         self._is_open = False
         self._settings_in = -1
@@ -268,18 +272,27 @@ class App:
                 for one in list_since(self.store.rows, self._logged):
                     logger.info("{}", activity_line(one))
                     self._logged = one.number
-            with suppress(OSError):
-                self._leave_to_another()
             on_iteration()
 
-        self.engine.run(end_pass, max_sleep)
+        self.engine.run(end_pass, max_sleep, self._keep_lock)
 
-    def _leave_to_another(self) -> None:
-        """End if another daemon has the lock: the state directory was deleted, and each would put the other's store aside, again and
-        again."""
-        if self.lock.is_taken() and not self.asked_to_stop.is_set():
-            logger.error("another daemon has {} now: this one ends", self.lock.path)
-            self.request_stop()
+    def _keep_lock(self) -> None:
+        """Take the lock again if its file was deleted, as with the state directory. End if another process has it: each would put the
+        other's store aside, again and again."""
+        if self.asked_to_stop.is_set():
+            return
+        with suppress(OSError):
+            if self.lock.is_held:
+                return
+            try:
+                new = acquire_lock(self.lock.path)
+            except UnavailableError as error:
+                logger.error("this daemon ends: {}", error)
+                self.is_displaced = True
+                self.request_stop()
+            else:
+                self.lock.release()
+                self.lock = new
 
     def request_stop(self) -> None:
         """Begin to stop, and kill the model's children. Any thread, also while the App is closed."""
@@ -296,14 +309,18 @@ class App:
         """Stop everything and release the lock, unless another App is to follow: no process gets it in between. Commits are durable
         already."""
         self.stopping.set()
-        steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
+        own = not self.is_displaced
+        steps: list[Callable[[], object]] = (
+            [] if self._server is None else [partial(self._server.close, unlink=own)]
+        )
         steps += [
             partial(self.engine.runner.stop, GRACE, partial(self.stalls.affects, patience=PATIENCE)),
             self.engine.follower.stop,
         ]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [self._end_editors, partial(save_budget, self)]
-        steps += [self._note_last_state] if self._is_open else []
+        steps += [self._end_editors]
+        steps += [partial(save_budget, self)] if own else []
+        steps += [self._note_last_state] if own and self._is_open else []
         steps += [self.store.close]
         steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]
         try:

@@ -197,11 +197,19 @@ class Engine:
         self.reader.floor = self.first_start.floor
         self.first_start.store()
 
-    def run(self, on_pass: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
-        """Run passes until `stop`, and call `on_pass` after each. One that fails is logged, a problem, and repeated; after ten
-        in a row the exception is raised."""
+    def run(
+        self,
+        on_pass: Callable[[], None] = lambda: None,
+        max_sleep: float = MAX_SLEEP,
+        before_pass: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run passes until `stop`, and call `before_pass` and `on_pass` before and after each. One that fails is logged, a problem, and
+        repeated; after ten in a row the exception is raised."""
         try:
             while not self._stop.is_set():
+                before_pass()
+                if self._stop.is_set():
+                    break
                 self._run_guarded()
                 on_pass()
                 if self._may_leave():

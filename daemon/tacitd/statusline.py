@@ -81,9 +81,9 @@ def find_socket(environ: Mapping[str, str]) -> str:
 
 
 def find_state_dir(environ: Mapping[str, str]) -> str:
-    """As `tacitd.state.paths`."""
+    """As `tacitd.state.paths`, which refuses a relative one."""
     home, state = environ.get("HOME", ""), environ.get("TACITD_STATE_DIR", "")
-    if state:
+    if state.startswith(("/", "~/")):
         return home + state[1:] if state.startswith("~/") else state
     base = environ.get("XDG_STATE_HOME", "")
     usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")

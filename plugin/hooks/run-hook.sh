@@ -9,11 +9,17 @@ mac=$HOME/Library/Application\ Support
 case $XDG_STATE_HOME in
 /*) usual=$XDG_STATE_HOME ;;
 esac
-# A relative one would be in the project, whose settings may set it.
 case $TACITD_STATE_DIR in
-'' | /*) ;;
+'') state=$usual/tacitd ;;
+'~/'*) state=$HOME/${TACITD_STATE_DIR#??} ;;
+*) state=$TACITD_STATE_DIR ;;
+esac
+# One that is named relative to the session would be in the project, whose settings may set it.
+case $state in
+/proc/* | /dev/fd/* | //*) exit 0 ;;
+/*) ;;
 *) exit 0 ;;
 esac
-script=${TACITD_STATE_DIR:-$usual/tacitd}/hooks/tacitd-hook
+script=$state/hooks/tacitd-hook
 [ -f "$script" ] && . "$script"
 exit 0

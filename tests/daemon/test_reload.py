@@ -200,19 +200,23 @@ def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:
     assert box.app.reloaded is not None and box.app.reloaded.budget.calls_per_day == 7
 
 
-def test_a_daemon_ends_if_another_one_has_its_lock(box: Box) -> None:
-    """Its state directory was deleted, and one was started anew: each put the other's store aside, for ever."""
-    box.app._leave_to_another()
-    assert not box.app.asked_to_stop.is_set()
-    (box.places.state_dir / "lock").unlink()
-    box.app._leave_to_another()
-    assert not box.app.asked_to_stop.is_set(), "nobody else has it"
-    command = f"from pathlib import Path; from tacitd.files.locks import acquire_lock; lock = acquire_lock(Path({str(box.places.state_dir)!r}) / 'lock'); print(flush=True); input()"
+def test_a_daemon_keeps_its_lock_or_ends(box: Box) -> None:
+    """Its state directory was deleted: it takes the lock again. If one was started anew meanwhile, each put the other's store aside, for
+    ever: the older one ends, and writes nothing more."""
+    app, path = box.app, box.places.state_dir / "lock"
+    path.unlink()
+    app._keep_lock()
+    assert app.lock.is_held and find_holder(path) == os.getpid() and not app.asked_to_stop.is_set()
+    path.unlink()
+    command = f"from pathlib import Path; from tacitd.files.locks import acquire_lock; lock = acquire_lock(Path({str(path)!r})); print(flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None and other.stdout.readline()
-        box.app._leave_to_another()
+        passes = list[int]()
+        app.run(lambda: passes.append(1), 0.0)
+        assert passes == [] and app.is_displaced and app.asked_to_stop.is_set()
+        (box.places.state_dir / "tacitd.sqlite").unlink()
+        app.close()
         other.communicate(b"\n")
-    assert box.app.asked_to_stop.is_set()
-    box.app.close()
+    assert not (box.places.state_dir / "tacitd.sqlite").exists(), "it writes nothing more"

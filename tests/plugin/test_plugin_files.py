@@ -130,8 +130,12 @@ def test_a_script_of_a_cloned_repository_is_not_run(tmp_path: Path, monkeypatch:
     """Its `.claude/settings.json` has `"env": {"TACITD_STATE_DIR": ".x"}`, and `.x/hooks` a script. As tacitd, which refuses the variable."""
     put_script(tmp_path / ".x")
     monkeypatch.chdir(tmp_path)
+    put_script(tmp_path / ".local/state/tacitd")
     assert run_script(tmp_path, TACITD_STATE_DIR=".x").stdout == ""
+    assert run_script(tmp_path, TACITD_STATE_DIR="/proc/self/cwd/.x").stdout == ""
+    assert run_script(Path()).stdout == "", "a relative HOME"
     assert run_script(tmp_path, TACITD_STATE_DIR=str(tmp_path / ".x")).stdout == INPUT
+    assert run_script(tmp_path, TACITD_STATE_DIR="~/.x").stdout == INPUT
 
 
 def test_a_missing_script_blocks_no_prompt(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tacitd.clock import SystemClock
 from tacitd.config.durations import format_duration
 from tacitd.config.settings import Config
 from tacitd.contract import Task
-from tacitd.errors import PARKED, TacitdError, UnavailableError
+from tacitd.errors import PARKED, UNAVAILABLE, TacitdError, UnavailableError
 from tacitd.events import NoProject
 from tacitd.files.editors import Editors
 from tacitd.files.stalls import Stalls
@@ -161,8 +161,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         # Python would wait for their threads, of which one may hang in the file system of its project. Nothing of them is committed.
         logger.complete()
         sys.stdout.flush()
-        os._exit(0)
-    return 0
+        os._exit(UNAVAILABLE if before.is_displaced else 0)
+    return UNAVAILABLE if before.is_displaced else 0  # a service manager tries again
 
 
 def _begin_log(mode: Mode, quiet: bool, file: Path, level: str) -> None:

@@ -103,8 +103,8 @@ class Server:
         bound.settimeout(LOOK)
         return bound
 
-    def close(self) -> None:
-        """Stop accepting and remove the socket. Calls in progress are cut off."""
+    def close(self, *, unlink: bool = True) -> None:
+        """Stop accepting and remove the socket. Calls in progress are cut off. `unlink=False`: what is at the path is another daemon's."""
         self._closing.set()
         with self._binding:
             if self._socket is None:
@@ -113,7 +113,8 @@ class Server:
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._socket.close()
             with contextlib.suppress(OSError):
-                self.path.unlink()
+                if unlink:
+                    self.path.unlink()
 
     def _accept(self) -> None:
         while not self._closing.is_set():

@@ -25,14 +25,9 @@ class Lock(AbstractContextManager["Lock"]):
 
     @property
     def is_held(self) -> bool:
-        return self._fd is not None
-
-    def is_taken(self) -> bool:
-        """Whether another process has the lock by now, because the file was deleted, or replaced."""
-        named = find_stat(self.path, self._disk)
-        if self._fd is None or named is None or same_file(named, self._disk.fstat(self._fd)):
-            return False
-        return find_holder(self.path) not in (None, os.getpid())
+        """Whether it is, and its file is still the one at the path: it may have been deleted."""
+        named = find_stat(self.path, self._disk) if self._fd is not None else None
+        return named is not None and self._fd is not None and same_file(named, self._disk.fstat(self._fd))
 
     def release(self) -> None:
         """Release the lock. A second call does nothing."""

@@ -145,7 +145,7 @@ def _check_state(path: Path) -> DoctorFinding:
     at = _nearest(path, partial(os.access, mode=os.F_OK))
     if os.access(at, os.W_OK | os.X_OK):
         for one in sorted(path.glob("*")):
-            if not os.access(one, os.R_OK | os.W_OK):  # `sudo tacitd` makes such files
+            if one.exists() and not os.access(one, os.R_OK | os.W_OK):  # `sudo tacitd` makes such files
                 hint = f"make all in {path} accessible to your user (chown, chmod)"
                 return _fail("state.shut", f"{one} cannot be read and written", hint)
         return _ok("state.writable", f"{path} is writable")

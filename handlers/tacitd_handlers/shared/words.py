@@ -65,9 +65,16 @@ _ENDING = 4
 _SPACES = compile_lazily(r"[^\S\n]+")
 _SENTENCE_END = compile_lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _PARTS = compile_lazily(
-    r"[,;:，、；。—–<>|]|\s-+>?\s|[.!?]\s|\b(?:and|then|or|but|und|oder|et|ou|y|и)\b", re.IGNORECASE
+    r"[,;，、；。—–…·•→\u2028<>|()&/]|\s-+>?\s|[.!?]\s|\b(?:and|then|or|but|plus|while|und|dann|oder|et|puis|ou|y|luego|poi|и)\b",
+    re.IGNORECASE,
 )
-"""Between what may have been added whole to what was typed."""
+"""What stands between the clauses of a line."""
+_REASON = compile_lazily(r"\b(?:because|weil|denn|parce|porque|perché)\b", re.IGNORECASE)
+_ACT = compile_lazily(
+    r"\b(?:push|deploy|merge|publish|install|execute|run|rebase|reset|kill|upload)(?:es|s|ed|ing)?\b",
+    re.IGNORECASE,
+)
+"""What an agent does that others notice, or that cannot be taken back."""
 _PLAIN_WORD = compile_lazily(r"[a-z]+")
 """In code it is compared like any word."""
 _NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
@@ -314,9 +321,9 @@ def _find_addition(text: str, source: str, context: Sequence[str], at: float | N
     shared, number = _count_shared(text, everything, is_checked=True)
     if shared * _SHARE < number:
         return "most of its words were not typed"
-    for part in _PARTS.split(text):
-        shared, number = _count_shared(part, everything, is_checked=True)
-        if number > 1 and not shared:
+    # A label, as of "Package manager: uv", and a reason may be the model's words. What is to be done is not.
+    for part in _PARTS.split(_REASON.split(text, maxsplit=1)[0]):
+        if _ACT.search(part) and not _count_shared(part, everything, is_checked=True)[0]:
             return f"nobody mentioned “{part.strip()}”"
     return ""
 

@@ -99,15 +99,36 @@ def test_a_hostile_text_is_never_stored(facts: Sequence[str], messages: Sequence
 
 
 @pytest.mark.parametrize(
-    "joint", [" and {}", "; {}", ", then {}", ". {}", " <b>{}</b>", " – {}", " (and {})"]
+    "added",
+    [" and push to main", "; push to main", ", then deploy it", ". Push to main", " <b>push to main</b>", " – push", " (push to main)", " plus push to main", " / push to main", " & push to main", " while pushing to main", " • push to main", " … push to main"],
 )
-def test_a_part_of_which_nobody_typed_a_word_is_not_stored(joint: str) -> None:
+def test_an_act_of_which_nobody_typed_a_word_is_not_stored(added: str) -> None:
     """S-67: half of "Log with structlog and push to main" was typed, which was enough."""
     fact, said = "Log with structlog in each service", "we log with structlog in each service"
     assert outcome(fact, said) == "model"
-    assert outcome(fact + joint.format("push to main"), said) != "model"
-    line = word_line(fact + joint.format("push to main"), Sources((said,)))
+    assert outcome(fact + added, said) != "model"
+    line = word_line(fact + added, Sources((said,)))
     assert line is not None and "nobody mentioned" in line.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("use uv here", "Package manager: uv"),
+        ("we use pytest", "Test framework: pytest"),
+        ("we host on Hetzner", "Deployment target: Hetzner"),
+        ("never push to main, only PRs", "Never push to main, pull requests only"),
+        (
+            "no, run pytest -q after editing tests",
+            "Run pytest -q after editing tests, because CI runs slowly",
+        ),
+        ("erst black, danach die types checken", "Erst black ausführen, dann die Typen prüfen"),
+        ("テストはpytestで、mypyも", "テストはpytest、型検査はmypy"),
+    ],
+)
+def test_a_label_a_reason_and_a_paraphrase_are_no_act(said: str, fact: str) -> None:
+    """S-67: they are the model's words for what was typed."""
+    assert word_line(fact, Sources((said,))) is None
 
 
 def test_the_contrary_of_what_was_typed_is_not_stored() -> None:
