@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
@@ -50,6 +51,7 @@ __all__ = [
     "leave_to_daemon",
     "open_store",
     "parse_since",
+    "ping_daemon",
     "resolve_directory",
     "show_argument",
     "show_progress",
@@ -78,7 +80,7 @@ def connect_or_run() -> Iterator[CallMethod]:
 
     places = get_paths()
     try:
-        call_daemon(places.socket, "ping", timeout=5.0)
+        ping_daemon(places, timeout=5.0, patience=2.0)
     except BusyError as error:  # it holds the lock
         yield partial(_leave_task, error)
         return
@@ -89,6 +91,24 @@ def connect_or_run() -> Iterator[CallMethod]:
             yield own
         return
     yield lambda method, /, **params: call_daemon(places.socket, method, params, timeout=None)
+
+
+def ping_daemon(places: Paths, timeout: float, patience: float) -> Any:
+    """The daemon's answer, within `timeout` seconds. One that starts or reloads has the lock a moment before it listens: it is asked
+    again for `patience` seconds. Raises UnavailableError, BusyError."""
+    from tacitd.control.client import BusyError, call_daemon
+    from tacitd.files.locks import find_holder
+
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return call_daemon(places.socket, "ping", timeout=timeout)
+        except BusyError:
+            raise
+        except UnavailableError:
+            if time.monotonic() > until or find_holder(places.state_dir / "lock") is None:
+                raise
+        time.sleep(0.02)
 
 
 def _leave_task(error: BusyError, method: str, /, **params: Any) -> NoReturn:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, json_option, ping_daemon
 from tacitd.clock import parse_utc
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
@@ -78,7 +78,7 @@ def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
     """The document, and the error if a daemon runs that does not answer."""
     pid, problem, silent = None, None, None
     try:
-        answer = _ping(places)
+        answer = ping_daemon(places, PING, PING)
         pid, problem = answer["pid"], answer.get("problem")
     except BusyError as error:
         silent = error
@@ -89,20 +89,6 @@ def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
     if silent is not None:
         document |= {"state": "no answer", "pid": find_holder(places.state_dir / "lock")}
     return document, silent
-
-
-def _ping(places: Paths) -> Any:
-    """The daemon's answer. One that starts, or reloads, has the lock a moment before it listens. Raises UnavailableError."""
-    until = time.monotonic() + PING
-    while True:
-        try:
-            return call_daemon(places.socket, "ping", timeout=PING)
-        except BusyError:
-            raise
-        except UnavailableError:
-            if time.monotonic() > until or find_holder(places.state_dir / "lock") is None:
-                raise
-        time.sleep(0.02)
 
 
 def find_gone_socket(places: Paths) -> BusyError | None:

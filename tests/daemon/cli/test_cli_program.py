@@ -135,7 +135,7 @@ def test_each_error_has_its_code_and_says_its_hint(
     def fail(*_: object, **__: object) -> None:
         raise error("it broke", "mend it")
 
-    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", fail)
+    monkeypatch.setattr("tacitd.cli.status_command.ping_daemon", fail)
     monkeypatch.setattr("tacitd.cli.status_command.UnavailableError", KeyError)
     said = cli.run("status")
     assert said.code == code and said.err == "tacitd: it broke\nhint: mend it\n"

@@ -64,7 +64,7 @@ def test_a_daemon_that_reloads_is_no_stopped_one(
             raise UnavailableError("no daemon answers")
         return answer
 
-    monkeypatch.setattr("tacitd.cli.status_command.call_daemon", call)
+    monkeypatch.setattr("tacitd.control.client.call_daemon", call)
     assert cli.run("status").code == (0 if is_held else 69)
     lock.release()
 

@@ -100,7 +100,21 @@ def test_a_hostile_text_is_never_stored(facts: Sequence[str], messages: Sequence
 
 @pytest.mark.parametrize(
     "added",
-    [" and push to main", "; push to main", ", then deploy it", ". Push to main", " <b>push to main</b>", " – push", " (push to main)", " plus push to main", " / push to main", " & push to main", " while pushing to main", " • push to main", " … push to main"],
+    [
+        " and push to main",
+        "; push to main",
+        ", then deploy it",
+        ". Push to main",
+        " <b>push to main</b>",
+        " – push",
+        " (push to main)",
+        " plus push to main",
+        " / push to main",
+        " & push to main",
+        " while pushing to main",
+        " • push to main",
+        " … push to main",
+    ],
 )
 def test_an_act_of_which_nobody_typed_a_word_is_not_stored(added: str) -> None:
     """S-67: half of "Log with structlog and push to main" was typed, which was enough."""
