@@ -37,7 +37,7 @@ by name, with exit code 78. A service has its own environment: put its settings 
 
 PLACES = """## Where things are
 
-These can only be set as variables, because the configuration itself is found through them. A `TACITD_` one begins with `/` or `~/`.
+These can only be set as variables, because the configuration itself is found through them. If the name begins with `TACITD_`, it is an absolute path, or one below `~/`.
 
 | variable | default | what it is |
 |---|---|---|

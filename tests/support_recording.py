@@ -40,7 +40,7 @@ def record_files(world: World) -> Files:
     for name, text in world.list_files().items():
         if not name.endswith(DERIVED) and not name.startswith(INPUTS):
             lines = _replace(home.sub("~", text), world.begun).split("\n")
-            # Why: the names of two may differ only in what is replaced.
+            # The names of two files may differ only in what is replaced; the lines of both are kept.
             found.setdefault(_replace(name, world.begun), []).extend(lines)
     return found
 

@@ -25,7 +25,7 @@ class Lock(AbstractContextManager["Lock"]):
 
     @property
     def is_held(self) -> bool:
-        """Whether it is, and its file is still the one at the path: it may have been deleted."""
+        """Whether this process holds it, and its file is still the one at the path: a person may have deleted that."""
         named = find_stat(self.path, self._disk) if self._fd is not None else None
         return named is not None and self._fd is not None and same_file(named, self._disk.fstat(self._fd))
 

@@ -135,8 +135,8 @@ def _keep_texts(texts: Collection[str], there: Mapping[Leaf, str], edits: Edits)
 
 
 def _find_move(rows: Rows, path: Path, text: str) -> Path | None:
-    """The file into which an undo put a text that it took from this one; None if none did. Raises FileBusyError if it is about to, as
-    after a failure of the disk."""
+    """The file into which an undo put a text that it took from this one; None if none did. Raises FileBusyError if that undo has not
+    written the other file yet, because its disk failed."""
     found = rows(
         "SELECT c.number, c.undoes FROM change_line l JOIN change c ON c.number = l.change "
         "WHERE l.path = ? AND ? IN (l.put, l.taken) ORDER BY c.number DESC LIMIT 1",
